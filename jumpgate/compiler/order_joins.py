@@ -1,23 +1,33 @@
-"""Which side is built, and in which order chains of inner joins are probed: the small and selective builds first."""
+"""Which side is built, and in which order chains of inner joins are probed: the small and selective builds first; semi
+and anti joins above a chain go to the input that has their keys."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.estimate import Estimator
+from jumpgate.compiler.origins import Keys, columns_of, through
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import mirrored, project, references, uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, conjunction, conjuncts
-from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.failing import may_fail
+from jumpgate.dataflow.join_types import JoinType, Output
 from jumpgate.dataflow.operators import Join, Operator, Project, Send, column, cross
 from jumpgate.dataflow.types import bool_
+from jumpgate.nca.speeds import LARGE, SMALL
 
 #: how much larger the build side of an outer, semi or anti join must be to change sides: its other form costs more
 SWAP_OUTER = 4.0
 #: how much larger a build side than the rows that would probe it, to probe instead
 SWAP_PIPELINE = 4.0
+#: of the rows that a semi or anti join would look up, how many it may look up below a join to be put there: it pays
+#: off as the join has fewer rows
+LOWER_MAX = 1.5
+#: how much longer looking a row up takes by several keys, and in a build of LARGE rows, than by one in a small build
+KEYS_COST, LARGE_COST = 3.0, 2.0
 
 
 def order_joins(plan: Plan) -> Plan:
@@ -65,6 +75,7 @@ class _Orderer:
         self.estimator = estimator
         self.uses = uses
         self._done: dict[int, tuple[Operator, Operator]] = {}  # with the node, whose id stays its own thereby
+        self._alive: list[Operator] = []  # whose ids are in `uses`
 
     def visit(self, node: Operator) -> Operator:
         if id(node) not in self._done:
@@ -72,6 +83,8 @@ class _Orderer:
         return self._done[id(node)][1]
 
     def _visit(self, node: Operator) -> Operator:
+        if isinstance(node, Join) and (lower := self._lower(node)) is not None:
+            return self.visit(lower)
         if isinstance(node, Join) and node.type.any_order and node.left_keys:
             chain = self._flatten(node, top=True)
             known = all(self.estimator.of(leaf).rows is not None for leaf in chain.leaves)
@@ -90,6 +103,42 @@ class _Orderer:
         if isinstance(new, Join) and not new.type.any_order and new.left_keys:
             return self._mirrored(new, SWAP_OUTER)
         return new
+
+    def _lower(self, node: Join) -> Operator | None:
+        """A semi or anti join within the inner joins below it, on the input that has its keys."""
+        if node.type.output is not Output.LEFT or node.residual is not None or node.builds_left:
+            return None
+        if not node.left_keys or any(map(may_fail, node.left_keys)):
+            return None
+        return self._within(node.left, node, node.left_keys)
+
+    def _within(self, node: Operator, semi: Join, keys: Keys) -> Operator | None:
+        """`node` with the semi join in it; None where it cannot be, or would look more rows up there."""
+        if self.uses[id(node)] > 1:
+            return None
+        if isinstance(node, Project) and _chooses(node):
+            inner = self._within(node.input, semi, through(keys, node.expressions))
+            return None if inner is None else self._made(node.with_inputs((inner,)))
+        if not (isinstance(node, Join) and node.type.any_order and node.left_keys):
+            return None
+        width, columns = len(node.left.schema), columns_of(keys)
+        if not columns or min(columns) < width <= max(columns):
+            return None
+        is_left = max(columns) < width
+        side = node.left if is_left else node.right
+        own = references(side.schema)
+        keys = tuple(key.remap(lambda i: own[i if is_left else i - width]) for key in keys)
+        here, there = self.estimator.of(side).rows, self.estimator.of(node).rows
+        if here is None or there is None or here > there * LOWER_MAX:
+            return None
+        new = self._within(side, semi, keys) or self._made(Join(side, semi.right, semi.type, keys, semi.right_keys))
+        return self._made(node.with_inputs((new, node.right) if is_left else (node.left, new)))
+
+    def _made(self, node: Operator) -> Operator:
+        """A new operator, which has one user."""
+        self.uses[id(node)] = 1
+        self._alive.append(node)
+        return node
 
     def _left_deep(self, node: Operator) -> Operator:
         """`a × (b × c)` as `(a × b) × c`: what is built and held is each of them, not a product."""
@@ -158,8 +207,9 @@ class _Orderer:
 
     def _ordered(self, node: Join, chain: _Chain) -> Operator | None:
         """The chain rebuilt: of all pairs that a key connects, the one whose join has the fewest rows is joined, until
-        one is left (greedy operator ordering: Fegaras, DEXA 1998). So each of several large tables is reduced by its
-        small ones before they meet. None where some leaf is connected to the others by no key.
+        one is left (greedy operator ordering: Fegaras, DEXA 1998); or another build that the same rows look up, if that
+        drops more of them for its work. So each of several large tables is reduced by its small ones before they meet.
+        None where some leaf is connected to the others by no key.
         """
         parts: list[_Part] = []
         start = 0
@@ -173,18 +223,19 @@ class _Orderer:
         terms = [*chain.terms]
         tried: dict[tuple[_Part, _Part], tuple[tuple[float, float], Join] | None] = {}
         while len(parts) > 1:
-            best: tuple[tuple[float, float], _Part, _Part, Join] | None = None
+            found: list[tuple[tuple[float, float], _Part, _Part, Join]] = []
             for i, a in enumerate(parts):
                 for b in parts[i + 1 :]:
                     probe, build = _sides(a, b)
                     if (probe, build) not in tried:
                         tried[probe, build] = self._attempt(probe, build, equal)
                     attempt = tried[probe, build]
-                    if attempt is not None and (best is None or attempt[0] < best[0]):
-                        best = (attempt[0], probe, build, attempt[1])
-            if best is None:
+                    if attempt is not None:
+                        found.append((attempt[0], probe, build, attempt[1]))
+            if not found:
                 return None
-            (rows, _), probe, build, joined = best
+            _, chosen, _, _ = min(found, key=lambda f: f[0])
+            (rows, _), probe, build, joined = min((f for f in found if f[1] is chosen), key=_rank)
             width = len(probe.node.schema)
             place = probe.place | {c: width + p for c, p in build.place.items()}
             joined, equal, terms = _closed(joined, probe, build, place, equal, terms)
@@ -215,6 +266,17 @@ class _Orderer:
             return None
         joined = Join(probe.node, build.node, JoinType.INNER, tuple(left_keys), tuple(right_keys))
         return (self.estimator.of(joined).rows or 0.0, build.rows), joined
+
+
+def _rank(attempt: tuple[tuple[float, float], _Part, _Part, Join]) -> tuple[float, float, float]:
+    """What orders joins that rows of one part go through: first those that drop most for the work of looking a row up
+    (Ibaraki and Kameda, TODS 1984), which grows with the build and with the keys; of those that drop alike, the smaller
+    """
+    (rows, built), probe, _, join = attempt
+    dropped = max(0.0, 1 - rows / probe.rows) if probe.rows else 0.0
+    large = math.log(max(built, SMALL) / SMALL, LARGE / SMALL)
+    lookup = (1 if len(join.left_keys) == 1 else KEYS_COST) * (1 + LARGE_COST * large)
+    return -round(dropped / lookup, 2), rows, built
 
 
 def _is_product(node: Join) -> bool:

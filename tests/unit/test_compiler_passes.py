@@ -16,7 +16,7 @@ from jumpgate.compiler.prune_columns import prune_columns
 from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.tree import project, references
 from jumpgate.dataflow.dialect import DEFAULT
-from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.expressions import Cast, Expression, Literal
 from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import (
@@ -349,6 +349,45 @@ def test_a_product_holds_the_far_smaller_input() -> None:
 def test_a_mark_join_keeps_its_sides() -> None:
     root = joined(A, B, "ak", "bk", "mark")
     assert after(order_joins, root, a=1, b=1e6) is root
+
+
+@pytest.mark.parametrize("how", ["semi", "anti"])
+def test_a_semi_join_goes_below_inner_joins_to_its_keys(how: str) -> None:
+    """Below both joins, and a choice of columns between them, if there are no more rows to look up there."""
+    fact, c = table("fact", k1=int32, k2=int32), table("c", ck=int32)
+    inner = joined(fact, A, "k1", "ak")
+    turned = project(inner, references(inner.schema, [1, 0]), ("k2", "k1"))
+    root = joined(joined(turned, B, "k2", "bk"), c, "k1", "ck", how)
+    ordered = after(order_joins, root, fact=1000, a=1000, b=1000, c=1e6)
+    assert ordered.schema == root.schema
+    (low,) = (node for node in ordered.walk() if isinstance(node, Join) and node.type == how)
+    assert (low.left, low.right) == (fact, c)
+    assert low.left_keys == (ref(fact, "k1"),)
+
+
+@pytest.mark.parametrize("how", ["semi", "anti"])
+def test_a_semi_join_stays_above(how: str) -> None:
+    """Where more rows would be looked up below, keys are of both inputs or can fail, or there is a condition."""
+    fact, c = table("fact", k1=int32, k2=int32), table("c", ck=int32, cv=int32)
+
+    def stays(root: Join, rows: float = 1000) -> bool:
+        ordered = after(order_joins, root, fact=rows, a=1000, b=1000, c=1e5)
+        assert ordered.schema == root.schema
+        (found,) = (node for node in ordered.walk() if isinstance(node, Join) and node.type == how)
+        return found.left.schema.names == root.left.schema.names
+
+    all_rows, few_rows = joined(fact, A, "k1", "ak"), joined(fact, Filter(A, equals(A, "av", 1)), "k1", "ak")
+    assert not stays(joined(all_rows, c, "k2", "ck", how))
+    assert not stays(joined(all_rows, c, "av", "ck", how))
+    assert stays(joined(few_rows, c, "k2", "ck", how), rows=1e6)
+    of_both = (ref(all_rows, "k2"), ref(all_rows, "av"))
+    assert stays(Join(all_rows, c, how, of_both, references(c.schema)))
+    total = bind("add", (ref(all_rows, "k2"), number(1)))
+    assert may_fail(total)
+    assert stays(Join(all_rows, c, how, (total,), (Cast(ref(c, "ck"), total.type),)))
+    both = Schema((*all_rows.schema, *c.schema))
+    less = bind("lt", (named(both, "k1"), named(both, "cv")))
+    assert stays(replace(joined(all_rows, c, "k2", "ck", how), residual=less))
 
 
 @pytest.mark.parametrize("how", ["semi", "anti", "mark"])

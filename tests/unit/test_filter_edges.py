@@ -15,9 +15,10 @@ from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.converters.probe import estimate
+from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Filter, Join, Limit, Operator, Receive, numbered
-from jumpgate.dataflow.types import int32, string
+from jumpgate.dataflow.operators import Filter, Join, Limit, Operator, Receive, column, numbered
+from jumpgate.dataflow.types import Schema, int32, string
 from jumpgate.nca.interface import JobPlan, Statistics
 from jumpgate.nca.registry import default_registry
 from jumpgate.testing import oracle
@@ -123,7 +124,9 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_of_a_joins_right_side_filters_that() -> None:
     both = joined(FACT, DAYS, "fd", "dk")
     few = Filter(ITEMS, equals(ITEMS, "ik", 7))
-    root = Join(both, few, JoinType.SEMI, (ref(both, "year"),), (ref(few, "ik"),))
+    pair = Schema((*both.schema, *few.schema))
+    other = bind("ne", (column(pair, 3), column(pair, 7)))  # of both sides: it stays above the inner join
+    root = Join(both, few, JoinType.SEMI, (ref(both, "year"),), (ref(few, "ik"),), other)
     plan = compiled(root, broadcast_bytes_max=0)
     semis = [n for i in plan.instances for n in i.root.walk() if isinstance(n, Join) and n.type is JoinType.SEMI]
     assert DAYS in {semi.left for semi in semis}

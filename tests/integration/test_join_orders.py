@@ -1,0 +1,85 @@
+"""Joins put in other orders than the request has, beside DuckDB: semi and anti joins over inner joins, joins by several
+keys, NULL and frequent values among the keys of all sides, and inputs without rows."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import jumpgate
+
+ROWS, KEYS = 30_000, 3000
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
+    """A connection, and DuckDB's: `sold` and `back` share (k, n), of which NULL and 7 are frequent; `item` has a row of
+    each k but few, `day` one of each d; `none` has no row."""
+    folder, chance = tmp_path_factory.mktemp("orders"), random.Random(23)
+
+    def key() -> int | None:
+        return chance.choice([None, 7, *([chance.randrange(KEYS)] * 18)])
+
+    def fact(rows: int) -> pa.Table:
+        return pa.table(
+            {
+                "k": [key() for _ in range(rows)],
+                "n": [chance.choice([None, *range(9)]) for _ in range(rows)],
+                "d": [chance.choice([None, *range(300)]) for _ in range(rows)],
+                "v": [chance.choice([None, *range(-50, 50)]) for _ in range(rows)],
+            }
+        )
+
+    day = {"d": range(300), "m": [i // 30 for i in range(300)], "w": [i % 7 if i % 11 else None for i in range(300)]}
+    item = {"k": [None, *range(0, KEYS, 2)], "t": [chance.choice([None, "", "é", "red"]) for _ in range(KEYS // 2 + 1)]}
+    made = {"sold": fact(ROWS), "back": fact(ROWS // 10), "day": pa.table(day), "item": pa.table(item)}
+    made["none"] = made["back"].slice(0, 0)
+    duck = duckdb.connect()
+    with jumpgate.connect(offload="always") as connection:
+        for name, table in made.items():
+            pq.write_table(table, folder / f"{name}.parquet", row_group_size=4000)
+            connection.register(name, folder / f"{name}.parquet")
+            duck.execute(f"CREATE VIEW {name} AS FROM '{folder / name}.parquet'")
+        yield connection, duck
+
+
+STAR = "sold s JOIN day ON s.d = day.d JOIN item i ON s.k = i.k"
+QUERIES = {
+    "star": f"SELECT s.v, i.t FROM {STAR} WHERE m = 3 AND t = 'red'",
+    "two facts by two keys": f"SELECT s.v, b.v x FROM {STAR} JOIN back b ON s.k = b.k AND s.n = b.n WHERE m < 5",
+    "days of both facts": "SELECT s.v, b.v x, t FROM sold s JOIN back b ON s.k = b.k AND s.n = b.n"
+    " JOIN day a ON a.d = s.d JOIN day c ON c.d = b.d JOIN item i ON i.k = b.k WHERE a.m = 2 AND c.m IN (2, 3, 4)",
+    "a condition over two": f"SELECT s.v, b.v x FROM {STAR} JOIN back b ON s.k = b.k WHERE b.v > s.v AND b.n = 3",
+    "semi on the fact": f"SELECT s.v, t FROM {STAR} WHERE s.k IN (SELECT k FROM back WHERE v > 0)",
+    "semi on a dimension": f"SELECT s.v, t FROM {STAR} WHERE i.t IN (SELECT 're' || 'd' FROM back WHERE n = 2)",
+    "anti on the fact": f"SELECT s.v, t FROM {STAR}"
+    " WHERE NOT EXISTS (SELECT 1 FROM back b WHERE b.k = s.k AND b.n = s.n)",
+    "anti on a dimension": f"SELECT s.v, t FROM {STAR} WHERE NOT EXISTS (SELECT 1 FROM back b WHERE b.n = day.w)",
+    "not in, with NULL": f"SELECT s.v FROM {STAR} WHERE s.k NOT IN (SELECT k FROM back)",
+    "not in": f"SELECT s.v FROM {STAR} WHERE s.k NOT IN (SELECT k FROM back WHERE k IS NOT NULL)",
+    "semi and anti": f"SELECT s.v, w FROM {STAR} WHERE s.k IN (SELECT k FROM back)"
+    " AND NOT EXISTS (SELECT 1 FROM back b WHERE b.d = s.d AND b.n = 4)"
+    " AND EXISTS (SELECT 1 FROM day e WHERE e.m = day.w)",
+    "semi over many pairs": "SELECT s.v, b.v x FROM sold s JOIN back b ON s.d = b.d"
+    " WHERE b.k IN (SELECT k FROM item WHERE t = '')",
+    "semi of nothing": f"SELECT s.v FROM {STAR} WHERE s.k IN (SELECT k FROM none)",
+    "anti of nothing": f"SELECT s.v FROM {STAR} WHERE NOT EXISTS (SELECT 1 FROM none b WHERE b.k = s.k)",
+    "nothing inside": f"SELECT s.v FROM {STAR} JOIN none b ON b.k = s.k WHERE s.d IN (SELECT d FROM back)",
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_rows_are_duckdbs(tables: tuple[Any, Any], query: str) -> None:
+    connection, duck = tables
+    assert _rows(connection.sql(query).to_arrow()) == _rows(duck.execute(query).to_arrow_table())
+
+
+def _rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in table.to_pylist())
