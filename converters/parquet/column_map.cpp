@@ -269,7 +269,9 @@ class Choice {
     if (column_.type == JG_I16 && needed <= 16) return reader<Physical, int16_t>(Cast<int16_t>{});
     if (column_.type == JG_I32 && needed <= 32) return reader<Physical, int32_t>(Cast<int32_t>{});
     if (column_.type == JG_I64 && needed <= 64) {
-      if (!is_signed) return reader<Physical, int64_t>(FromUnsigned{});
+      if constexpr (std::is_same_v<Physical, parquet::Int32Type>) {
+        if (!is_signed) return reader<Physical, int64_t>(FromUnsigned{});
+      }
       return reader<Physical, int64_t>(Cast<int64_t>{});
     }
     throw mismatch();

@@ -131,7 +131,8 @@ inline Parse to_integer(std::string_view v, int64_t low, int64_t high, int64_t* 
     if (code == std::errc::result_out_of_range) return Parse::kOverflow;
     if (code != std::errc() || end != v.data() + v.size()) {
       jg_i128 whole;  // 3.0, 1e3: integers written as other numbers
-      const ColumnSpec as{"", JG_DEC128, 38, 6, true};
+      const ColumnSpec as{
+          .name = "", .type = JG_DEC128, .precision = 38, .scale = 6, .nesting = {}, .parts = {}, .path = {}};
       if (to_decimal(v, as, &whole) != Parse::kOk || whole % 1000000 != 0) return Parse::kWrong;
       whole /= 1000000;
       if (whole < low || whole > high) return Parse::kOverflow;

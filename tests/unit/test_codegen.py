@@ -162,6 +162,7 @@ def compile_only(text: str, folder: Path) -> None:
             "-std=c++20",
             "-Wall",
             "-Wextra",
+            "-Wconversion",
             "-Werror",
             "-Wno-unused-function",
             "-Wno-unused-parameter",

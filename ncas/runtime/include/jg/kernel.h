@@ -437,7 +437,7 @@ JG_INLINE uint8_t* jg_verdicts(JgVerdicts* v, uint64_t dictionary) {
 }
 
 // ---- comparison; floats in a total order: NaN equals itself and is above everything, -0 equals 0 ----
-JG_INLINE int jg_equal_str(JgStr a, JgStr b) {
+JG_INLINE bool jg_equal_str(JgStr a, JgStr b) {
   const uint64_t n = a.size;
   if (n != b.size) return 0;
   if (n > 16) return memcmp(a.data, b.data, n) == 0;

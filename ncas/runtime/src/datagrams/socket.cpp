@@ -28,7 +28,7 @@ Status look_up(const std::string& host, const std::string& port, int family, Add
   hints.ai_flags = AI_NUMERICSERV | AI_PASSIVE | (family == AF_INET6 ? AI_V4MAPPED : 0);
   const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
   if (error) return {"unreachable", "cannot resolve host '" + host + "': " + gai_strerror(error), {{"host", host}}};
-  std::memcpy(out, found->ai_addr, std::min<size_t>(found->ai_addrlen, sizeof *out));
+  std::memcpy(static_cast<void*>(out), found->ai_addr, std::min<size_t>(found->ai_addrlen, sizeof *out));
   freeaddrinfo(found);
   return {};
 }

@@ -133,7 +133,7 @@ void DealSorter::sort(std::vector<JgRow*>* rows) {
   WordBounds bounds;
   for (const JgRow* row : *rows) bounds.add(info_, row);
   const size_t n = rows->size();
-  const int index_bits = std::bit_width(n);
+  const int index_bits = static_cast<int>(std::bit_width(n));
   const Packing packing(info_, bounds, 64 - index_bits);
   const std::span<uint64_t> room = memory_.words(2 * n);
   std::span<uint64_t> keys = room.first(n);

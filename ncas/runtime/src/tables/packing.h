@@ -45,7 +45,8 @@ class Packing {
   Packing(const JgTableInfo& info, const WordBounds& bounds, int most = 128)
       : info_(info), exact_(bounds.common == info.sort_words) {
     for (int w = 0; w < bounds.common; w++) {
-      const int bits = std::bit_width(bounds.high[w] - bounds.low[w]), kept = std::min(bits, most - bits_);
+      const int bits = static_cast<int>(std::bit_width(bounds.high[w] - bounds.low[w])),
+                kept = std::min(bits, most - bits_);
       if (kept < bits) exact_ = false;
       if (kept > 0) words_.push_back({w, kept, bits - kept, bounds.low[w]});
       bits_ += kept;

@@ -331,7 +331,7 @@ class MergeReader : public SpilledReader {
 
   Status fill(JgTask* task) override {
     if (!is_open_) JG_RETURN_IF_ERROR(open());
-    const size_t enough = info_.windows ? kWindowsAtOnce : JG_BATCH_ROWS;
+    const size_t enough = info_.windows ? kWindowsAtOnce : size_t{JG_BATCH_ROWS};
     while (!heap_.empty() && left_ > 0) {
       if (rows_.size() >= enough && !(info_.windows && info_.together(rows_.back(), heap_.front()->row()))) break;
       if (rows_.size() % JG_BATCH_ROWS == 0) JG_RETURN_IF_ERROR(in_bounds());
