@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from jumpgate.codegen import literals
-from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
 
 
 def bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
-    """The conjuncts of a Read's hint that compare a column with a literal, or ask whether it is NULL: (output column,
-    operator, physical text)."""
+    """The conjuncts of a Read's hint that compare a column with literals, or ask whether it is NULL: (output column,
+    operator, physical text). Of a list of literals, its ends."""
     found = []
     swapped = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
     for term in conjuncts(predicate) if predicate is not None else ():
+        if isinstance(term, InList) and isinstance(term.input, ColumnRef):
+            found += _ends(term, term.input)
         if not isinstance(term, Call):
             continue
         if term.function in ("is_null", "is_not_null") and isinstance(term.args[0], ColumnRef):
@@ -27,6 +29,14 @@ def bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
             if value is not None:
                 found.append((a.index, op, value))
     return tuple(found)
+
+
+def _ends(term: InList, column: ColumnRef) -> list[tuple[int, str, str]]:
+    values = [literals.physical(o.value, column.type) for o in term.options if o.value is not None]
+    if column.type.is_float or not values:
+        return []
+    ends = (("ge", _bound_text(min(values))), ("le", _bound_text(max(values))))
+    return [(column.index, op, text) for op, text in ends if text is not None]
 
 
 def _bound_text(value: int | float | bytes) -> str | None:

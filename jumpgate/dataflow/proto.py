@@ -484,6 +484,11 @@ def _read_type(m: pb.Type, where: str) -> DataType:
         raise _malformed(where, str(e)) from None
 
 
+def decode_schema(message: pb.Schema) -> Schema:
+    """Raises InvalidDataflow."""
+    return _read_schema(message, "schema")
+
+
 def _read_schema(m: pb.Schema, where: str) -> Schema:
     return Schema(tuple(Field(f.name, _read_type(f.type, where)) for f in m.fields))
 

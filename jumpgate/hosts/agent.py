@@ -293,7 +293,7 @@ class Connection:
                     builder.read,
                     list(map(str, arguments["paths"])),
                     format=str(arguments["format"]) or None,
-                    schema=probe.infer_schema,
+                    schema=arguments.get("schema") or probe.infer_schema,
                     **{str(k): str(v) for k, v in dict(arguments["options"]).items()},
                 )
                 return {"read": base64.b64encode(proto.encode(read.root).SerializeToString()).decode()}

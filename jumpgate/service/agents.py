@@ -13,6 +13,7 @@ from typing import Any
 from jumpgate import debug
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.operators import Read
+from jumpgate.dataflow.types import Schema
 from jumpgate.errors import JumpgateError, Unreachable
 from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.config import Config, HostConfig, reachable
@@ -85,12 +86,16 @@ class Agents:
         found = await asyncio.gather(*(host.building() for host in hosts if isinstance(host, AgentHost)))
         return {host.device.name: steps for host, steps in zip(hosts, found, strict=True) if steps}
 
-    async def look(self, host: str, paths: list[str], format: str, options: dict[str, str]) -> Read:
-        """What paths name on a host, "" for one that answers: a Read of all columns. Raises JumpgateError."""
+    async def look(
+        self, host: str, paths: list[str], format: str, options: dict[str, str], schema: Schema | None = None
+    ) -> Read:
+        """What paths name on a host, "" for one that answers: a Read of all columns, of that schema if it is known.
+        Raises JumpgateError."""
         name = host or next((d.name for d in self.devices if d.name not in self.lost), self.devices[0].name)
         agent = (await self.lend({name}, []))[name]
         assert isinstance(agent, AgentHost)
-        found = await agent.ask("look", LOOK_TIMEOUT_S, paths=paths, format=format, options=options)
+        known = None if schema is None else {field.name: str(field.type) for field in schema}
+        found = await agent.ask("look", LOOK_TIMEOUT_S, paths=paths, format=format, options=options, schema=known)
         message = dataflow_pb2.Dataflow.FromString(base64.b64decode(found["read"]))
         read, _ = proto.decode(message)
         assert isinstance(read, Read)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from jumpgate.dataflow import located
 from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.dataflow.types import Schema
 from jumpgate.errors import (
     CannotPlace,
     FileUnreadable,
@@ -32,9 +33,12 @@ class Located:
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
 
-    async def look(self, paths: Sequence[str], format: str, options: dict[str, str]) -> Read:
-        """A Read of all columns of what the paths name, `file://HOST/path` or a path that all hosts share. Raises what
-        the host finds wrong, NotFound (no such host), SchemaMismatch (hosts whose files differ)."""
+    async def look(
+        self, paths: Sequence[str], format: str, options: dict[str, str], schema: Schema | None = None
+    ) -> Read:
+        """A Read of all columns of what the paths name, `file://HOST/path` or a path that all hosts share; `schema`: of
+        the files, if it is known. Raises what the host finds wrong, NotFound (no such host), SchemaMismatch (hosts
+        whose files differ)."""
         if not paths:
             raise InvalidDataflow("read: no files given")
         by_host = located.hosts(paths)
@@ -43,7 +47,9 @@ class Located:
                 f"read: {by_host[''][0]!r} has no host, others have: write file://HOST/path for all, or read them apart"
             )
         self.check(by_host)
-        found = await asyncio.gather(*(self._look(host, of_one, format, options) for host, of_one in by_host.items()))
+        found = await asyncio.gather(
+            *(self._look(host, of_one, format, options, schema) for host, of_one in by_host.items())
+        )
         first, *others = found
         for (host, _), other in zip(list(by_host.items())[1:], others, strict=True):
             if replace(other, files=first.files) != first:
@@ -55,9 +61,11 @@ class Located:
                 )
         return replace(first, files=tuple(file for read in found for file in read.files))
 
-    async def _look(self, host: str, paths: list[str], format: str, options: dict[str, str]) -> Read:
+    async def _look(
+        self, host: str, paths: list[str], format: str, options: dict[str, str], schema: Schema | None
+    ) -> Read:
         try:
-            read = await self._agents.look(host, paths, format, options)
+            read = await self._agents.look(host, paths, format, options, schema)
         except FileUnreadable as error:
             if host:
                 error = FileUnreadable(f"on host '{host}': {error.message}", **{**error.fields, "host": host})

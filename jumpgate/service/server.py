@@ -189,7 +189,8 @@ class Server(service_pb2_grpc.JumpgateServicer):
         async def look() -> pb.LookResponse:
             self._client(context).check_hosts()
             await self.engine.agents.meet()
-            read = await self.engine.located.look(list(request.paths), request.format, dict(request.options))
+            schema = proto.decode_schema(request.file_schema) if request.HasField("file_schema") else None
+            read = await self.engine.located.look(list(request.paths), request.format, dict(request.options), schema)
             return pb.LookResponse(read=proto.encode(read))
 
         return await _answered(context, look)

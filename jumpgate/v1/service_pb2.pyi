@@ -170,7 +170,7 @@ class ExplainResponse(_message.Message):
     def __init__(self, text: _Optional[str] = ..., json: _Optional[str] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ...) -> None: ...
 
 class LookRequest(_message.Message):
-    __slots__ = ("paths", "format", "options")
+    __slots__ = ("paths", "format", "options", "file_schema")
     class OptionsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -181,10 +181,12 @@ class LookRequest(_message.Message):
     PATHS_FIELD_NUMBER: _ClassVar[int]
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    FILE_SCHEMA_FIELD_NUMBER: _ClassVar[int]
     paths: _containers.RepeatedScalarFieldContainer[str]
     format: str
     options: _containers.ScalarMap[str, str]
-    def __init__(self, paths: _Optional[_Iterable[str]] = ..., format: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    file_schema: _dataflow_pb2.Schema
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., format: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ..., file_schema: _Optional[_Union[_dataflow_pb2.Schema, _Mapping]] = ...) -> None: ...
 
 class LookResponse(_message.Message):
     __slots__ = ("read",)

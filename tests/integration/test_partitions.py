@@ -76,7 +76,8 @@ def test_values(local: Session, table: tuple[Path, list[dict[str, Any]]]) -> Non
     [
         (col("y") == 2024, 2), (col("y") > 2023, 2), (col("c") == "x/y", 1), (col("y") > 2024, 0),
         (col("c").is_null(), 1), (col("c").is_not_null(), 3), (col("y").is_null(), 0),
-        ((col("y") == 2024) & (col("c") == "z"), 1),
+        ((col("y") == 2024) & (col("c") == "z"), 1), (col("c").isin(["x/y", "z"]), 2),
+        (col("y").isin([1, 2023, None]), 2),
     ],
 )  # fmt: skip
 def test_filters(local: Session, table: tuple[Path, list[dict[str, Any]]], condition: Any, groups: int) -> None:

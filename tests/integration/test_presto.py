@@ -1,4 +1,4 @@
-"""The connector in a real Presto server: scans of Parquet files are DuckDB's."""
+"""The connector in a real Presto server: scans of Parquet files, and of folders that hold columns, are DuckDB's."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import datetime
 import math
 import re
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 import pytest
 
-from tests.support import presto
+from tests.support import folders, presto
 from tests.support.presto import Query
 
 TYPES = {
@@ -50,12 +51,21 @@ FAILURES = {
     "SELECT * FROM missing": "JUMPGATE_SERVICE: .*missing.parquet",
     "SELECT moment FROM t": "SYNTAX_ERROR: .*Column 'moment' cannot be resolved",
     "SELECT * FROM broken": "JUMPGATE_DATA: .*broken.parquet",
+    "SELECT * FROM nowhere": "JUMPGATE_SERVICE: .*directory '.*/nowhere' holds no files with suffix",
 }
 
 
+class Answers(NamedTuple):
+    """Presto's to each query, and how many rows of files were read for it."""
+
+    found: dict[str, Any]
+    rows_read: dict[str, int]
+    tables: dict[str, pa.Table]
+    folder: Path
+
+
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, pa.Table]]:
-    """Presto's to each query, and the tables."""
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     folder = tmp_path_factory.mktemp("presto")
     whole = pa.table({name: pa.array(values, type) for name, (type, values) in TYPES.items()})
     tables = {"t": whole, "nothing": whole.slice(0, 0), "many": pa.table({"n": pa.array(range(200_000), pa.int64())})}
@@ -64,20 +74,38 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], d
     for name in ("missing", "broken"):
         catalog[name] = {"format": "parquet", "files": [str(folder / f"{name}.parquet")], "columns": {"n": "int64"}}
     (folder / "broken.parquet").write_bytes(b"PAR1 and no more PAR1")
-    found = presto.answers(folder, catalog, [Query(text) for text in [*QUERIES, *FAILURES]])
-    return {query.text: answer for query, answer in found.items()}, tables
+    texts = [*QUERIES, *FAILURES, *folders.QUERIES, *folders.DECLARED, folders.COLUMNS]
+    found = presto.answers(folder, catalog | folders.write(folder), [Query(text) for text in texts])
+    read = presto.rows_read(folder, found)
+    return Answers({q.text: v for q, v in found.items()}, {q.text: n for q, n in read.items()}, tables, folder)
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_an_answer_is_duckdbs(query: str, answers: tuple[dict[str, Any], dict[str, pa.Table]]) -> None:
-    found, tables = answers
+def test_an_answer_is_duckdbs(query: str, answers: Answers) -> None:
     with duckdb.connect() as connection:
-        for name, table in tables.items():
+        for name, table in answers.tables.items():
             connection.register(name, table)
         expected = [[presto.as_json(value) for value in row] for row in connection.execute(query).fetchall()]
-    assert sorted(found[query], key=repr) == sorted(expected, key=repr)
+    assert sorted(answers.found[query], key=repr) == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("query", folders.QUERIES)
+def test_folders_are_columns_and_those_that_cannot_match_are_not_read(query: str, answers: Answers) -> None:
+    expected = [[presto.as_json(value) for value in row] for row in folders.duckdb_rows(answers.folder, query)]
+    assert sorted(answers.found[query], key=repr) == sorted(expected, key=repr)
+    assert answers.rows_read[query] == folders.QUERIES[query] * folders.ROWS
+
+
+@pytest.mark.parametrize("query", folders.DECLARED)
+def test_a_catalog_may_say_what_a_path_has(query: str, answers: Answers) -> None:
+    assert sorted(answers.found[query], key=repr) == sorted(folders.DECLARED[query], key=repr)
+
+
+def test_a_path_that_names_nothing_keeps_no_other_table_from_being_listed(answers: Answers) -> None:
+    listed = [tuple(row) for row in answers.found[folders.COLUMNS]]
+    assert set(folders.COLUMNS_FOUND) <= set(listed)
 
 
 @pytest.mark.parametrize("query", FAILURES)
-def test_a_failure_says_what_and_where(query: str, answers: tuple[dict[str, Any], dict[str, pa.Table]]) -> None:
-    assert re.match(FAILURES[query], answers[0][query])
+def test_a_failure_says_what_and_where(query: str, answers: Answers) -> None:
+    assert re.match(FAILURES[query], answers.found[query])

@@ -16,7 +16,7 @@ import pytest
 from jumpgate.tpcds.compare import duckdb_over
 from jumpgate.tpcds.data import generate
 from jumpgate.tpch import TPCH
-from tests.support import presto, trino
+from tests.support import folders, presto, trino
 from tests.support.presto import Query
 
 pytestmark = pytest.mark.timeout(900)  # a server starts, and on a new machine it is fetched first
@@ -125,6 +125,7 @@ FAILURES = {
 BROKEN = {
     "SELECT * FROM missing": r"JUMPGATE_SERVICE: .*missing\.parquet",
     "SELECT * FROM broken": r"JUMPGATE_DATA: .*broken\.parquet",
+    "SELECT * FROM nowhere": r"JUMPGATE_SERVICE: .*directory '.*/nowhere' holds no files with suffix",
     "SELECT zoned FROM t": "COLUMN_NOT_FOUND: .*Column 'zoned' cannot be resolved",
 }
 #: switched off by a property, and the operator that then stays
@@ -155,6 +156,7 @@ JOINS_MIN = 45
 
 class Answers(NamedTuple):
     found: dict[Query, Any]
+    rows_read: dict[Query, int]
     folder: Path
 
     def rows(self, text: str, session: str = "") -> list[str]:
@@ -185,8 +187,9 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
         queries += [Query(text, session), Query(text, OFF), Query(f"EXPLAIN {text}", session)]
     for number in NUMBERS:
         queries += [Query(trino.trino_text(number)), Query(f"EXPLAIN {trino.trino_text(number)}")]
-    queries += [*map(Query, BROKEN), Query(STATISTICS), Query(SIZES), Query(COMMENT)]
-    return Answers(trino.answers(folder, catalog, list(dict.fromkeys(queries))), folder)
+    queries += map(Query, [*BROKEN, STATISTICS, SIZES, COMMENT, *folders.QUERIES, *folders.DECLARED, folders.COLUMNS])
+    found = trino.answers(folder, catalog | folders.write(folder), list(dict.fromkeys(queries)))
+    return Answers(found, presto.rows_read(folder, found), folder)
 
 
 @pytest.mark.parametrize("text", WHOLE)
@@ -233,6 +236,23 @@ def test_explain_says_what_stays_and_why(text: str, answers: Answers) -> None:
 def test_what_fails_in_trino_fails_by_the_same_name(text: str, answers: Answers) -> None:
     for session in ("", OFF):
         assert answers.found[Query(text, session)].startswith(FAILURES[text] + ": ")
+
+
+@pytest.mark.parametrize("text", folders.QUERIES)
+def test_folders_are_columns_and_those_that_cannot_match_are_not_read(text: str, answers: Answers) -> None:
+    expected = [[trino.as_json(value) for value in row] for row in folders.duckdb_rows(answers.folder, text)]
+    assert answers.rows(text) == sorted(map(repr, expected))
+    assert answers.rows_read[Query(text)] == folders.QUERIES[text] * folders.ROWS
+
+
+@pytest.mark.parametrize("text", folders.DECLARED)
+def test_a_catalog_may_say_what_a_path_has(text: str, answers: Answers) -> None:
+    assert answers.rows(text) == sorted(map(repr, folders.DECLARED[text]))
+
+
+def test_a_path_that_names_nothing_keeps_no_other_table_from_being_listed(answers: Answers) -> None:
+    listed = {tuple(row) for row in answers.found[Query(folders.COLUMNS)]}
+    assert set(folders.COLUMNS_FOUND) <= listed
 
 
 @pytest.mark.parametrize("text", BROKEN)

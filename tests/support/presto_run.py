@@ -4,6 +4,7 @@
 
 FOLDER has catalog.json and plugin/, LIB the server's jars. Queries with properties of their sessions come as a JSON
 list on stdin, first one that can be answered; their answers, rows or the text of an error, go to stdout likewise.
+FOLDER/rows_read.json has for each how many rows were read from files.
 """
 
 from __future__ import annotations
@@ -54,8 +55,19 @@ ENGINES = {engine.name: engine for engine in (PRESTO, TRINO)}
 def main(folder: Path, lib: Path, engine: Engine) -> None:
     queries = json.load(sys.stdin)
     with serving(folder, lib, queries[0][0], queries[0][1], engine) as service:
-        json.dump([ask(text, session, engine) for text, session in queries], sys.stdout)
-        assert wait_until(lambda: all(job.ended_ns for job in service.engine.jobs()), 60.0), "a job outlives its query"
+        found = [answer(service, text, session, engine) for text, session in queries]
+    json.dump([rows for rows, _ in found], sys.stdout)
+    (folder / "rows_read.json").write_text(json.dumps([read for _, read in found]))
+
+
+def answer(service: embedded.Embedded, query: str, session: str, engine: Engine) -> tuple[list[list[Any]] | str, int]:
+    """(the rows, or what went wrong; the rows that its jobs read from files)"""
+    before = {job.job for job in service.engine.jobs()}
+    rows = ask(query, session, engine)
+    assert wait_until(lambda: all(job.ended_ns for job in service.engine.jobs()), 60.0), "a job outlives its query"
+    jobs = [job for job in service.engine.jobs() if job.job not in before]
+    sources = (s for job in jobs for counters in job.counters.values() for s in counters.get("sources", ()))
+    return rows, sum(source["rows"] for source in sources)
 
 
 @contextlib.contextmanager

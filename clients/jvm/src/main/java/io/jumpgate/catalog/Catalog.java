@@ -1,96 +1,70 @@
 package io.jumpgate.catalog;
 
-import com.google.gson.JsonElement;
-import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
 import io.jumpgate.JumpgateException;
+import io.jumpgate.client.Looks;
 import io.jumpgate.dataflow.DataType;
-import io.jumpgate.dataflow.Field;
-import io.jumpgate.dataflow.Operator;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Predicate;
-import java.util.stream.IntStream;
 
 /**
- * Schemas and their tables, of a JSON file: {@code {"SCHEMA": {"TABLE": {"format": "parquet", "files": ["/a.parquet"],
- * "columns": {"NAME": "decimal(7,2)?"}}}}}. For engines that know no case: names that differ in nothing else are
- * refused.
+ * Schemas and their tables, of a JSON file: {@code {"SCHEMA": {"TABLE": {"path": "/data/sales"}}}}; {@link TableKey}
+ * has what it says of a table. For engines that know no case: names that differ in nothing else are refused.
  */
-public record Catalog(Map<String, Map<String, Table>> schemas) {
-  /**
-   * Files of one format; {@code columns} are those that they have, in order; {@code names}, in lower case, are of those
-   * that the engine can read.
-   */
-  public record Table(String format, List<String> files, List<Field> columns, Map<String, Integer> names) {
-    /** Columns by their positions, in this order. */
-    public Operator read(List<Integer> indices) {
-      return Operator.read(files, format, columns, indices, Map.of(), Optional.empty());
-    }
+public final class Catalog {
+  private final Map<String, Map<String, Declared>> schemas;
+  private final Looks looks;
+  private final Predicate<DataType> readable;
 
-    /** What the engine does not see. */
-    public List<Field> hidden() {
-      return IntStream.range(0, columns.size())
-          .filter(index -> !names.containsValue(index))
-          .mapToObj(columns::get)
-          .toList();
-    }
+  private Catalog(Map<String, Map<String, Declared>> schemas, Looks looks, Predicate<DataType> readable) {
+    this.schemas = schemas;
+    this.looks = looks;
+    this.readable = readable;
   }
 
   /**
    * {@code readable}: types that the engine can read. Raises {@code config} where the file cannot be read or says
    * something else.
    */
-  public static Catalog load(Path file, Predicate<DataType> readable) {
+  public static Catalog load(Path file, Looks looks, Predicate<DataType> readable) {
     try {
-      Map<String, Map<String, Table>> schemas = new LinkedHashMap<>();
+      Map<String, Map<String, Declared>> schemas = new LinkedHashMap<>();
       JsonParser.parseString(Files.readString(file)).getAsJsonObject().asMap().forEach((schema, tables) -> {
-        Map<String, Table> known = new LinkedHashMap<>();
-        tables.getAsJsonObject().asMap().forEach(
-            (name, table) -> put(known, name, table(name, table.getAsJsonObject(), readable)));
-        put(schemas, schema, known);
+        Map<String, Declared> known = new LinkedHashMap<>();
+        tables.getAsJsonObject().asMap().forEach((name, table) -> {
+          Declared declared = Declared.parse(name, table.getAsJsonObject());
+          Table.names(declared.columns(), readable);
+          Table.put(known, name, declared);
+        });
+        Table.put(schemas, schema, known);
       });
-      return new Catalog(schemas);
+      return new Catalog(schemas, looks, readable);
     } catch (
-        IOException | JsonParseException | IllegalStateException | IllegalArgumentException | NullPointerException e) {
+        IOException | JsonParseException | IllegalStateException | IllegalArgumentException | ClassCastException e) {
       throw new JumpgateException(JumpgateException.CONFIG, "cannot read the catalog " + file + ": " + e.getMessage());
     }
   }
 
-  /** Of a table that there is. */
-  public Table table(String schema, String table) {
-    return schemas.get(schema).get(table);
+  public List<String> schemas() {
+    return List.copyOf(schemas.keySet());
   }
 
-  private static Table table(String name, JsonObject table, Predicate<DataType> readable) {
-    TableKey.check(name, table.keySet());
-    List<String> files =
-        table.getAsJsonArray(TableKey.FILES.key()).asList().stream().map(JsonElement::getAsString).toList();
-    List<Field> columns =
-        table.getAsJsonObject(TableKey.COLUMNS.key())
-            .entrySet()
-            .stream()
-            .map(e -> new Field(e.getKey(), DataType.parse(e.getValue().getAsString().replace(" ", ""))))
-            .toList();
-    Map<String, Integer> names = new LinkedHashMap<>();
-    for (int i = 0; i < columns.size(); i++) {
-      if (readable.test(columns.get(i).type())) {
-        put(names, columns.get(i).name(), i);
-      }
-    }
-    return new Table(table.get(TableKey.FORMAT.key()).getAsString(), files, columns, names);
+  /** Their names; of a schema that there is not, none. */
+  public Set<String> tables(String schema) {
+    return schemas.getOrDefault(schema, Map.of()).keySet();
   }
 
-  private static <T> void put(Map<String, T> known, String name, T value) {
-    if (known.put(name.toLowerCase(Locale.ENGLISH), value) != null) {
-      throw new IllegalArgumentException("two are called '" + name + "' where case does not count");
-    }
+  /** The table as it is now, if there is one. Raises what the service finds wrong with its path. */
+  public Optional<Table> table(String schema, String table) {
+    return Optional.ofNullable(schemas.getOrDefault(schema, Map.of()).get(table))
+        .map(declared -> declared.table(looks, readable));
   }
 }

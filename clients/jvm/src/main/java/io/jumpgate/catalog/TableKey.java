@@ -9,9 +9,12 @@ import java.util.stream.Collectors;
 
 /** What a catalog's file says of a table. */
 public enum TableKey {
-  FORMAT("of the files, by its name in [files.md](files.md)"),
-  FILES("their paths, where the scans run"),
-  COLUMNS("what the files have, in order: a name and a type each; `?` says that a column may be NULL");
+  PATH("a folder, a glob or a file, where the service runs: what it names is found anew for queries"),
+  FILES("instead of it: paths of files, where the scans run"),
+  FORMAT("of the files, by its name in [files.md](files.md); of a path, what the suffixes say unless it is given"),
+  COLUMNS("what the files have, in order: a name and a type each; `?` says that a column may be NULL; of a path, found"
+      + " unless they are given"),
+  OPTIONS("of the format, a text each ([files.md](files.md#options))");
 
   private final String meaning;
 

@@ -23,6 +23,8 @@ import io.jumpgate.v1.ExplainRequest;
 import io.jumpgate.v1.ExplainResponse;
 import io.jumpgate.v1.JobDescription;
 import io.jumpgate.v1.JumpgateGrpc;
+import io.jumpgate.v1.LookRequest;
+import io.jumpgate.v1.LookResponse;
 import io.jumpgate.v1.SubmitRequest;
 import java.time.Duration;
 import java.util.LinkedHashMap;
@@ -117,6 +119,11 @@ public final class JumpgateClient implements AutoCloseable {
   /** The plan of a dataflow, the reasons for it, and what it is expected to take; nothing is compiled or run. */
   public ExplainResponse explain(ExplainRequest request) {
     return ask(stub -> stub.explain(request));
+  }
+
+  /** What paths name on the service's hosts, as a Read of all columns. */
+  public LookResponse look(LookRequest request) {
+    return ask(stub -> stub.look(request));
   }
 
   /** Jobs that still run are cancelled. */

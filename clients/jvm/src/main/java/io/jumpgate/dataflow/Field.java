@@ -2,7 +2,7 @@ package io.jumpgate.dataflow;
 
 /** A column: of a file, an operator's output, or an edge. Names may repeat. */
 public record Field(String name, DataType type) {
-  io.jumpgate.v1.Field toProto() {
+  public io.jumpgate.v1.Field toProto() {
     return io.jumpgate.v1.Field.newBuilder().setName(name).setType(type.toProto()).build();
   }
 

@@ -35,7 +35,7 @@ final class JumpgateConnector implements Connector {
   JumpgateConnector(JumpgateClient client, Catalog catalog, Offload offload, String receiverHost) {
     this.offload = offload;
     this.client = client;
-    this.statistics = new Statistics(new Estimates(client), catalog);
+    this.statistics = new Statistics(new Estimates(client));
     this.catalog = catalog;
     this.receiverHost = receiverHost;
   }
@@ -64,7 +64,7 @@ final class JumpgateConnector implements Connector {
           ConnectorSplit split, ConnectorTableLayoutHandle layout, List<ColumnHandle> columns, SplitContext context,
           RuntimeStats stats) {
         List<JumpgateColumn> wanted = columns.stream().map(c -> (JumpgateColumn) c).toList();
-        return JumpgatePageSource.open(client, ((LayoutHandle) layout).table().columns(catalog, wanted), receiverHost);
+        return JumpgatePageSource.open(client, ((LayoutHandle) layout).table().columns(wanted), receiverHost);
       }
     };
   }

@@ -11,6 +11,7 @@ import com.facebook.presto.spi.connector.ConnectorFactory;
 import com.facebook.presto.spi.connector.ConnectorTransactionHandle;
 import io.jumpgate.catalog.Catalog;
 import io.jumpgate.client.JumpgateClient;
+import io.jumpgate.client.Looks;
 import io.jumpgate.presto.plan.Offload;
 import io.jumpgate.presto.plan.Types;
 import io.jumpgate.settings.CatalogSetting;
@@ -31,9 +32,10 @@ final class JumpgateConnectorFactory implements ConnectorFactory {
   public Connector create(String catalogName, Map<String, String> config, ConnectorContext context) {
     CatalogSetting.check(config);
     JumpgateClient client = JumpgateClient.connect(CatalogSetting.SERVICE.of(config), TIMEOUT);
-    Catalog catalog = Catalog.load(Path.of(CatalogSetting.CATALOG.of(config)), type -> Types.presto(type).isPresent());
+    Path file = Path.of(CatalogSetting.CATALOG.of(config));
+    Catalog catalog = Catalog.load(file, new Looks(client), type -> Types.presto(type).isPresent());
     String receiverHost = CatalogSetting.RECEIVER_HOST.of(config);
-    Offload offload = new Offload(catalog, context.getFunctionMetadataManager(), context.getRowExpressionService());
+    Offload offload = new Offload(context.getFunctionMetadataManager(), context.getRowExpressionService());
     return new JumpgateConnector(client, catalog, offload, receiverHost);
   }
 

@@ -9,11 +9,14 @@ import com.facebook.presto.spi.ConnectorTableLayoutHandle;
 import com.facebook.presto.spi.ConnectorTableLayoutResult;
 import com.facebook.presto.spi.ConnectorTableMetadata;
 import com.facebook.presto.spi.Constraint;
+import com.facebook.presto.spi.PrestoException;
 import com.facebook.presto.spi.SchemaTableName;
 import com.facebook.presto.spi.SchemaTablePrefix;
 import com.facebook.presto.spi.connector.ConnectorMetadata;
 import com.facebook.presto.spi.statistics.TableStatistics;
+import io.jumpgate.JumpgateException;
 import io.jumpgate.catalog.Catalog;
+import io.jumpgate.catalog.Table;
 import io.jumpgate.dataflow.Field;
 import io.jumpgate.presto.plan.Types;
 import java.util.LinkedHashMap;
@@ -36,23 +39,30 @@ final class JumpgateMetadata implements ConnectorMetadata {
 
   @Override
   public List<String> listSchemaNames(ConnectorSession session) {
-    return List.copyOf(catalog.schemas().keySet());
+    return catalog.schemas();
   }
 
   @Override
   public List<SchemaTableName> listTables(ConnectorSession session, Optional<String> schema) {
     return catalog.schemas()
-        .entrySet()
         .stream()
-        .filter(e -> schema.isEmpty() || schema.get().equals(e.getKey()))
-        .flatMap(e -> e.getValue().keySet().stream().map(table -> new SchemaTableName(e.getKey(), table)))
+        .filter(known -> schema.isEmpty() || schema.get().equals(known))
+        .flatMap(known -> catalog.tables(known).stream().map(table -> new SchemaTableName(known, table)))
         .toList();
   }
 
   @Override
   public ConnectorTableHandle getTableHandle(ConnectorSession session, SchemaTableName name) {
-    boolean known = catalog.schemas().getOrDefault(name.getSchemaName(), Map.of()).containsKey(name.getTableName());
-    return known ? new TableHandle(name.getSchemaName(), name.getTableName()) : null;
+    return find(name).orElse(null);
+  }
+
+  private Optional<TableHandle> find(SchemaTableName name) {
+    try {
+      return catalog.table(name.getSchemaName(), name.getTableName())
+          .map(table -> TableHandle.of(name.getSchemaName(), name.getTableName(), table));
+    } catch (JumpgateException e) {
+      throw JumpgateErrorCode.explain(e);
+    }
   }
 
   @Override
@@ -70,7 +80,7 @@ final class JumpgateMetadata implements ConnectorMetadata {
   @Override
   public ConnectorTableMetadata getTableMetadata(ConnectorSession session, ConnectorTableHandle table) {
     TableHandle handle = (TableHandle) table;
-    List<Field> hidden = handle.of(catalog).hidden();
+    List<Field> hidden = handle.source().hidden();
     String names = hidden.stream().map(f -> f.name() + " " + f.type().name()).collect(Collectors.joining(", "));
     Optional<String> comment = hidden.isEmpty() ? Optional.empty() : Optional.of("not readable by Presto: " + names);
     SchemaTableName name = new SchemaTableName(handle.schema(), handle.table());
@@ -80,7 +90,7 @@ final class JumpgateMetadata implements ConnectorMetadata {
   @Override
   public Map<String, ColumnHandle> getColumnHandles(ConnectorSession session, ConnectorTableHandle table) {
     Map<String, ColumnHandle> handles = new LinkedHashMap<>();
-    Catalog.Table known = ((TableHandle) table).of(catalog);
+    Table known = ((TableHandle) table).source();
     known.names().forEach((name, index) -> handles.put(name, new JumpgateColumn(index, known.columns().get(index))));
     return handles;
   }
@@ -94,10 +104,15 @@ final class JumpgateMetadata implements ConnectorMetadata {
   public Map<SchemaTableName, List<ColumnMetadata>> listTableColumns(
       ConnectorSession session, SchemaTablePrefix prefix) {
     Map<SchemaTableName, List<ColumnMetadata>> columns = new LinkedHashMap<>();
-    listTables(session, Optional.empty())
-        .stream()
-        .filter(prefix::matches)
-        .forEach(name -> columns.put(name, columns(new TableHandle(name.getSchemaName(), name.getTableName()))));
+    for (SchemaTableName name : listTables(session, Optional.empty())) {
+      if (prefix.matches(name)) {
+        try {
+          find(name).ifPresent(table -> columns.put(name, columns(table)));
+        } catch (PrestoException e) {
+          // a query of that table says what is wrong with its path, a list of all tables has the others
+        }
+      }
+    }
     return columns;
   }
 
@@ -108,7 +123,7 @@ final class JumpgateMetadata implements ConnectorMetadata {
   }
 
   private List<ColumnMetadata> columns(TableHandle table) {
-    Catalog.Table known = table.of(catalog);
+    Table known = table.source();
     return known.names().values().stream().map(index -> metadata(known.columns().get(index))).toList();
   }
 

@@ -3,7 +3,6 @@ package io.jumpgate.presto;
 import com.facebook.presto.spi.statistics.ColumnStatistics;
 import com.facebook.presto.spi.statistics.DoubleRange;
 import com.facebook.presto.spi.statistics.TableStatistics;
-import io.jumpgate.catalog.Catalog;
 import io.jumpgate.client.Estimates;
 import io.jumpgate.v1.ColumnEstimate;
 import io.jumpgate.v1.Estimate;
@@ -11,9 +10,9 @@ import java.util.List;
 import java.util.Optional;
 
 /** What the service expects of tables and results: rows, and of columns bytes, values, their bounds and NULLs. */
-record Statistics(Estimates estimates, Catalog catalog) {
+record Statistics(Estimates estimates) {
   TableStatistics of(TableHandle table, List<JumpgateColumn> columns) {
-    Optional<Estimate> known = columns.isEmpty() ? Optional.empty() : estimates.of(table.columns(catalog, columns));
+    Optional<Estimate> known = columns.isEmpty() ? Optional.empty() : estimates.of(table.columns(columns));
     if (known.isEmpty()) {
       return TableStatistics.empty();
     }

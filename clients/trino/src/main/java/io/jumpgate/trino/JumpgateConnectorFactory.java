@@ -2,6 +2,7 @@ package io.jumpgate.trino;
 
 import io.jumpgate.catalog.Catalog;
 import io.jumpgate.client.JumpgateClient;
+import io.jumpgate.client.Looks;
 import io.jumpgate.settings.CatalogSetting;
 import io.jumpgate.trino.plan.Types;
 import io.trino.spi.connector.Connector;
@@ -24,8 +25,8 @@ final class JumpgateConnectorFactory implements ConnectorFactory {
   public Connector create(String catalogName, Map<String, String> config, ConnectorContext context) {
     CatalogSetting.check(config);
     Path file = Path.of(CatalogSetting.CATALOG.of(config));
-    Catalog catalog = Catalog.load(file, type -> Types.trino(type).isPresent());
     JumpgateClient client = JumpgateClient.connect(CatalogSetting.SERVICE.of(config), TIMEOUT);
+    Catalog catalog = Catalog.load(file, new Looks(client), type -> Types.trino(type).isPresent());
     return new JumpgateConnector(client, catalog, CatalogSetting.RECEIVER_HOST.of(config));
   }
 }

@@ -1,6 +1,8 @@
 package io.jumpgate.trino;
 
+import io.jumpgate.JumpgateException;
 import io.jumpgate.catalog.Catalog;
+import io.jumpgate.catalog.Table;
 import io.jumpgate.dataflow.Field;
 import io.jumpgate.explain.Coverage;
 import io.jumpgate.explain.NotOffloaded;
@@ -11,6 +13,7 @@ import io.jumpgate.trino.plan.FirstRows;
 import io.jumpgate.trino.plan.Joins;
 import io.jumpgate.trino.plan.Projections;
 import io.jumpgate.trino.plan.Types;
+import io.trino.spi.TrinoException;
 import io.trino.spi.connector.AggregateFunction;
 import io.trino.spi.connector.AggregationApplicationResult;
 import io.trino.spi.connector.ColumnHandle;
@@ -54,28 +57,29 @@ final class JumpgateMetadata implements ConnectorMetadata {
 
   @Override
   public List<String> listSchemaNames(ConnectorSession session) {
-    return List.copyOf(catalog.schemas().keySet());
+    return catalog.schemas();
   }
 
   @Override
   public List<SchemaTableName> listTables(ConnectorSession session, Optional<String> schema) {
     return catalog.schemas()
-        .entrySet()
         .stream()
-        .filter(e -> schema.isEmpty() || schema.get().equals(e.getKey()))
-        .flatMap(e -> e.getValue().keySet().stream().map(table -> new SchemaTableName(e.getKey(), table)))
+        .filter(known -> schema.isEmpty() || schema.get().equals(known))
+        .flatMap(known -> catalog.tables(known).stream().map(table -> new SchemaTableName(known, table)))
         .toList();
   }
 
   @Override
   public ConnectorTableHandle getTableHandle(ConnectorSession session, SchemaTableName name) {
-    return find(name)
-        .map(table -> TableHandle.of(name.toString(), table.read(List.copyOf(table.names().values()))))
-        .orElse(null);
+    return find(name).map(table -> TableHandle.of(name.toString(), table.read())).orElse(null);
   }
 
-  private Optional<Catalog.Table> find(SchemaTableName name) {
-    return Optional.ofNullable(catalog.schemas().getOrDefault(name.getSchemaName(), Map.of()).get(name.getTableName()));
+  private Optional<Table> find(SchemaTableName name) {
+    try {
+      return catalog.table(name.getSchemaName(), name.getTableName());
+    } catch (JumpgateException e) {
+      throw JumpgateErrorCode.explain(e);
+    }
   }
 
   @Override
@@ -87,7 +91,7 @@ final class JumpgateMetadata implements ConnectorMetadata {
     return new ConnectorTableMetadata(name, columns, Map.of(), find(name).flatMap(JumpgateMetadata::comment));
   }
 
-  private static Optional<String> comment(Catalog.Table table) {
+  private static Optional<String> comment(Table table) {
     List<Field> hidden = table.hidden();
     String names = hidden.stream().map(f -> f.name() + " " + f.type().name()).collect(Collectors.joining(", "));
     return hidden.isEmpty() ? Optional.empty() : Optional.of("not readable by Trino: " + names);
@@ -114,8 +118,13 @@ final class JumpgateMetadata implements ConnectorMetadata {
     Map<SchemaTableName, List<ColumnMetadata>> columns = new LinkedHashMap<>();
     for (SchemaTableName name : listTables(session, prefix.getSchema())) {
       if (prefix.matches(name)) {
-        Catalog.Table table = catalog.table(name.getSchemaName(), name.getTableName());
-        columns.put(name, table.names().values().stream().map(i -> metadata(table.columns().get(i))).toList());
+        try {
+          find(name).ifPresent(table
+              -> columns.put(
+                  name, table.names().values().stream().map(i -> metadata(table.columns().get(i))).toList()));
+        } catch (TrinoException e) {
+          // a query of that table says what is wrong with its path, a list of all tables has the others
+        }
       }
     }
     return columns;

@@ -7,19 +7,16 @@ import com.facebook.presto.spi.function.FunctionMetadataManager;
 import com.facebook.presto.spi.plan.PlanNode;
 import com.facebook.presto.spi.plan.PlanNodeIdAllocator;
 import com.facebook.presto.spi.relation.RowExpressionService;
-import io.jumpgate.catalog.Catalog;
 import io.jumpgate.explain.Coverage;
 import io.jumpgate.presto.JumpgateErrorCode;
 import io.jumpgate.presto.SessionProperties;
 
 /** Replaces what is above scans of this catalog, as far as it can be computed there, by scans of its result. */
 public final class Offload implements ConnectorPlanOptimizer {
-  private final Catalog catalog;
   private final FunctionMetadataManager functions;
   private final RowExpressionService expressions;
 
-  public Offload(Catalog catalog, FunctionMetadataManager functions, RowExpressionService expressions) {
-    this.catalog = catalog;
+  public Offload(FunctionMetadataManager functions, RowExpressionService expressions) {
     this.functions = functions;
     this.expressions = expressions;
   }
@@ -32,7 +29,7 @@ public final class Offload implements ConnectorPlanOptimizer {
       return plan;
     }
     Functions known = new Functions(functions, expressions, session);
-    Rewrite rewrite = new Rewrite(new PlanTranslator(catalog, known, properties), ids);
+    Rewrite rewrite = new Rewrite(new PlanTranslator(known, properties), ids);
     PlanNode rewritten = rewrite.apply(plan);
     Coverage coverage = rewrite.coverage();
     if (properties.strict() && coverage.offloaded() < coverage.operators()) {

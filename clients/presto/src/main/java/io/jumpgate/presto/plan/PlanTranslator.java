@@ -16,7 +16,6 @@ import com.facebook.presto.spi.plan.TopNNode;
 import com.facebook.presto.spi.plan.UnionNode;
 import com.facebook.presto.spi.relation.RowExpression;
 import com.facebook.presto.spi.relation.VariableReferenceExpression;
-import io.jumpgate.catalog.Catalog;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.Field;
@@ -34,12 +33,10 @@ import java.util.stream.IntStream;
 
 /** Operators of a plan as those of a dataflow. */
 final class PlanTranslator {
-  private final Catalog catalog;
   private final Functions functions;
   private final SessionProperties properties;
 
-  PlanTranslator(Catalog catalog, Functions functions, SessionProperties properties) {
-    this.catalog = catalog;
+  PlanTranslator(Functions functions, SessionProperties properties) {
     this.functions = functions;
     this.properties = properties;
   }
@@ -108,7 +105,7 @@ final class PlanTranslator {
     List<Integer> indices =
         node.getOutputVariables().stream().map(v -> ((JumpgateColumn) columns.get(v)).index()).toList();
     TableHandle table = (TableHandle) node.getTable().getConnectorHandle();
-    return new Part(table.of(catalog).read(indices), node.getOutputVariables(), node, false, Map.of());
+    return new Part(table.source().read(indices), node.getOutputVariables(), node, false, Map.of());
   }
 
   private Part project(ProjectNode node, Part input) {

@@ -148,8 +148,7 @@ final class Rewrite {
       Field field = part.operator().schema().get(i);
       columns.put(part.variables().get(i), new JumpgateColumn(i, field.name(), field.type().text()));
     }
-    String request = Unsent.of(part.operator(), PRESTO).text();
-    TableHandle handle = new TableHandle(origin.schema(), origin.table(), request, coverage.text());
+    TableHandle handle = origin.result(Unsent.of(part.operator(), PRESTO), coverage.text());
     return new TableScanNode(part.scan().getSourceLocation(), ids.getNextId(),
         new com.facebook.presto.spi.TableHandle(
             table.getConnectorId(), handle, table.getTransaction(), Optional.of(new LayoutHandle(handle))),

@@ -118,6 +118,9 @@ public final class Filters {
     if (domain.getValues().isAll()) {
       return domain.isNullAllowed() ? Expression.bool(true) : Expression.isNotNull(column);
     }
+    if (domain.isOnlyNull()) {
+      return Expression.isNull(column);
+    }
     Expression values = domain.getValues().isNone() ? Expression.bool(false) : values(column, domain);
     return domain.isNullAllowed() ? Expression.or(Expression.isNull(column), values) : values;
   }
