@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from hypothesis import HealthCheck, settings
 from tests.support import fuzz
 
 GOLDEN = Path(__file__).parent / "golden"
+
+# what is tested on little data is what the optimiser makes of programs; test_optimised_later compares both
+os.environ["JUMPGATE_QUICK_BUILDS"] = "0"
 
 # how long an example takes depends on what else the machine does
 settings.register_profile(

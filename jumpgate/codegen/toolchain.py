@@ -153,12 +153,14 @@ def build_artifact(name: str, source: str, key: str, variant: str | None = None)
     path = _artifact_path(key, variant)
     if cache.is_usable(path):
         return path
-    with cache.locked(f"artifact-{key}"):
-        if not cache.is_usable(path):
-            _compile(name, source, path, variant or default_variant(), runtime(variant).include)
-            _bound_artifacts(path)
-    with contextlib.suppress(OSError):
-        (cache.root() / "locks" / f"artifact-{key}.lock").unlink()
+    try:
+        with cache.locked(f"artifact-{key}"):
+            if not cache.is_usable(path):
+                _compile(name, source, path, variant or default_variant(), runtime(variant).include)
+                _bound_artifacts(path)
+    finally:
+        with contextlib.suppress(OSError):
+            (cache.root() / "locks" / f"artifact-{key}.lock").unlink()
     return path
 
 
@@ -203,6 +205,7 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path) 
         output = work / "program.so"
         command = [
             compiler(), "-std=gnu++20", *VARIANTS[variant], "-march=native", "-fPIC", "-shared", "-pipe",
+            "-ffp-contract=off",  # a number does not depend on the machine, nor on how much was optimised
             "-I", str(include), "-isystem", str(include.parent / "arrow" / "include"),
             "-x", "c++", "-", "-x", "none", *_libraries(source, variant), "-o", str(output),
         ]  # fmt: skip

@@ -80,6 +80,7 @@ class AgentHost:
         self._instances: dict[str, Instance] = {}
         self._artifacts: dict[str, str] = {}
         self._compiling: dict[str, asyncio.Task[str]] = {}
+        self._later: dict[str, asyncio.Task[None]] = {}  # and those that failed
         self._hangs = self._is_built = False
 
     @staticmethod
@@ -173,6 +174,17 @@ class AgentHost:
             return await asyncio.shield(self._compiling[key])
         except JumpgateError as error:
             raise from_dict(error.to_dict()) from None  # each job adds its own name
+
+    def compile_later(self, name: str, source: Callable[[], str], key: str) -> None:
+        """As nca.interface.Host. What still runs when the connection ends fails with it."""
+
+        async def compile() -> None:
+            with contextlib.suppress(JumpgateError):
+                await self.compile(name, await asyncio.to_thread(source), key)
+                del self._later[key]
+
+        if key not in self._later:
+            self._later[key] = asyncio.create_task(compile())
 
     async def _compile(self, name: str, source: str, key: str) -> str:
         if self.builds_here:

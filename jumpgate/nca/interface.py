@@ -367,6 +367,10 @@ class Host(Reached, Protocol):
     async def compile(self, name: str, source: str, key: str) -> str:
         """Builds `source` (C++) unless an artifact of that content key is cached; returns the artifact's path there."""
 
+    def compile_later(self, name: str, source: Callable[[], str], key: str) -> None:
+        """The same without anyone who waits for it, or hears that it failed; `source` is called on a thread. Nothing
+        happens if that key was asked for before."""
+
     async def has_artifact(self, key: str) -> str | None:
         """The cached artifact's path on that host, or None."""
 

@@ -26,6 +26,9 @@ class ObservedHost:
             debug.note(name, self.device.name, source)
         return await self.host.compile(name, source, key)
 
+    def compile_later(self, name: str, source: Callable[[], str], key: str) -> None:
+        self.host.compile_later(name, source, key)
+
     async def has_artifact(self, key: str) -> str | None:
         return await self.host.has_artifact(key)
 

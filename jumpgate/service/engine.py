@@ -24,6 +24,7 @@ from jumpgate.dataflow.file_state import FileState, FileStates, file_state
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.errors import FileUnreadable, InvalidDataflow, JumpgateError, NotFound, Unreachable
 from jumpgate.hosts.config import Config
+from jumpgate.nca import quick_builds
 from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches, Statistics
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
@@ -149,6 +150,7 @@ class Engine:
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
         plan = replace(plan, files=states)
+        plan = quick_builds.allowed(plan)
         limit = options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0)
         plan = joins_to_disk(plan, limit, self._joins_on_disk)
         if not limit:

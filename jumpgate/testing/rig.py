@@ -68,6 +68,9 @@ class FakeHost:
     async def compile(self, name: str, source: str, key: str) -> str:
         return self.artifacts.setdefault(key, f"/nowhere/{key}.so")
 
+    def compile_later(self, name: str, source: Callable[[], str], key: str) -> None:
+        self.artifacts.setdefault(key, f"/nowhere/{key}.so")
+
     async def has_artifact(self, key: str) -> str | None:
         return self.artifacts.get(key)
 

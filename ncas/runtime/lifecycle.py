@@ -17,7 +17,7 @@ from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
-from jumpgate.nca import disk_joins
+from jumpgate.nca import disk_joins, quick_builds
 from jumpgate.nca.interface import Groups, Host, InstanceHandle, InstancePlan, JobContext
 from jumpgate.nca.transport import TCP
 from jumpgate.ncas.runtime.configuration import Artifact, configuration, is_shared, shared_configuration
@@ -45,6 +45,10 @@ class _Lowered:
     dialect: Dialect
     key: str
     artifacts: dict[str, Artifact] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """The program in C++."""
+        return render(self.program, self.dialect).text
 
     @cached_property
     def needs_readers(self) -> bool:
@@ -86,8 +90,8 @@ class SoftwareLifecycle:
         program, dialect = lowered.program, lowered.dialect
         path = await host.has_artifact(lowered.key)
         if path is None:
-            source = (await asyncio.to_thread(render, program, dialect)).text
-            path = await host.compile(instance.fragment, source, lowered.key)
+            is_quick = quick_builds.is_allowed(dict(instance.options))
+            path = await (_build_quickly if is_quick else _build)(instance.fragment, lowered, host)
         return Artifact(path, program, dialect, await _readers(program, host))
 
     def compiled(self, instance: InstancePlan, host: Any) -> Artifact | None:
@@ -167,6 +171,24 @@ class SoftwareLifecycle:
 
     async def destroy(self, handle: Live) -> None:
         await handle.instance.call("destroy")
+
+
+async def _build(title: str, lowered: _Lowered, host: Host) -> str:
+    return await host.compile(title, await asyncio.to_thread(lowered.text), lowered.key)
+
+
+async def _build_quickly(title: str, lowered: _Lowered, host: Host) -> str:
+    """Without the optimiser, whose build is begun, for later jobs, when a program is wanted for a second time."""
+    key = quick_builds.key(lowered.key)
+    path = await host.has_artifact(key)
+    if path is not None:
+        host.compile_later(title, lowered.text, lowered.key)
+        return path
+    source = quick_builds.HEAD + await asyncio.to_thread(lowered.text)
+    try:
+        return await host.compile(title, source, key)
+    except errors.BuildError:  # of a package's function, perhaps, that only an optimiser compiles
+        return await _build(title, lowered, host)
 
 
 def _allocated(instance: InstancePlan, address: str, answer: dict[str, Any], context: JobContext) -> None:

@@ -70,7 +70,7 @@ def test_error_of_a_generated_program_names_it_and_keeps_its_source(home: Path) 
     kept = Path(str(caught.value.fields["log"]))
     assert kept.read_text() == "int f() { return nonsense; }\n"
     assert toolchain.artifact("k1") is None
-    assert not list((home / "tmp").iterdir())
+    assert not list((home / "tmp").iterdir()) and not list((home / "locks").iterdir())
 
 
 def test_source_is_kept_on_request(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,107 @@
+"""Which programs are built without the optimiser first, and when it has its turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from jumpgate.compiler.compile import compile_dataflow
+from jumpgate.compiler.plan import CompileOptions
+from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.types import int64
+from jumpgate.errors import BuildError
+from jumpgate.nca import quick_builds
+from jumpgate.nca.interface import JobPlan
+from jumpgate.nca.registry import default_registry
+from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
+from jumpgate.testing.rig import FakeHost
+from tests.support.plans import grouped, host, joined, measured, statistics, table
+
+A, B = (table(name, **{f"{name}k": int64, f"{name}v": int64}) for name in "ab")
+SUM = grouped(A, ("ak",), measured(A, "sum", "av", "total"))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JUMPGATE_QUICK_BUILDS")
+
+
+def plan(root: Operator, **rows: float) -> JobPlan:
+    options = CompileOptions(statistics=statistics(rows))
+    return quick_builds.allowed(compile_dataflow(root, (host("a"),), default_registry(), options))
+
+
+def allowed(plan: JobPlan) -> set[bool]:
+    return {quick_builds.is_allowed(dict(i.options)) for i in plan.instances}
+
+
+def test_little_work_is_built_quickly_and_much_is_not() -> None:
+    assert allowed(plan(SUM, a=10)) == {True}
+    assert allowed(plan(SUM, a=1e8)) == {False}
+
+
+def test_an_estimate_that_may_be_far_off_counts_as_what_it_may_be() -> None:
+    small = compile_dataflow(SUM, (host("a"),), default_registry(), CompileOptions(statistics=statistics({"a": 10})))
+    doubtful = {name: replace(f, doubt=1e9) for name, f in small.figures.operators.items()}
+    assert allowed(quick_builds.allowed(replace(small, figures=replace(small.figures, operators=doubtful)))) == {False}
+
+
+def test_what_is_not_known_may_be_much() -> None:
+    assert allowed(plan(joined(A, B, "ak", "bk"), a=10)) == {False}
+
+
+def test_nothing_is_built_quickly_where_that_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUMPGATE_QUICK_BUILDS", "0")
+    assert allowed(plan(SUM, a=10)) == {False}
+
+
+@dataclass
+class Builder(FakeHost):
+    """Compiles what is to be compiled later when it is told to; `refuses` quick builds."""
+
+    refuses: bool = False
+    sources: dict[str, str] = field(default_factory=dict)
+    later: dict[str, Callable[[], str]] = field(default_factory=dict)
+
+    async def compile(self, name: str, source: str, key: str) -> str:
+        if self.refuses and source.startswith(quick_builds.HEAD):
+            raise BuildError("this does not compile")
+        self.sources[key] = source
+        return await super().compile(name, source, key)
+
+    def compile_later(self, name: str, source: Callable[[], str], key: str) -> None:
+        self.later[key] = source
+
+
+def path_of(builder: Builder, plan: JobPlan) -> str:
+    (instance,) = plan.instances
+    artifact = asyncio.run(SoftwareLifecycle().compile(instance, builder))
+    return artifact.path
+
+
+def test_the_optimiser_has_its_turn_when_a_program_is_wanted_again() -> None:
+    little, builder = plan(SUM, a=10), Builder(host("a"))
+    first = path_of(builder, little)
+    assert not builder.later
+    assert path_of(builder, little) == first
+    ((key, source),) = builder.later.items()
+    assert first == f"/nowhere/{quick_builds.key(key)}.so"
+    assert builder.sources == {quick_builds.key(key): quick_builds.HEAD + source()}
+    asyncio.run(builder.compile("f0", source(), key))
+    assert path_of(builder, little) == f"/nowhere/{key}.so"
+
+
+def test_much_work_waits_for_the_optimiser_though_there_is_a_quick_build() -> None:
+    builder = Builder(host("a"))
+    quick = path_of(builder, plan(SUM, a=10))
+    optimised = path_of(builder, plan(SUM, a=1e8))
+    assert quick.replace("-quick", "") == optimised != quick
+    assert not builder.sources[optimised.split("/")[-1].removesuffix(".so")].startswith(quick_builds.HEAD)
+
+
+def test_what_only_an_optimiser_compiles_is_optimised_at_once() -> None:
+    builder = Builder(host("a"), refuses=True)
+    assert "-quick" not in path_of(builder, plan(SUM, a=10))
