@@ -12,7 +12,10 @@ the connector, in turns, both warm. Runs are written to journals as they end, an
 from __future__ import annotations
 
 import argparse
+import base64
+import json
 import os
+import subprocess
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -20,6 +23,12 @@ from pathlib import Path
 from bench._engine_runs import WAYS, Settings, texts
 from bench._measure import Figure, geometric_mean, remark, report
 from bench._runs import Run
+from jumpgate.dataflow import builder, proto
+from jumpgate.hosts.config import local_hosts
+from jumpgate.service import embedded
+from jumpgate.tpcds.data import generate, path
+from jumpgate.tpch import TPCH
+from tests.support import jvm, presto
 
 #: by format
 TARGETS = {"parquet": 3.0, "orc": 3.0, "json": 5.0}
@@ -77,10 +86,30 @@ def auto_worst(bench: Bench) -> Figure:
     return Figure("auto_worst", worst.ratio("always"), 0.9, "higher", compared)
 
 
+def pages_gb_per_core_s(bench: Bench) -> Figure:
+    """Of a connector's page source that receives a table, with the time of all threads of its process."""
+    folder = bench.arguments.data / f"tpch-sf{bench.arguments.scale:g}"
+    generate(folder, bench.arguments.scale, ("parquet",), suite=TPCH)
+    file = path(folder, "lineitem", "parquet").absolute()
+    read = builder.read(file, format="parquet", schema=TPCH.schema("lineitem"))
+    request = base64.b64encode(proto.encode(read.root).SerializeToString()).decode()
+    program = "io.jumpgate.presto.PagesBenchmark"
+    command = jvm.java(program, "-Xmx1g", client="presto", library=f"{presto.library()}/*")
+    service = embedded.start(local_hosts(1))
+    try:
+        done = subprocess.run([*command, service.address, request], stdout=subprocess.PIPE, check=True)
+    finally:
+        service.close()
+    found = json.loads(done.stdout)
+    compared = f"payload ÷ the receiving process's time on cores, {found['gigabytes']:.2f} GB of lineitem"
+    return Figure("pages_gb_per_core_s", found["pages_gb_per_core_s"], 1.5, "higher", compared)
+
+
 FIGURES: dict[str, Callable[[Bench], Figure]] = {
     "answers_right": answers_right,
     "operators_offloaded": operators_offloaded,
     **{f"{format}_vs_presto": partial(versus_own, format=format, target=target) for format, target in TARGETS.items()},
+    "pages_gb_per_core_s": pages_gb_per_core_s,
     "auto_worst": auto_worst,
 }
 

@@ -22,9 +22,10 @@ def maven(*arguments: str) -> None:
         subprocess.run(command, cwd=CLIENTS, check=True, stdout=2)  # what it says is never what a program answers
 
 
-def java(main: str, *options: str) -> list[str]:
-    """The command that starts a main of clients/jvm, of its tests too, with what has been built since it changed."""
-    maven("--projects", "jvm", "test-compile")
-    target = CLIENTS / "jvm" / "target"
-    classes = [str(target / "test-classes"), str(target / "classes"), (target / "classpath").read_text()]
-    return ["java", "-ea", *options, "-cp", ":".join(classes), main]
+def java(main: str, *options: str, client: str = "jvm", library: str = "") -> list[str]:
+    """The command that starts a main of a client, of its tests too, with what has been built since it changed;
+    `library`: what a client beside jvm needs of its engine."""
+    maven("--projects", client, "--also-make", "test-compile")
+    classes = [str(CLIENTS / of / "target" / kind) for of in (client, "jvm") for kind in ("test-classes", "classes")]
+    classes += [(CLIENTS / "jvm" / "target" / "classpath").read_text(), library]
+    return ["java", "-ea", *options, "-cp", ":".join(filter(None, classes)), main]

@@ -59,8 +59,9 @@ def for_duckdb(suite: Suite, number: int) -> str:
 
 
 def _round(node: exp.Expr, digits: int) -> None:
-    """Twice, as a float just below a half is one."""
-    node.replace(exp.cast(exp.cast(node.copy(), "decimal(38, 10)"), f"decimal(38, {digits})"))
+    """Twice, as a float just below a half is one; `exp.cast` would make one of two casts."""
+    near = exp.Cast(this=node.copy(), to=exp.DataType.build("decimal(38, 10)"))
+    node.replace(exp.Cast(this=near, to=exp.DataType.build(f"decimal(38, {digits})")))
 
 
 def _name_groupings(tree: exp.Expr) -> None:
