@@ -9,6 +9,7 @@ import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.Measure;
 import io.jumpgate.dataflow.Operator;
+import io.jumpgate.dataflow.SqlFunctions;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
 import java.util.ArrayList;
@@ -69,6 +70,12 @@ final class Aggregates {
       case "min" -> measure(Measure.min(argument(aggregation), name()));
       case "max" -> measure(Measure.max(argument(aggregation), name()));
       case "avg" -> average(aggregation, type);
+      case "stddev", "stddev_samp" -> spread(aggregation, "stddev");
+      case "stddev_pop" -> spread(aggregation, "stddev_pop");
+      case "variance", "var_samp" -> spread(aggregation, "variance");
+      case "var_pop" -> spread(aggregation, "variance_pop");
+      case "covar_pop", "covar_samp" -> pairs(aggregation, type);
+      case "corr" -> pairs(aggregation, type).andThen(SqlFunctions::finite);
       default -> throw unknown(aggregation);
     });
   }
@@ -90,6 +97,21 @@ final class Aggregates {
       return grouped -> DecimalRules.quotient(sum.apply(grouped), count.apply(grouped), decimal);
     }
     return as(type, measure(distinct(aggregation, Measure.avg(argument, name()))));
+  }
+
+  private Function<Operator, Expression> spread(Aggregation aggregation, String function) {
+    Expression argument = Types.cast(argument(aggregation), DataType.FLOAT64);
+    return measure(distinct(aggregation, new Measure(function, List.of(argument), DataType.FLOAT64, name())));
+  }
+
+  private Function<Operator, Expression> pairs(Aggregation aggregation, DataType type) {
+    boolean marked = aggregation.getMask().filter(input.marks()::containsKey).isPresent();
+    if (marked || !type.same(DataType.FLOAT64)) {
+      throw unknown(aggregation);
+    }
+    Expression other = input.over(functions).translate(aggregation.getArguments().get(1));
+    return measure(new Measure(functions.name(aggregation.getFunctionHandle()), List.of(argument(aggregation), other),
+        DataType.FLOAT64, name()));
   }
 
   /** The measure of values that differ, if the aggregation's mask says that it is of these. */

@@ -3,6 +3,7 @@ package io.jumpgate.presto.plan;
 import com.facebook.presto.common.block.Block;
 import com.facebook.presto.common.function.OperatorType;
 import com.facebook.presto.common.type.ArrayType;
+import com.facebook.presto.common.type.DateType;
 import com.facebook.presto.common.type.MapType;
 import com.facebook.presto.common.type.Type;
 import com.facebook.presto.common.type.TypeUtils;
@@ -17,16 +18,22 @@ import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.DateParts;
 import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
+import io.jumpgate.dataflow.Patterns;
+import io.jumpgate.dataflow.SqlFunctions;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /** Presto's expressions as entries of a request: equal in every value and error, or not at all. */
 final class ExpressionTranslator {
+  private static final long DAY_MILLIS = 86_400_000;
+
   private final Functions functions;
   private final Function<VariableReferenceExpression, Expression> columns;
 
@@ -175,13 +182,83 @@ final class ExpressionTranslator {
       case "element_at" -> lookup(e);
       case "contains" -> contained(e);
       case "abs" -> Expression.fallible("abs", type, translate(of.get(0)));
+      case "greatest", "least" -> extreme(name, e);
+      case "replace" -> replaced(e, type);
+      case "split_part" -> {
+        long number = whole(e, of.get(2));
+        String separator = literal(e, 1);
+        yield SqlFunctions.isPart(separator, number) ? SqlFunctions.splitPart(text(e, 0), separator, number)
+                                                     : refuse(e);
+      }
+      case "regexp_like" -> matched(e, type);
+      case "date_trunc" -> known(e, SqlFunctions.dateTrunc(unit(e), date(e, 1)));
+      case "date_add" -> known(e, SqlFunctions.later(date(e, 2), unit(e), whole(e, of.get(1))));
+      case "date_diff" -> known(e, SqlFunctions.dateDiff(unit(e), date(e, 1), date(e, 2)));
       default -> throw unknown(e);
     };
   }
 
+  /** Of floats Presto says which of 0.0 and -0.0 it is. */
+  private Expression extreme(String function, CallExpression e) {
+    Expression[] values = all(e.getArguments());
+    boolean known = Stream.of(values).allMatch(v -> v.type().same(values[0].type()) && !isFloat(v.type()));
+    return known ? SqlFunctions.extreme(function, values) : refuse(e);
+  }
+
+  /** Of some text: what Presto does with no text is its own. */
+  private Expression replaced(CallExpression e, DataType type) {
+    Expression by = e.getArguments().size() == 2 ? Expression.string("") : text(e, 2);
+    return literal(e, 1).isEmpty() ? refuse(e) : Expression.strict("replace", type, text(e, 0), text(e, 1), by);
+  }
+
+  private Expression matched(CallExpression e, DataType type) {
+    if (!(e.getArguments().get(1) instanceof CallExpression pattern) || pattern.getArguments().size() != 1) {
+      throw unknown(e);
+    }
+    String words = literal(pattern, 0);
+    if (!Patterns.isShared(words)) {
+      throw new NotOffloaded(Code.EXPRESSION, "Presto's patterns mean more than those of accelerators: " + words);
+    }
+    return Expression.strict("regexp_like", type, text(e, 0), Expression.string(words));
+  }
+
+  private String literal(CallExpression e, int argument) {
+    if (e.getArguments().get(argument) instanceof ConstantExpression c && c.getValue() instanceof Slice text) {
+      return text.toStringUtf8();
+    }
+    throw unknown(e);
+  }
+
+  private String unit(CallExpression e) {
+    return literal(e, 0).toLowerCase(Locale.ENGLISH);
+  }
+
+  private Expression date(CallExpression e, int argument) {
+    Expression value = translate(e.getArguments().get(argument));
+    return value.type().same(DataType.DATE) ? value : refuse(e);
+  }
+
+  private Expression known(CallExpression e, Optional<Expression> value) {
+    return value.orElseThrow(() -> unknown(e));
+  }
+
+  /** A date and an interval of whole days, or of months. */
+  private Expression moved(CallExpression e, int sign) {
+    List<RowExpression> of = e.getArguments();
+    int at = of.get(0).getType().equals(DateType.DATE) ? 0 : 1;
+    String interval = of.get(1 - at).getType().getTypeSignature().getBase();
+    if (!interval.startsWith("interval ")) {
+      throw unknown(e);
+    }
+    long number = sign * whole(e, of.get(1 - at));
+    if (interval.equals("interval year to month")) {
+      return SqlFunctions.later(date(e, at), number, 0);
+    }
+    return number % DAY_MILLIS == 0 ? SqlFunctions.later(date(e, at), 0, number / DAY_MILLIS) : refuse(e);
+  }
+
   private Expression part(String function, CallExpression e, DataType type) {
-    Expression date = translate(e.getArguments().get(0));
-    return date.type().same(DataType.DATE) ? Expression.strict(function, type, date) : refuse(e);
+    return Expression.strict(function, type, date(e, 0));
   }
 
   private Expression text(CallExpression e, int argument) {
@@ -281,6 +358,9 @@ final class ExpressionTranslator {
   // ---- numbers
 
   private Expression sum(String function, CallExpression e, DataType type) {
+    if (type.same(DataType.DATE)) {
+      return moved(e, function.equals("add") ? 1 : -1);
+    }
     Expression[] of = all(e.getArguments());
     if (type instanceof DataType.Decimal decimal) {
       return DecimalRules.sum(function, of[0], of[1], decimal);

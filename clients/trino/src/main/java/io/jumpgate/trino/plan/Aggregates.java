@@ -5,6 +5,7 @@ import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.Measure;
 import io.jumpgate.dataflow.Operator;
+import io.jumpgate.dataflow.SqlFunctions;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
 import io.jumpgate.trino.JumpgateColumn;
@@ -89,7 +90,7 @@ public final class Aggregates {
 
   /** The function's value, of the operator that has the measures. */
   private Function<Operator, Expression> add(AggregateFunction function) {
-    if (!function.getSortItems().isEmpty() || function.getArguments().size() > 1) {
+    if (!function.getSortItems().isEmpty()) {
       throw unknown(function);
     }
     DataType type = Types.jumpgate(function.getOutputType());
@@ -99,6 +100,12 @@ public final class Aggregates {
       case "min" -> measure(Measure.min(ordered(function), name()));
       case "max" -> measure(Measure.max(ordered(function), name()));
       case "avg" -> average(function, type);
+      case "stddev", "stddev_samp" -> spread(function, "stddev");
+      case "stddev_pop" -> spread(function, "stddev_pop");
+      case "variance", "var_samp" -> spread(function, "variance");
+      case "var_pop" -> spread(function, "variance_pop");
+      case "covar_pop", "covar_samp" -> pairs(function, type);
+      case "corr" -> pairs(function, type).andThen(SqlFunctions::finite);
       default -> throw unknown(function);
     };
   }
@@ -120,6 +127,20 @@ public final class Aggregates {
     Measure counted = distinct(function, Measure.count(argument, name()));
     Function<Operator, Expression> count = as(DataType.decimal(19, 0), measure(counted));
     return grouped -> DecimalRules.quotient(sum.apply(grouped), count.apply(grouped), decimal);
+  }
+
+  private Function<Operator, Expression> spread(AggregateFunction function, String measure) {
+    Expression argument = Types.cast(argument(function), DataType.FLOAT64);
+    return measure(distinct(function, new Measure(measure, List.of(argument), DataType.FLOAT64, name())));
+  }
+
+  private Function<Operator, Expression> pairs(AggregateFunction function, DataType type) {
+    if (function.isDistinct() || !type.same(DataType.FLOAT64)) {
+      throw unknown(function);
+    }
+    Expression other = new ExpressionTranslator(scope).translate(function.getArguments().get(1));
+    return measure(
+        new Measure(function.getFunctionName(), List.of(argument(function), other), DataType.FLOAT64, name()));
   }
 
   private static Measure distinct(AggregateFunction function, Measure measure) {

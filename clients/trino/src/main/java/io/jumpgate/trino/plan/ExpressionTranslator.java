@@ -6,6 +6,8 @@ import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.DateParts;
 import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
+import io.jumpgate.dataflow.Patterns;
+import io.jumpgate.dataflow.SqlFunctions;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
 import io.trino.spi.expression.Call;
@@ -15,8 +17,11 @@ import io.trino.spi.expression.Variable;
 import io.trino.spi.type.Int128;
 import io.trino.spi.type.Type;
 import io.trino.spi.type.VarcharType;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * Trino's expressions as entries of a request: equal in every value, or not at all. What can fail is none of them:
@@ -89,6 +94,18 @@ final class ExpressionTranslator {
       case "concat" -> Expression.strict("concat", type, words(e));
       case "starts_with" -> Expression.strict("starts_with", type, words(e));
       case "substr", "substring" -> substring(e, type);
+      case "greatest", "least" -> extreme(name, e);
+      case "replace" -> replaced(e, type);
+      case "split_part" -> {
+        long number = whole(e, e.getArguments().get(2));
+        String separator = literal(e, 1);
+        yield SqlFunctions.isPart(separator, number) ? SqlFunctions.splitPart(text(e, 0), separator, number)
+                                                     : refuse(e);
+      }
+      case "regexp_like" -> matched(e, type);
+      case "date_trunc" -> known(e, SqlFunctions.dateTrunc(literal(e, 0).toLowerCase(Locale.ENGLISH), date(e, 1)));
+      case "date_diff" ->
+        known(e, SqlFunctions.dateDiff(literal(e, 0).toLowerCase(Locale.ENGLISH), date(e, 1), date(e, 2)));
       default -> throw unknown(e);
     };
   }
@@ -122,8 +139,54 @@ final class ExpressionTranslator {
   // ---- text and dates
 
   private Expression part(String function, Call e, DataType type) {
-    Expression date = argument(e, 0);
-    return date.type().same(DataType.DATE) ? Expression.strict(function, type, date) : refuse(e);
+    return Expression.strict(function, type, date(e, 0));
+  }
+
+  private Expression date(Call e, int index) {
+    Expression value = argument(e, index);
+    return value.type().same(DataType.DATE) ? value : refuse(e);
+  }
+
+  private static Expression known(Call e, Optional<Expression> value) {
+    return value.orElseThrow(() -> unknown(e));
+  }
+
+  /** Of floats Trino has orders of its own. */
+  private Expression extreme(String function, Call e) {
+    Expression[] values = all(e);
+    boolean known = Stream.of(values).allMatch(v -> v.type().same(values[0].type()) && !Types.isFloat(v.type()));
+    return known ? SqlFunctions.extreme(function, values) : refuse(e);
+  }
+
+  /** Of some text by no more text: longer ones have a bound. */
+  private Expression replaced(Call e, DataType type) {
+    String by = e.getArguments().size() == 2 ? "" : literal(e, 2);
+    boolean shorter = !literal(e, 1).isEmpty() && bytes(by) <= bytes(literal(e, 1));
+    return shorter ? Expression.strict("replace", type, text(e, 0), text(e, 1), Expression.string(by)) : refuse(e);
+  }
+
+  private static int bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8).length;
+  }
+
+  private Expression matched(Call e, DataType type) {
+    String pattern = literal(e, 1);
+    if (!Patterns.isShared(pattern)) {
+      throw new NotOffloaded(Code.EXPRESSION, "Trino's patterns mean more than those of accelerators: " + pattern);
+    }
+    return Expression.strict("regexp_like", type, text(e, 0), Expression.string(pattern));
+  }
+
+  private static String literal(Call e, int index) {
+    if (e.getArguments().get(index) instanceof Constant c && c.getValue() instanceof Slice text) {
+      return text.toStringUtf8();
+    }
+    throw unknown(e);
+  }
+
+  private Expression text(Call e, int index) {
+    Expression value = argument(e, index);
+    return value.type().same(DataType.STRING) ? value : refuse(e);
   }
 
   private Expression[] words(Call e) {

@@ -1,0 +1,117 @@
+"""Functions that servers of Presto and Trino hand over to accelerators have the values that the servers compute."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.support import presto, trino
+from tests.support.presto import Query
+
+pytestmark = pytest.mark.timeout(900)  # a server starts, and on a new machine it is fetched first
+
+DAYS = [(1995, 1, 1), (1996, 12, 31), None, (1970, 1, 1), (2024, 2, 29), (1, 1, 1), (9999, 12, 31), (1900, 3, 31)]
+F = pa.table({
+    "k": pa.array([1, 1, 1, 2, 2, None, None, 3], pa.int32()),
+    "s": pa.array(["a/b/c", "", None, "äbc/ä", "x\ny", "abab\n", "//", "aab"]),
+    "w": pa.array(["abc", "a", "b", None, "ä", "", "zz", "aab"]),
+    "x": pa.array([10, 20, None, 5, -7, 8, 2**62, -(2**63)], pa.int64()),
+    "y": pa.array([6, 7, 8, 9, 0, None, 10, -1], pa.int64()),
+    "p": pa.array([1.5, 2.25, None, 1e9 + 1, 1e9 + 2, 0.5, -0.0, 4.0], pa.float64()),
+    "q": pa.array([2.5, None, 3.0, 1e9 + 7, 1e9 + 5, 0.0, 1.0, 4.0], pa.float64()),
+    "n": pa.array([math.nan, 1.0, math.inf, None, -math.inf, 2.0, 1e308, -1e308], pa.float64()),
+    "d": pa.array([datetime.date(*v) if v else None for v in DAYS], pa.date32()),
+    "e": pa.array([datetime.date(2000, 1, 31)] * 4 + [None] + [datetime.date(1, 1, 1)] * 3, pa.date32()),
+})  # fmt: skip
+TABLES = {"f": F, "void": F.slice(0, 0)}
+
+PATTERNS = ("ab", "^a", "a.b", "x.y", "[a-c]+/", "^(ab|//)*", "^y", "[^a]b", "ä.?c", "\\.")
+MATCHES = "SELECT " + ", ".join(f"regexp_like(s, '{pattern}')" for pattern in PATTERNS) + " FROM f"
+#: offloaded as a whole by both
+BOTH = [
+    MATCHES,
+    "SELECT k FROM f WHERE regexp_like(s, 'b|y')",
+    "SELECT greatest(x, y), least(x, y), greatest(s, w), least(d, e), greatest(k, 2), least(x, 3, y) FROM f",
+    "SELECT split_part(s, '/', 1), split_part(s, '/', 2), split_part(s, '/', 9), split_part(s, 'ä', 2) FROM f",
+    "SELECT replace(s, 'b', ''), replace(s, 'ä'), replace(s, '/', 'x'), replace(s, 'aa', 'a') FROM f",
+    "SELECT date_trunc('week', d), date_trunc('MONTH', d), date_trunc('quarter', d), date_trunc('year', d) FROM f",
+    "SELECT date_diff('day', d, e), date_diff('week', d, e), date_diff('week', e, d) FROM f",
+    "SELECT k, stddev(x), stddev_pop(x), variance(y), var_pop(y), stddev_samp(p), var_samp(p) FROM f GROUP BY k",
+    "SELECT k, covar_pop(p, q), covar_samp(p, q), corr(p, q), corr(q, q) FROM f GROUP BY k",
+    "SELECT stddev(n), var_pop(n), corr(n, p), covar_pop(n, p) FROM f",
+    "SELECT stddev(x), var_pop(y), covar_pop(p, q), covar_samp(p, q), corr(p, q) FROM void",
+    "SELECT stddev(x) FILTER (WHERE y > 6), corr(p, q) FILTER (WHERE k = 1) FROM f",
+]
+WHOLE = {
+    "Presto": [
+        *BOTH,
+        "SELECT replace(s, 'b', 'xyz') FROM f",
+        "SELECT stddev(n), var_pop(n), corr(p, p), covar_samp(p, p) FROM f WHERE n = 2.0",
+        "SELECT d + INTERVAL '1' MONTH, d - INTERVAL '3' DAY, INTERVAL '2' YEAR + d, date_add('month', -1, d), "
+        "date_add('week', 2, d) FROM f WHERE year(d) BETWEEN 3 AND 9000",
+    ],
+    "Trino": BOTH,
+}
+#: what stays, for which reason
+STAYS = {
+    "Presto": {
+        "SELECT greatest(p, q) FROM f": r"computes greatest\(p, q\)",
+        "SELECT replace(s, '', 'x') FROM f": r"computes replace\(",
+        "SELECT split_part(s, '', 1) FROM f": r"computes split_part\(",
+        "SELECT regexp_like(s, 'b$'), regexp_like(s, '\\d') FROM f": r"patterns mean more than .* b\$",
+        "SELECT regexp_like(s, 'a*+') FROM f": r"patterns mean more than .* a\*\+",
+        "SELECT date_diff('month', d, e) FROM f": r"computes date_diff\(",
+    },
+    "Trino": {
+        "SELECT regexp_like(s, 'b$'), regexp_like(s, '\\d') FROM f": r"patterns mean more than .* b\$",
+        "SELECT greatest(p, q) FROM f": r"computes greatest\(p, q\)",
+        "SELECT replace(s, 'b', 'xyz') FROM f": r"computes replace\(",
+        "SELECT split_part(s, '', 1) FROM f": r"computes split_part\(",
+        "SELECT date_diff('month', d, e) FROM f": r"computes date_diff\(",
+    },
+}
+OFF = "jumpgate.offload=false"
+Found = dict[Query, Any]
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Found]:
+    """Each engine's."""
+    return {
+        name: _ask(tmp_path_factory.mktemp(name), name, module)
+        for name, module in (("Presto", presto), ("Trino", trino))
+    }
+
+
+def _ask(folder: Any, name: str, module: Any) -> Found:
+    catalog = {table: presto.write_table(folder, table, rows) for table, rows in TABLES.items()}
+    texts = [*WHOLE[name], *STAYS[name]]
+    found: Found = module.answers(
+        folder, catalog, [q for text in texts for q in (Query(text), Query(text, OFF), Query(f"EXPLAIN {text}"))]
+    )
+    return found
+
+
+CASES = [(name, text) for name in WHOLE for text in (*WHOLE[name], *STAYS[name])]
+
+
+@pytest.mark.parametrize(("name", "text"), CASES)
+def test_a_value_is_the_engines(name: str, text: str, answers: dict[str, Found]) -> None:
+    offloaded, own = (answers[name][Query(text, session)] for session in ("", OFF))
+    assert isinstance(own, list), own
+    assert sorted(map(repr, offloaded)) == sorted(map(repr, own))
+
+
+@pytest.mark.parametrize(("name", "text"), CASES)
+def test_explain_says_what_is_offloaded_or_why_not(name: str, text: str, answers: dict[str, Found]) -> None:
+    plan = str(answers[name][Query(f"EXPLAIN {text}")][0][0])
+    if text in WHOLE[name]:
+        assert re.search(r"(\d+) of \1 operators \(100 %\) offloaded", plan), plan
+        assert not re.search(r"stays|- (Filter|Project|Aggregate)", plan), plan
+    else:
+        assert re.search(rf"stays: .*{STAYS[name][text]}", plan), plan
