@@ -25,7 +25,7 @@ class RowField:
 
 @dataclass(frozen=True)
 class RowLayout:
-    """A row tuple's fixed part: `stride` bytes, of which the first `null_bytes` are the null bit vector."""
+    """A row tuple's fixed part: `stride` bytes, of which the first `null_bytes` (perhaps 0) are the null bit vector."""
 
     fields: tuple[RowField, ...]
     null_bytes: int
@@ -39,7 +39,7 @@ class RowLayout:
 
 def row_layout(descriptor: Descriptor) -> RowLayout:
     """Offsets of a descriptor with layout `row`."""
-    at = null_bytes = _bitmap_bytes(len(descriptor.schema))
+    at = null_bytes = _bitmap_bytes(len(descriptor.schema)) if _has_null_bits(descriptor) else 0
     fields = []
     for i, field in enumerate(descriptor.schema):
         width = TEXT_WIDTH if field.type.is_text else field.type.width
@@ -48,6 +48,11 @@ def row_layout(descriptor: Descriptor) -> RowLayout:
         fields.append(RowField(field.type, at, width, i))
         at += width
     return RowLayout(tuple(fields), null_bytes, _round_up(at, descriptor.alignment))
+
+
+def _has_null_bits(descriptor: Descriptor) -> bool:
+    """Packed tuples whose fields are never NULL do without."""
+    return not descriptor.packed or any(field.type.nullable for field in descriptor.schema)
 
 
 def presence_bytes(columns: int) -> int:

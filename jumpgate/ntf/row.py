@@ -141,6 +141,8 @@ def _gather(descriptor: Descriptor, layout: RowLayout, field: RowField, tuples: 
 
 
 def _read_validity(layout: RowLayout, field: RowField, tuples: memoryview, name: str) -> pa.Buffer | None:
+    if not layout.null_bytes:
+        return None
     bits = pa.py_buffer(tuples[field.null_bit // 8 :: layout.stride].tobytes())
     flags = pa.Array.from_buffers(pa.uint8(), bits.size, [None, bits])
     valid = pc.equal(pc.bit_wise_and(flags, pa.scalar(1 << field.null_bit % 8, pa.uint8())), 0)

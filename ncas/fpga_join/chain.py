@@ -16,7 +16,7 @@ from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, Project, Receive, column
 from jumpgate.dataflow.types import Field, Schema
 from jumpgate.nca.interface import Unsupported, Wire, WireInput
-from jumpgate.ncas.fpga_join.kind import signature
+from jumpgate.ncas.fpga_join.kind import KEY_BYTES, signature
 from jumpgate.ncas.switch.transport import DATAGRAMS, packed
 from jumpgate.ncas.switch.wire import converted
 from jumpgate.ncas.switch_prune.words import key
@@ -214,8 +214,9 @@ def _too_wide(chain: Chain, row_bytes_max: int) -> Unsupported | None:
 
 
 def value_bytes(schema: Schema) -> int:
-    """What a bucket holds of a build side's row beside the key: bits that say what is NULL, then the columns."""
-    return (len(schema) + 7) // 8 + sum(f.type.width for f in schema.fields[1:])
+    """What a bucket holds of a build side's row beside the key: bits that say what is NULL, if any may be, then the
+    columns."""
+    return row_layout(packed(schema)).stride - KEY_BYTES
 
 
 def _build(join: Join) -> Operator:

@@ -57,20 +57,21 @@ class Task:
 
     def words(self) -> list[object]:
         """The shapes of rows and tables, as the control channel has them (card/README.md)."""
-        found: list[object] = [*_shape(self.probe.schema), len(self.joins)]
+        found: list[object] = [*_row(self.probe.schema), len(self.joins)]
         for join, built, *size in zip(self.joins, self.builds, self.value_bytes, self.bucket_bits, strict=True):
-            found += [str(join.type), *_shape(built.schema), *size]
-        joined = row_layout(packed(self.joins[-1].schema))
-        found.append(len(self.leaving))
+            found += [str(join.type), *_row(built.schema), *size]
+        whole = self.joins[-1].schema
+        joined, leaving = (row_layout(packed(s)) for s in (whole, whole.select(self.leaving)))
+        found += [len(self.leaving), leaving.null_bytes]
         for leaver in (joined.fields[i] for i in self.leaving):
             found += [leaver.null_bit, leaver.offset - joined.null_bytes, leaver.width]
         return found
 
 
-def _shape(schema: Schema) -> tuple[int, int]:
-    """Columns of a row, and their bytes."""
+def _row(schema: Schema) -> tuple[int, int, int]:
+    """Columns of a row, bytes of their NULL bits, and of their values."""
     layout = row_layout(packed(schema))
-    return len(schema), layout.stride - layout.null_bytes
+    return len(schema), layout.null_bytes, layout.stride - layout.null_bytes
 
 
 @dataclass

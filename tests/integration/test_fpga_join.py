@@ -25,6 +25,7 @@ import pytest
 from jumpgate.client import col, count, sum_
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.types import parse_type
 from jumpgate.errors import InstanceFailed, Unreachable
 from jumpgate.hosts.config import Config, local_hosts
 from jumpgate.nca.registry import Registry, default_registry
@@ -44,6 +45,8 @@ from tests.support.datagrams import Chaos, Lossy
 FACTS = {"a": "int32", "b": "int64", "day": "date", "price": "decimal(7, 2)", "n": "int64"}
 DIMENSION = {"k": "int32", "x": "int64", "flag": "bool"}
 ROWS = 20_000
+#: of the control channel: rows that probe by one key, a table of a key and a number, and the key leaves
+ONE_TABLE = (1, 1, 8, 1, "inner", 2, 1, 16, 23, 4, 1, 1, 0, 0, 8)
 
 
 def facts(rows: int = ROWS, keys: int = 900) -> list[tuple[Any, ...]]:
@@ -88,6 +91,17 @@ def counts(session: Session) -> dict[str, int]:
     record = session.describe(session.jobs()[0].id).record
     assert record is not None
     return next(c["card"] for c in record["counters"].values() if "card" in c)
+
+
+def sent_bytes(session: Session) -> set[int]:
+    """Of a row on each edge that leads to the card."""
+    record = session.describe(session.jobs()[0].id).record
+    assert record is not None
+    cards = {i["id"] for i in record["instances"] if i["nca"] == "fpga_join"}
+    leading = {e["id"] for e in record["edges"] if set(e["consumers"]) == cards}
+    sinks = [s for c in record["counters"].values() for s in c["sinks"] if s["edge"] in leading and s["rows"]]
+    assert {s["edge"] for s in sinks} == leading
+    return {(s["bytes"] - HEADER.size * s["batches"]) // s["rows"] for s in sinks}
 
 
 Make = Callable[[Dataflow, Dataflow], Dataflow]
@@ -145,6 +159,27 @@ def test_duplicates_overflow_to_the_rest(lab: Lab, how: str) -> None:
     assert seen["rest"] > 1500 and seen["joined"] == answer.num_rows
     if how == "inner":
         assert answer.num_rows > 20 * len(some), "far more rows leave than arrived"
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+def test_rows_that_are_never_null_have_no_null_bits(lab: Lab, how: str) -> None:
+    """Each side alone and both; rows without a partner leave with NULLs all the same."""
+    sure = {"a": parse_type("int64"), "n": parse_type("int32")}
+    facts_ = {
+        "a": [(i % 300, i) for i in range(5000)],
+        "?": [(None if i % 11 == 0 else i % 300, i) for i in range(5000)],
+    }
+    built = {
+        "a": [(k, 2**62 - k) for k in range(200) for _ in "abc"],
+        "?": [(None if k % 9 == 0 else k, k) for k in range(200)],
+    }
+    for probing, building in (("a", "a"), ("?", "a"), ("a", "?")):
+        facts = lab.table(sure if probing == "a" else {"a": "int64", "n": "int32"}, facts_[probing], files=3)
+        types = ("int64", "int64") if building == "?" else (parse_type("int64"), parse_type("int64"))
+        table = lab.table(dict(zip("kx", types, strict=True)), built[building], files=2)
+        lab.check(facts.join(table, left_on=col("a"), right_on=col("k"), how=how))
+        wide = how in ("inner", "left")  # both columns of the build side travel
+        assert sent_bytes(lab.session) == {12 + (probing == "?"), (16 if wide else 8) + (building == "?")}
 
 
 def test_what_a_table_has_no_room_for_is_what_chance_says() -> None:
@@ -337,7 +372,7 @@ def test_several_jobs_at_once(carded: Session, tmp_path: Path) -> None:
 def test_requests_get_their_own_answers_though_one_is_cancelled() -> None:
     async def asked() -> list[str]:
         child = await Child.start("card", "emulated", "127.0.0.1")
-        await child.call("join", "j", "00c0ffee00000001", 8, 1 << 20, 1, 8, 1, "inner", 2, 16, 23, 4, 1, 0, 0, 8)
+        await child.call("join", "j", "00c0ffee00000001", 8, 1 << 20, *ONE_TABLE)
         gone = asyncio.create_task(child.call("start", "j"))
         await asyncio.sleep(0)  # it is on its way
         await asyncio.sleep(0)
@@ -373,7 +408,7 @@ def test_a_card_takes_nothing_without_the_jobs_secret() -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
             end.bind(("127.0.0.1", 0))
             here = "{}:{}".format(*end.getsockname())
-            await child.call("join", "j", "00c0ffee00000001", 8, 1 << 20, 1, 8, 1, "inner", 2, 16, 23, 4, 1, 0, 0, 8)
+            await child.call("join", "j", "00c0ffee00000001", 8, 1 << 20, *ONE_TABLE)
             await child.call("receiver", "j", 1, here)
             await child.call("flow", "j", 2, 0, here)
             await child.call("start", "j")

@@ -14,6 +14,7 @@ import pytest
 from jumpgate.client import col
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.types import parse_type
 from jumpgate.errors import ConfigError, NotInstalled
 from jumpgate.hosts.config import Config, local_hosts
 from jumpgate.ncas import fpga_join
@@ -127,6 +128,27 @@ def test_a_chain_and_empty_sides_through_the_model(session: Session, tmp_path: P
     lab.check(chain(second.filter(col("l") == 7)))
     assert counts(session)["built"] == 60 + 300
     assert lab.check(facts.filter(col("c") < 0).join(second, left_on=col("b"), right_on=col("l"))).num_rows == 0
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "semi"])
+def test_columns_that_are_never_null_through_the_model(session: Session, tmp_path: Path, how: str) -> None:
+    """Rows of one table, of both or of the probing input have no NULL bits; and a value may be columns of a byte."""
+    lab = Lab(session, tmp_path)
+    sure = {name: parse_type("int64") for name in "abn"}
+    facts = lab.table(sure, [(i % 40, i % 35, i) for i in range(600)])
+    bytes_ = {f"c{i}": parse_type("int8") for i in range(12)}
+    first = lab.table(
+        {"k": parse_type("int64"), **bytes_}, [(k, *(k + i for i in range(12))) for k in range(30) for _ in "abcde"]
+    )
+    second = lab.table({"l": "int64"}, [(k if k % 3 else None,) for k in range(32)])
+    flow = facts.join(first, left_on=col("a"), right_on=col("k"), how=how)
+    lab.check(flow)
+    both = flow.join(second, left_on=col("b"), right_on=col("l"), how="left" if how == "inner" else "anti")
+    lab.check(both)
+    assert counts(session)["built"] == 150 + 21
+    some = lab.table({"p": "int64", "q": "int64"}, [(None if i % 7 == 0 else i % 40, i) for i in range(500)])
+    lab.check(some.join(first, left_on=col("p"), right_on=col("k"), how=how))
+    assert counts(session)["rest"] > 0 or how == "semi"
 
 
 def test_what_the_rtl_has_no_room_for_runs_elsewhere(session: Session, tmp_path: Path) -> None:

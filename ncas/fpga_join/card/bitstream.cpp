@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t TABLES = 4, BANKS = 2, SLOTS = slots_of(VALUE_BYTES), NULL_BITS = 64;
 constexpr int ADDRESS_BITS = 26, MEMORY_BITS = 28, LATENCY = 40;
-constexpr size_t TABLE_NULLS = 8 * ((VALUE_BYTES + 9) / 9), JOINED_NULLS = NULL_BITS + TABLES * TABLE_NULLS;
+constexpr size_t TABLE_NULLS = 8 * ((VALUE_BYTES + 8) / 8), JOINED_NULLS = NULL_BITS + TABLES * TABLE_NULLS;
 constexpr size_t JOINED_BYTES = NULL_BITS / 8 + ROW_MAX + TABLES * (KEY_BYTES + VALUE_BYTES);
 
 class Verilated : public Bitstream {
@@ -55,13 +55,13 @@ class Verilated : public Bitstream {
     Vcard& card = model_.card;
     card.secret = shape_.secret;
     card.udp_port = PORT;
-    card.probe_nulls = static_cast<uint8_t>(shape_.probe.null_bytes());
+    card.probe_nulls = static_cast<uint8_t>(shape_.probe.null_bytes);
     uint64_t base = 0;
     for (size_t t = 0; t < shape_.tables.size(); t++) {
       static constexpr RtlKind KINDS[] = {INNER, LEFT, SEMI, ANTI};
       const TableShape& table = shape_.tables[t];
       set_field(&card.kinds, 3 * t, 3, KINDS[static_cast<size_t>(table.kind)]);
-      set_field(&card.build_nulls, 4 * t, 4, table.row.null_bytes());
+      set_field(&card.build_nulls, 4 * t, 4, table.row.null_bytes);
       set_field(&card.strides, 7 * t, 7, table.row.stride());
       set_field(&card.masks, ADDRESS_BITS * t, ADDRESS_BITS, (uint64_t{1} << table.bucket_bits) - 1);
       set_field(&card.bases, MEMORY_BITS * t, MEMORY_BITS, base);
@@ -77,7 +77,7 @@ class Verilated : public Bitstream {
     const RowShape& probe = shape_.probe;
     std::vector<size_t> null_of(probe.columns), byte_of(probe.bytes);
     std::iota(null_of.begin(), null_of.end(), size_t{0});
-    std::iota(byte_of.begin(), byte_of.end(), NULL_BITS / 8 + probe.null_bytes());
+    std::iota(byte_of.begin(), byte_of.end(), NULL_BITS / 8 + probe.null_bytes);
     for (size_t t = 0; t < shape_.tables.size(); t++) {
       const TableShape& table = shape_.tables[t];
       if (!table.pairs()) continue;
@@ -85,10 +85,10 @@ class Verilated : public Bitstream {
       for (size_t c = 0; c < table.row.columns; c++) null_of.push_back(NULL_BITS + t * TABLE_NULLS + c);
       for (size_t i = 0; i < KEY_BYTES; i++) byte_of.push_back(key + i);
       for (size_t i = 0; i < table.payload_bytes(); i++) {
-        byte_of.push_back(key + KEY_BYTES + table.row.null_bytes() + i);
+        byte_of.push_back(key + KEY_BYTES + table.row.null_bytes + i);
       }
     }
-    std::vector<size_t> nulls, bytes(shape_.out().null_bytes());
+    std::vector<size_t> nulls, bytes(shape_.out().null_bytes);
     std::iota(bytes.begin(), bytes.end(), size_t{0});  // the new NULL bits
     for (const Leaver& leaver : shape_.leaving) {
       nulls.push_back(null_of[leaver.column]);
@@ -98,7 +98,8 @@ class Verilated : public Bitstream {
     const Bytes of_nulls = gathering(nulls, JOINED_NULLS), of_bytes = gathering(bytes, JOINED_BYTES);
     put(&card.null_places, of_nulls.data(), of_nulls.size());
     put(&card.byte_places, of_bytes.data(), of_bytes.size());
-    card.null_mask = nulls.size() >= NULL_BITS ? ~uint64_t{0} : (uint64_t{1} << nulls.size()) - 1;
+    const uint64_t mask = nulls.size() >= NULL_BITS ? ~uint64_t{0} : (uint64_t{1} << nulls.size()) - 1;
+    card.null_mask = shape_.out_null_bytes > 0 ? mask : 0;
     card.out_stride = static_cast<uint8_t>(bytes.size());
   }
 

@@ -22,9 +22,10 @@ int check(uint64_t seed, int episodes, bool forgetful) {
   std::printf(
       "{\"built\": %llu, \"probed\": %llu, \"joined\": %llu, \"rested\": %llu, \"overflowed\": %llu, \"dropped\": "
       "%llu, "
-      "\"frames\": %llu, \"aggregated\": %llu, \"forwards\": %llu, \"several\": %llu, \"least_kind\": %llu}\n",
+      "\"frames\": %llu, \"aggregated\": %llu, \"forwards\": %llu, \"several\": %llu, \"least_kind\": %llu, "
+      "\"never_null\": %llu}\n",
       n(c.built), n(c.probed), n(c.joined), n(c.rested), n(c.overflowed), n(c.dropped), n(c.frames), n(c.aggregated),
-      n(c.forwards), n(c.several), n(*std::min_element(c.kinds, c.kinds + 5)));
+      n(c.forwards), n(c.several), n(*std::min_element(c.kinds, c.kinds + 5)), n(c.never_null));
   return 0;
 }
 

@@ -37,18 +37,25 @@ inline std::vector<Bytes> frames_of(uint16_t flow, const std::vector<Bytes>& row
 
 struct Coverage {
   uint64_t built = 0, probed = 0, joined = 0, rested = 0, overflowed = 0, dropped = 0, frames = 0, kinds[5] = {},
-           aggregated = 0, forwards = 0, several = 0;
+           aggregated = 0, forwards = 0, several = 0, never_null = 0;
+};
+
+// Bytes of NULL bits that rows begin with.
+struct NullBytes {
+  size_t probe = 1, out = 1;
+  std::vector<size_t> build;
 };
 
 // A row: NULL bits, keys, then a column of COLUMN_BYTES, which is a number.
-inline Bytes row_of(const std::vector<uint64_t>& keys, const std::vector<bool>& nulls, uint64_t value,
-                    size_t key_bytes) {
-  Bytes row(1 + keys.size() * key_bytes + COLUMN_BYTES);
+inline Bytes row_of(const std::vector<uint64_t>& keys, const std::vector<bool>& nulls, uint64_t value, size_t key_bytes,
+                    size_t null_bytes) {
+  Bytes row(null_bytes + keys.size() * key_bytes + COLUMN_BYTES);
   for (size_t i = 0; i < nulls.size(); i++) {
     if (nulls[i]) row[0] = static_cast<uint8_t>(row[0] | 1u << i);
   }
-  for (size_t i = 0; i < keys.size(); i++) big_endian(&row[1 + i * key_bytes], nulls[i] ? 0 : keys[i], key_bytes);
-  big_endian(&row[1 + keys.size() * key_bytes], nulls.back() ? 0 : value, COLUMN_BYTES);
+  uint8_t* at = &row[null_bytes];
+  for (size_t i = 0; i < keys.size(); i++, at += key_bytes) big_endian(at, nulls[i] ? 0 : keys[i], key_bytes);
+  big_endian(at, nulls.back() ? 0 : value, COLUMN_BYTES);
   return row;
 }
 
@@ -59,33 +66,34 @@ struct Rate {
 template <class V, size_t TABLES, size_t BANKS, size_t KEY, size_t VALUE>
 struct Bench {
   static constexpr int MEMORY_BITS = ADDRESS_BITS + (TABLES > 2 ? 2 : static_cast<int>(TABLES) - 1);
-  // values hold a byte of NULL bits and a column as far as there is room
+  // values hold a byte of NULL bits, if rows have one, and a column as far as there is room
   static constexpr size_t COLUMN = std::min(VALUE - 1, COLUMN_BYTES), SLOTS = std::min<size_t>(7, 63 / (KEY + VALUE));
-  static constexpr size_t PROBE_STRIDE = 1 + TABLES * KEY + COLUMN_BYTES, NULLS = 8 * ((VALUE + 9) / 9);
+  static constexpr size_t PROBE_BYTES = TABLES * KEY + COLUMN_BYTES, NULLS = 8 * ((VALUE + 8) / 8);
   static constexpr size_t JOINED_NULLS = 64 + TABLES * NULLS, JOINED_BYTES = 8 + ROW_MAX + TABLES * (KEY + VALUE);
   using Model = CardModel<V, BANKS, MEMORY_BITS>;
 
   struct Entry {
     uint64_t key;
-    Bytes value;  // byte of NULL bits, column
+    Bytes value;  // byte of NULL bits, if there is one, and column
   };
   struct List {
     std::vector<Entry> entries;
     bool overflown = false;
   };
 
-  static void configure(V* card, const std::vector<RtlKind>& kinds, const std::vector<int>& bits) {
+  static void configure(V* card, const std::vector<RtlKind>& kinds, const std::vector<int>& bits,
+                        const NullBytes& nulls) {
     card->secret = SECRET;
     card->udp_port = PORT;
-    card->probe_nulls = 1;
+    card->probe_nulls = static_cast<uint8_t>(nulls.probe);
     for (size_t t = 0; t < TABLES; t++) {
       set_field(&card->kinds, 3 * t, 3, kinds[t]);
       set_field(&card->masks, ADDRESS_BITS * t, ADDRESS_BITS, (uint64_t{1} << bits[t]) - 1);
       set_field(&card->bases, MEMORY_BITS * t, MEMORY_BITS, buckets_in_a_bank({bits.begin(), bits.begin() + t}));
-      set_field(&card->build_nulls, 4 * t, 4, 1);
-      set_field(&card->strides, 7 * t, 7, 1 + KEY + COLUMN);
+      set_field(&card->build_nulls, 4 * t, 4, nulls.build[t]);
+      set_field(&card->strides, 7 * t, 7, nulls.build[t] + KEY + COLUMN);
     }
-    set_field(&card->strides, 7 * TABLES, 7, PROBE_STRIDE);
+    set_field(&card->strides, 7 * TABLES, 7, nulls.probe + PROBE_BYTES);
     const Bytes own = headers(SECRET);
     put(&card->headers, own.data(), own.size());
   }
@@ -95,25 +103,33 @@ struct Bench {
     return buckets;
   }
   // Which columns leave: of the row that probes, then key and column of each table, by numbers from 0.
-  static size_t choose(V* card, const std::vector<size_t>& columns) {
+  static size_t choose(V* card, const std::vector<size_t>& columns, const NullBytes& of) {
     std::vector<size_t> nulls, bytes;
-    const size_t null_bytes = (columns.size() + 7) / 8;
-    for (size_t i = 0; i < null_bytes; i++) bytes.push_back(i);
+    for (size_t i = 0; i < of.out; i++) bytes.push_back(i);
     for (const size_t c : columns) {
       const bool probing = c <= TABLES;
       const size_t t = probing ? 0 : (c - TABLES - 1) / 2, part = probing ? 0 : (c - TABLES - 1) % 2;
       nulls.push_back(probing ? c : 64 + t * NULLS + part);
       const size_t base = 8 + ROW_MAX + t * (KEY + VALUE);
-      const size_t first = probing ? 8 + 1 + c * KEY : part == 0 ? base : base + KEY + 1;
+      const size_t first = probing ? 8 + of.probe + c * KEY : part == 0 ? base : base + KEY + of.build[t];
       const size_t size = probing ? (c < TABLES ? KEY : COLUMN_BYTES) : part == 0 ? KEY : COLUMN;
       for (size_t i = 0; i < size; i++) bytes.push_back(first + i);
     }
     const Bytes of_nulls = gathering(nulls, JOINED_NULLS), of_bytes = gathering(bytes, JOINED_BYTES);
     put(&card->null_places, of_nulls.data(), of_nulls.size());
     put(&card->byte_places, of_bytes.data(), of_bytes.size());
-    card->null_mask = columns.size() >= 64 ? ~uint64_t{0} : (uint64_t{1} << columns.size()) - 1;
+    card->null_mask = of.out == 0 ? 0 : columns.size() >= 64 ? ~uint64_t{0} : (uint64_t{1} << columns.size()) - 1;
     card->out_stride = static_cast<uint8_t>(bytes.size());
     return bytes.size();
+  }
+
+  // Whether one of the columns may be NULL.
+  static bool nullable(const std::vector<size_t>& columns, const std::vector<RtlKind>& kinds, const NullBytes& nulls) {
+    return std::any_of(columns.begin(), columns.end(), [&](size_t c) {
+      if (c <= TABLES) return nulls.probe > 0;
+      const size_t t = (c - TABLES - 1) / 2;
+      return kinds[t] == LEFT || ((c - TABLES - 1) % 2 == 1 && nulls.build[t] > 0);
+    });
   }
 
   static void episode(Random* random, bool ddr3, bool forgetful, Coverage* coverage) {
@@ -137,7 +153,9 @@ struct Bench {
     model.takes = [&] { return below(100) >= pressure; };
     std::vector<RtlKind> kinds(TABLES);
     for (RtlKind& kind : kinds) coverage->kinds[kind = static_cast<RtlKind>(below(5))]++;
-    configure(&model.card, kinds, bits);
+    NullBytes nulls{below(2), 1, {}};
+    while (nulls.build.size() < TABLES) nulls.build.push_back(below(2));
+    configure(&model.card, kinds, bits, nulls);
     const bool aggregates = below(4) == 0;
     std::vector<size_t> columns;
     size_t stride = 0;
@@ -148,8 +166,10 @@ struct Bench {
         if (pairs && below(3) == 0) columns.push_back(c);
       }
       if (aggregates) columns = {TABLES};
-      stride = columns.empty() ? 0 : choose(&model.card, columns);
+      nulls.out = nullable(columns, kinds, nulls) ? (columns.size() + 7) / 8 : 0;
+      stride = columns.empty() ? 0 : choose(&model.card, columns, nulls);
     } while (stride == 0 || stride > ROW_MAX);
+    coverage->never_null += nulls.out == 0;
     model.card.aggregates = aggregates;
     model.reset();
 
@@ -164,11 +184,12 @@ struct Bench {
     for (size_t t = 0; t < TABLES; t++) {
       std::vector<Bytes> rows;
       for (size_t i = 0, n = below(400); i < n; i++) {
-        const bool null_key = below(12) == 0, null_column = below(6) == 0;
-        Bytes row(1 + KEY + COLUMN);
-        row[0] = static_cast<uint8_t>((null_key ? 1 : 0) | (null_column ? 2 : 0));
-        if (!null_key) big_endian(&row[1], a_key(), KEY);
-        for (size_t c = 0; c < COLUMN && !null_column; c++) row[1 + KEY + c] = static_cast<uint8_t>((*random)());
+        const size_t first = nulls.build[t];
+        const bool null_key = first > 0 && below(12) == 0, null_column = first > 0 && below(6) == 0;
+        Bytes row(first + KEY + COLUMN);
+        if (first > 0) row[0] = static_cast<uint8_t>((null_key ? 1 : 0) | (null_column ? 2 : 0));
+        if (!null_key) big_endian(&row[first], a_key(), KEY);
+        for (size_t c = 0; c < COLUMN && !null_column; c++) row[first + KEY + c] = static_cast<uint8_t>((*random)());
         rows.push_back(row);
         built += !null_key && kinds[t] != UNUSED;
       }
@@ -176,7 +197,7 @@ struct Bench {
       if (below(2)) frames.push_back(frame_of(static_cast<uint16_t>(t), {1, 2, 3}, SECRET + 1)), coverage->dropped++;
     }
     std::shuffle(frames.begin(), frames.end(), *random);
-    fill(frames, kinds, bits, &tables, &overflow);
+    fill(frames, kinds, bits, nulls, &tables, &overflow);
     model.overflowed = [&] {
       const size_t t = model.card.overflow_table;
       if (overflowed[t] == overflow[t].size()) wrong("overflow", t);
@@ -203,25 +224,25 @@ struct Bench {
     const size_t count = 1 + below(300);
     for (size_t i = 0; i < count; i++) {
       std::vector<uint64_t> wanted;
-      std::vector<bool> nulls;
+      std::vector<bool> absent;
       for (size_t t = 0; t < TABLES; t++) {
         wanted.push_back(a_key());
-        nulls.push_back(below(12) == 0);
+        absent.push_back(nulls.probe > 0 && below(12) == 0);
       }
-      nulls.push_back(below(6) == 0);
-      const Bytes row = row_of(wanted, nulls, (*random)(), KEY);
+      absent.push_back(nulls.probe > 0 && below(6) == 0);
+      const Bytes row = row_of(wanted, absent, (*random)(), KEY, nulls.probe);
       rows.push_back(row);
-      join(row, wanted, nulls, kinds, bits, tables, columns, &expected, &left, coverage);
+      join(row, wanted, absent, kinds, bits, nulls, tables, columns, &expected, &left, coverage);
     }
     for (const Bytes& row : expected) {
-      if (!aggregates || (row[0] & 1)) continue;
+      if (!aggregates || (nulls.out > 0 && (row[0] & 1))) continue;
       added++;
-      sum += static_cast<int64_t>(number(&row[1], 8));
+      sum += static_cast<int64_t>(number(&row[nulls.out], 8));
     }
     size_t rested = 0;
     model.rested = [&] {
       if (rested == left.size()) wrong("a row for the host", rested);
-      if (std::memcmp(&model.card.rest_row, left[rested].data(), PROBE_STRIDE) != 0)
+      if (std::memcmp(&model.card.rest_row, left[rested].data(), left[rested].size()) != 0)
         wrong("a row for the host", rested);
       rested++;
     };
@@ -245,14 +266,16 @@ struct Bench {
   static uint32_t bucket_of(uint64_t key, int bits) { return hash_of(key) & ((1u << bits) - 1); }
   // The tables as the frames fill them, in their order.
   static void fill(const std::vector<Bytes>& frames, const std::vector<RtlKind>& kinds, const std::vector<int>& bits,
-                   std::vector<std::map<uint32_t, List>>* tables, std::vector<std::vector<Entry>>* overflow) {
+                   const NullBytes& nulls, std::vector<std::map<uint32_t, List>>* tables,
+                   std::vector<std::vector<Entry>>* overflow) {
     for (const Bytes& frame : frames) {
-      const size_t t = frame[45], stride = 1 + KEY + COLUMN, size = number(&frame[38], 2) - 24;
+      const size_t t = frame[45], size = number(&frame[38], 2) - 24;
+      const size_t first = nulls.build[t], stride = first + KEY + COLUMN;
       if (number(&frame[50], 8) != SECRET || kinds[t] == UNUSED) continue;
       for (size_t at = HEADERS; at < HEADERS + size; at += stride) {
-        if (frame[at] & 1) continue;
-        Entry entry{number(&frame[at + 1], KEY), Bytes{frame[at]}};
-        entry.value.insert(entry.value.end(), &frame[at + 1 + KEY], &frame[at] + stride);
+        if (first > 0 && (frame[at] & 1)) continue;
+        Entry entry{number(&frame[at + first], KEY), Bytes(&frame[at], &frame[at] + first)};
+        entry.value.insert(entry.value.end(), &frame[at + first + KEY], &frame[at] + stride);
         List& list = (*tables)[t][bucket_of(entry.key, bits[t])];
         list.overflown |= list.entries.size() == SLOTS;
         (list.entries.size() == SLOTS ? (*overflow)[t] : list.entries).push_back(entry);
@@ -260,14 +283,14 @@ struct Bench {
     }
   }
 
-  static void join(const Bytes& row, const std::vector<uint64_t>& wanted, const std::vector<bool>& nulls,
-                   const std::vector<RtlKind>& kinds, const std::vector<int>& bits,
+  static void join(const Bytes& row, const std::vector<uint64_t>& wanted, const std::vector<bool>& absent,
+                   const std::vector<RtlKind>& kinds, const std::vector<int>& bits, const NullBytes& nulls,
                    const std::vector<std::map<uint32_t, List>>& tables, const std::vector<size_t>& columns,
                    std::vector<Bytes>* expected, std::vector<Bytes>* left, Coverage* coverage) {
     std::vector<std::vector<const Bytes*>> found(TABLES);
     bool passes = true;
     for (size_t t = 0; t < TABLES; t++) {
-      if (kinds[t] != UNUSED && !nulls[t]) {
+      if (kinds[t] != UNUSED && !absent[t]) {
         const auto at = tables[t].find(bucket_of(wanted[t], bits[t]));
         if (at != tables[t].end()) {
           if (at->second.overflown) {
@@ -287,23 +310,24 @@ struct Bench {
     if (!passes) return;
     std::vector<size_t> at(TABLES);
     for (size_t made = 0;; made++) {
-      Bytes out((columns.size() + 7) / 8);
+      Bytes out(nulls.out);
       for (size_t i = 0; i < columns.size(); i++) {
         const size_t c = columns[i];
         Bytes bytes;
         bool null = false;
         if (c <= TABLES) {
-          const size_t first = 1 + c * KEY;
+          const size_t first = nulls.probe + c * KEY;
           bytes.assign(&row[first], &row[first] + (c < TABLES ? KEY : COLUMN_BYTES));
-          null = row[0] >> c & 1;
+          null = nulls.probe > 0 && (row[0] >> c & 1);
         } else {
           const size_t t = (c - TABLES - 1) / 2;
           const bool key = (c - TABLES - 1) % 2 == 0;
           const Bytes* value = found[t][at[t]];
           bytes.assign(key ? KEY : COLUMN, 0);
-          null = value == nullptr || (!key && (*value)[0] & 2);
-          if (value && key) bytes.assign(&row[1 + t * KEY], &row[1 + t * KEY] + KEY);
-          if (value && !key) bytes.assign(value->begin() + 1, value->end());
+          null = value == nullptr || (!key && nulls.build[t] > 0 && (*value)[0] & 2);
+          const uint8_t* own = &row[nulls.probe + t * KEY];
+          if (value && key) bytes.assign(own, own + KEY);
+          if (value && !key) bytes.assign(value->begin() + static_cast<ptrdiff_t>(nulls.build[t]), value->end());
         }
         if (null) out[i / 8] = static_cast<uint8_t>(out[i / 8] | 1u << (i % 8));
         out.insert(out.end(), bytes.begin(), bytes.end());
@@ -340,8 +364,9 @@ struct Bench {
     typename Model::Memories memories;
     for (size_t b = 0; b < BANKS; b++) memories.push_back(make(buckets_in_a_bank(bits)));
     Model model(std::move(memories));
-    configure(&model.card, std::vector<RtlKind>(TABLES, SEMI), bits);
-    choose(&model.card, {TABLES});
+    const NullBytes nulls{1, 1, std::vector<size_t>(TABLES, 1)};
+    configure(&model.card, std::vector<RtlKind>(TABLES, SEMI), bits, nulls);
+    choose(&model.card, {TABLES}, nulls);
     model.card.aggregates = 1;
     model.overflowed = model.rested = [] {};
     model.reset();
@@ -351,7 +376,7 @@ struct Bench {
       for (size_t t = 0; t < TABLES; t++) {  // tables take turns, a few rows each
         Bytes payload;
         for (size_t r = 0; r < per_frame; r++) {
-          const Bytes row = row_of({random()}, {false, false}, 1, KEY);
+          const Bytes row = row_of({random()}, {false, false}, 1, KEY, 1);
           payload.insert(payload.end(), row.begin(), row.begin() + 1 + KEY + COLUMN);
         }
         frames.push_back(frame_of(static_cast<uint16_t>(t), payload, SECRET));
@@ -360,7 +385,7 @@ struct Bench {
       for (size_t r = 0; r < per_frame; r++) {
         std::vector<uint64_t> keys(TABLES);
         for (uint64_t& key : keys) key = random();
-        const Bytes row = row_of(keys, std::vector<bool>(TABLES + 1), 1, KEY);
+        const Bytes row = row_of(keys, std::vector<bool>(TABLES + 1), 1, KEY, 1);
         payload.insert(payload.end(), row.begin(), row.end());
       }
       probes.push_back(frame_of(TABLES, payload, SECRET));

@@ -20,7 +20,7 @@ void copy_bits(const uint8_t* in, size_t from, size_t count, uint8_t* out, size_
 }  // namespace
 
 uint64_t key_at(const uint8_t* row, const RowShape& shape, size_t column) {
-  return ntf::load<uint64_t>(row + shape.null_bytes() + column * KEY_BYTES, SWAP);
+  return ntf::load<uint64_t>(row + shape.null_bytes + column * KEY_BYTES, SWAP);
 }
 
 Combiner::Combiner(const JoinShape& shape)
@@ -52,7 +52,7 @@ bool Combiner::find(size_t number, const Answer& answer) {
   const TableShape& shape = table.shape;
   table.found.clear();
   table.next = 0;
-  if (!is_null(row_, number)) {
+  if (!shape_.probe.is_null(row_, number)) {
     for (size_t i = 0; i < answer.count; i++) table.found.push_back(answer.values + i * shape.value_bytes);
     if (answer.overflown) table.rest.find(key_at(row_, shape_.probe, number), &table.found);
   }
@@ -94,10 +94,10 @@ bool Combiner::next(uint8_t* out) {
 void Combiner::write() {
   const RowShape& probe = shape_.probe;
   uint8_t* out = whole_.data();
-  std::memset(out, 0, joined_.null_bytes());
-  std::memcpy(out, row_, probe.null_bytes());
-  uint8_t* columns = out + joined_.null_bytes();
-  std::memcpy(columns, row_ + probe.null_bytes(), probe.bytes);
+  std::memset(out, 0, joined_.null_bytes);
+  std::memcpy(out, row_, probe.null_bytes);
+  uint8_t* columns = out + joined_.null_bytes;
+  std::memcpy(columns, row_ + probe.null_bytes, probe.bytes);
   for (size_t t = 0; t < tables_.size(); t++) {
     const Table& table = tables_[t];
     const TableShape& shape = table.shape;
@@ -111,19 +111,21 @@ void Combiner::write() {
       }
       continue;
     }
-    std::memcpy(to, row_ + probe.null_bytes() + t * KEY_BYTES, KEY_BYTES);
-    std::memcpy(to + KEY_BYTES, value + shape.row.null_bytes(), shape.payload_bytes());
-    copy_bits(value, 0, shape.row.columns, out, table.first_column);
+    std::memcpy(to, row_ + probe.null_bytes + t * KEY_BYTES, KEY_BYTES);
+    std::memcpy(to + KEY_BYTES, value + shape.row.null_bytes, shape.payload_bytes());
+    if (shape.row.null_bytes > 0) copy_bits(value, 0, shape.row.columns, out, table.first_column);
   }
 }
 
 void Combiner::leave(uint8_t* out) const {
-  std::memset(out, 0, out_.null_bytes());
-  uint8_t* to = out + out_.null_bytes();
+  std::memset(out, 0, out_.null_bytes);
+  uint8_t* to = out + out_.null_bytes;
   for (size_t i = 0; i < shape_.leaving.size(); i++) {
     const Leaver& column = shape_.leaving[i];
-    if (is_null(whole_.data(), column.column)) out[i / 8] = static_cast<uint8_t>(out[i / 8] | 1u << (i % 8));
-    std::memcpy(to, &whole_[joined_.null_bytes() + column.offset], column.bytes);
+    if (out_.null_bytes > 0 && joined_.is_null(whole_.data(), column.column)) {
+      out[i / 8] = static_cast<uint8_t>(out[i / 8] | 1u << (i % 8));
+    }
+    std::memcpy(to, &whole_[joined_.null_bytes + column.offset], column.bytes);
     to += column.bytes;
   }
 }

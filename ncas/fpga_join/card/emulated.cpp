@@ -24,7 +24,7 @@ class Emulated : public Join {
 
   bool build(size_t number, const uint8_t* rows, size_t size, std::string* why) override {
     const TableShape& shape = shape_.tables[number];
-    const size_t stride = shape.row.stride(), nulls = shape.row.null_bytes();
+    const size_t stride = shape.row.stride(), nulls = shape.row.null_bytes;
     if (size % stride != 0) {
       *why = "malformed";
       return false;
@@ -32,7 +32,7 @@ class Emulated : public Join {
     keys_.clear();
     values_.assign(size / stride * shape.value_bytes, 0);
     for (const uint8_t* row = rows; row < rows + size; row += stride) {
-      if (is_null(row, 0)) continue;  // equals nothing
+      if (shape.row.is_null(row, 0)) continue;  // equals nothing
       uint8_t* value = &values_[keys_.size() * shape.value_bytes];
       std::memcpy(value, row, nulls);
       std::memcpy(value + nulls, row + nulls + KEY_BYTES, shape.payload_bytes());

@@ -18,33 +18,39 @@ constexpr int BUCKET_BITS_MAX = 26;
 
 std::string say(const std::string& wrong) { return wrong.empty() ? "ok" : "no " + wrong; }
 
-// `join ID SECRET WINDOW_BITS REST_BYTES PROBE_COLUMNS PROBE_BYTES TABLES`, then for each table `KIND COLUMNS BYTES
-// VALUE_BYTES BUCKET_BITS`, then how many columns leave, and for each `COLUMN OFFSET BYTES`.
+// `COLUMNS NULL_BYTES BYTES`.
+bool read_row(std::istream& in, RowShape* row) {
+  in >> row->columns >> row->null_bytes >> row->bytes;
+  return in && row->columns >= 1 && row->columns <= COLUMNS_MAX && row->bytes <= datagram::PACKET_BYTES_MAX &&
+         (row->null_bytes == 0 || row->null_bytes == (row->columns + 7) / 8);
+}
+
+// `join ID SECRET WINDOW_BITS REST_BYTES`, the row that probes, `TABLES`, then for each table `KIND`, its row,
+// `VALUE_BYTES BUCKET_BITS`, then how many columns leave, the bytes of their NULL bits, and for each `COLUMN OFFSET
+// BYTES`.
 std::string add_join(Card* card, std::istream& in) {
   static constexpr const char* KINDS[] = {"inner", "left", "semi", "anti"};
   std::string id;
   int window_bits = 0;
   size_t tables = 0;
   JoinShape shape;
-  in >> id >> std::hex >> shape.secret >> std::dec >> window_bits >> shape.rest_bytes >> shape.probe.columns >>
-      shape.probe.bytes >> tables;
-  bool right = in && window_bits >= 1 && window_bits <= 16 && tables >= 1 && tables <= TABLES_MAX &&
-               shape.probe.columns >= tables && shape.probe.columns <= COLUMNS_MAX &&
-               shape.probe.bytes >= tables * KEY_BYTES && shape.probe.bytes <= datagram::PACKET_BYTES_MAX;
+  in >> id >> std::hex >> shape.secret >> std::dec >> window_bits >> shape.rest_bytes;
+  bool right = read_row(in, &shape.probe) && in >> tables && window_bits >= 1 && window_bits <= 16 && tables >= 1 &&
+               tables <= TABLES_MAX && shape.probe.columns >= tables && shape.probe.bytes >= tables * KEY_BYTES;
   for (size_t t = 0; right && t < tables; t++) {
     std::string kind;
     TableShape table;
-    in >> kind >> table.row.columns >> table.row.bytes >> table.value_bytes >> table.bucket_bits;
+    in >> kind;
     const auto* found = std::find(std::begin(KINDS), std::end(KINDS), kind);
-    right = in && found != std::end(KINDS) && table.row.columns >= 1 && table.row.columns <= COLUMNS_MAX &&
-            table.row.bytes >= KEY_BYTES && table.row.bytes <= datagram::PACKET_BYTES_MAX &&
-            table.value_bytes >= table.row.null_bytes() + table.payload_bytes() && table.bucket_bits >= 0 &&
-            table.bucket_bits <= BUCKET_BITS_MAX;
+    right = found != std::end(KINDS) && read_row(in, &table.row) && in >> table.value_bytes >> table.bucket_bits &&
+            table.row.bytes >= KEY_BYTES && table.value_bytes >= table.row.null_bytes + table.payload_bytes() &&
+            table.bucket_bits >= 0 && table.bucket_bits <= BUCKET_BITS_MAX;
     table.kind = static_cast<Kind>(found - std::begin(KINDS));
     shape.tables.push_back(table);
   }
   size_t leaving = 0;
-  right = right && in >> leaving && leaving >= 1 && leaving <= COLUMNS_MAX;
+  right = right && in >> leaving >> shape.out_null_bytes && leaving >= 1 && leaving <= COLUMNS_MAX &&
+          (shape.out_null_bytes == 0 || shape.out_null_bytes == (leaving + 7) / 8);
   const RowShape joined = right ? shape.joined() : RowShape{};
   for (size_t i = 0; right && i < leaving; i++) {
     Leaver c{};

@@ -1,5 +1,5 @@
-// What the rows of a job's join are. Rows are packed and big endian: a bit vector of NULLs, then the columns
-// (jumpgate/ntf/README.md).
+// What the rows of a job's join are. Rows are packed and big endian: a bit vector of NULLs, unless no column may be
+// NULL, then the columns (jumpgate/ntf/README.md).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,9 +13,12 @@ enum class Kind { INNER, LEFT, SEMI, ANTI };
 
 // A row's columns: keys of 8 bytes first, then all others, which the card does not read.
 struct RowShape {
-  size_t columns = 0, bytes = 0;  // of all columns; without the bits
-  size_t null_bytes() const { return (columns + 7) / 8; }
-  size_t stride() const { return null_bytes() + bytes; }
+  size_t columns = 0, null_bytes = 0, bytes = 0;  // bytes of the NULL bits, and of all columns
+
+  size_t stride() const { return null_bytes + bytes; }
+  bool is_null(const uint8_t* row, size_t column) const {
+    return null_bytes > 0 && row[column / 8] >> (column % 8) & 1;
+  }
 };
 
 struct TableShape {
@@ -38,10 +41,11 @@ struct JoinShape {
   RowShape probe;  // the keys of all tables in their order, then the rest
   std::vector<TableShape> tables;
   std::vector<Leaver> leaving;  // in the order of their numbers
+  size_t out_null_bytes = 0;    // that these have in front
   size_t rest_bytes = 0;
   uint64_t secret = 0;  // in every packet of its flows, both ways
 
-  // Of a row with all columns.
+  // Of a row with all columns, and NULL bits.
   RowShape joined() const {
     RowShape row = probe;
     for (const TableShape& table : tables) {
@@ -49,16 +53,15 @@ struct JoinShape {
       row.columns += table.row.columns;
       row.bytes += table.row.bytes;
     }
+    row.null_bytes = (row.columns + 7) / 8;
     return row;
   }
   // Of a row that leaves.
   RowShape out() const {
-    RowShape row{leaving.size(), 0};
+    RowShape row{leaving.size(), out_null_bytes, 0};
     for (const Leaver& column : leaving) row.bytes += column.bytes;
     return row;
   }
 };
-
-inline bool is_null(const uint8_t* row, size_t column) { return row[column / 8] >> (column % 8) & 1; }
 
 }  // namespace jg::card

@@ -19,9 +19,9 @@ package bucket_pkg;
     slots_of = slots < 7 ? slots : 7;
   endfunction
 
-  // Bytes of the longest vector of NULL bits that a value begins with; that of the key comes first.
+  // Bytes of the NULL bits of the most columns that a key and a value are: with columns of a byte.
   function automatic [31:0] nulls_of(input [31:0] value_bytes);
-    nulls_of = (value_bytes + 9) / 9;
+    nulls_of = (value_bytes + 8) / 8;
   endfunction
 
   // CRC-32C: each of its bits is an exclusive or of some of the key's.

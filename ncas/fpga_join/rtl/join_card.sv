@@ -31,11 +31,11 @@ module join_card
     input logic [TABLES*ADDRESS_BITS-1:0] masks,  // of each table's addresses in use
     input logic [TABLES*MEMORY_BITS-1:0] bases,  // where each begins in every bank
     input logic [TABLES*3-1:0] kinds,
-    input logic [TABLES*4-1:0] build_nulls,  // bytes of NULL bits that a row begins with
+    input logic [TABLES*4-1:0] build_nulls,  // bytes of NULL bits that a row begins with, 0: none of its columns is NULL
     input logic [3:0] probe_nulls,
     input logic [(TABLES+1)*7-1:0] strides,
     input logic [$clog2(JOINED_NULLS)*JOINED_NULLS-1:0] null_places,
-    input logic [NULL_BITS-1:0] null_mask,  // of the columns that leave
+    input logic [NULL_BITS-1:0] null_mask,  // of the columns that leave; 0: their rows have no NULL bits
     input logic [$clog2(JOINED_BYTES)*JOINED_BYTES-1:0] byte_places,
     input logic [6:0] out_stride,
     input logic [8*HEADERS-1:0] headers,
@@ -125,7 +125,8 @@ module join_card
   always_comb
     for (int t = 0; t < TABLES; t++) begin
       used[t]   = kinds[3*t+:3] != bucket_pkg::UNUSED;
-      chosen[t] = used[t] && (probes || (row_flow == 3'(t) && !row[0]));  // a NULL key is not built
+      // a NULL key is not built
+      chosen[t] = used[t] && (probes || (row_flow == 3'(t) && !(row[0] && build_nulls[4*t+:4] != 0)));
       table_valid[t] = enters && chosen[t];
     end
   always_ff @(posedge clk)
@@ -155,7 +156,7 @@ module join_card
         .clk, .rst, .probing, .mask(masks[t*ADDRESS_BITS+:ADDRESS_BITS]),
         .in_valid(table_valid[t]), .in_ready(table_ready[t]),
         .in_key(key_at(row, probes ? 32'(probe_nulls) + 32'(KEY_BYTES * t) : 32'(build_nulls[4*t+:4]))),
-        .in_null(row[t]), .in_value(value_of(row, build_nulls[4*t+:4])),
+        .in_null(row[t] && probe_nulls != 0), .in_value(value_of(row, build_nulls[4*t+:4])),
         .overflow_valid(overflows[t]), .overflow_ready(overflow_takes[t]),
         .overflow_key(overflow_keys[t*KEY_BITS+:KEY_BITS]),
         .overflow_value(overflow_values[t*VALUE_BITS+:VALUE_BITS]),
@@ -221,13 +222,14 @@ module join_card
 
   always_comb begin
     nulls_now = '1;
-    nulls_now[NULL_BITS-1:0] = made_row[NULL_BITS-1:0];
+    nulls_now[NULL_BITS-1:0] = probe_nulls != 0 ? made_row[NULL_BITS-1:0] : '0;
     whole_now = '0;
     whole_now[8*ROW_BYTES-1:0] = made_row;
     for (int t = 0; t < TABLES; t++)
       if (made_found[t]) begin
         for (int i = 0; i < TABLE_NULLS; i++)
-          nulls_now[NULL_BITS+t*TABLE_NULLS+i] = i < VALUE_BITS && made_values[t*VALUE_BITS+(i<VALUE_BITS?i : 0)];
+          nulls_now[NULL_BITS+t*TABLE_NULLS+i] = build_nulls[4*t+:4] != 0 && i < VALUE_BITS
+              && made_values[t*VALUE_BITS+(i<VALUE_BITS?i : 0)];
         whole_now[8*ROW_BYTES+t*(KEY_BITS+VALUE_BITS)+:KEY_BITS+VALUE_BITS] = {
           made_values[t*VALUE_BITS+:VALUE_BITS], KEY_BITS'(made_row >> {32'(probe_nulls) + 32'(KEY_BYTES * t), 3'b0})
         };
@@ -270,8 +272,9 @@ module join_card
 
   logic adds;
   logic signed [63:0] column;
-  assign adds = aggregates && leaving_valid && !leaving[0];
-  always_comb for (int i = 0; i < 8; i++) column[8*(7-i)+:8] = leaving[8*(i+1)+:8];  // behind a byte of NULL bits
+  assign adds = aggregates && leaving_valid && !(null_mask[0] && leaving[0]);
+  always_comb  // behind a byte of NULL bits, if there is one
+    for (int i = 0; i < 8; i++) column[8*(7-i)+:8] = null_mask[0] ? leaving[8*(i+1)+:8] : leaving[8*i+:8];
 
   always_comb begin
     built = '0;

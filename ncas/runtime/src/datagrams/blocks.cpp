@@ -18,7 +18,7 @@ Status BlockFormat::make(const EdgeOptions& edge, const DatagramOptions& options
       out->only_rows_ = true;
       out->packet_rows_max_ = PACKET_BYTES_MAX / out->layout_->stride;
     }
-    out->never_null_.assign((columns.size() + 7) / 8, 0xFF);
+    out->never_null_.assign(out->layout_->null_bytes, 0xFF);
     for (size_t c = 0; c < columns.size(); c++) {
       if (columns[c].nullable) out->never_null_[c / 8] &= static_cast<uint8_t>(~(1u << (c % 8)));
     }
@@ -90,7 +90,7 @@ bool BlockFormat::add_row(const uint8_t* payload, size_t size, Block* block) con
     if (!layout_->fields[c].is_text) continue;
     const uint8_t* at = payload + layout_->fields[c].offset;
     const size_t length = ntf::load<uint32_t>(at + sizeof(uint32_t), layout_->swap);
-    const bool is_null = payload[c / 8] >> (c % 8) & 1;
+    const bool is_null = layout_->null_bytes > 0 && payload[c / 8] >> (c % 8) & 1;
     if (ntf::load<uint32_t>(at, layout_->swap) != texts || (is_null && length > 0)) return false;
     if (length > size) return false;
     texts += length;

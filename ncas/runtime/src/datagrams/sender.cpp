@@ -259,7 +259,7 @@ class DatagramWorker : public EmitterWorker {
     const size_t paths = builders_.size();
     if (paths > 1 && hashes == nullptr) return {"internal", "hash partitioning without hashes"};
     try {
-      reader_.open(batch);
+      JG_RETURN_IF_ERROR(reader_.open(batch));
       for (int32_t row = 0; row < batch.rows; row++) {
         const size_t path = paths > 1 ? hashes[row] % paths : 0;
         size_t size;

@@ -119,7 +119,7 @@ Status TupleReader::make(const EdgeOptions& edge, const DatagramOptions& options
   if (rows.columns.size() != payload.columns.size() + own) {
     return mistake("its columns are not those of its packets");
   }
-  out->payload_columns_ = static_cast<int>(payload.columns.size());
+  out->payload_ = payload.columns;
   for (size_t c = 0; c < payload.columns.size(); c++) {
     if (rows.columns[c].type != payload.columns[c].type) return mistake("its columns are not those of the rows");
   }
@@ -139,13 +139,19 @@ size_t TupleReader::packet_bytes_max() const {
   return layout_->has_text ? size_t{PACKET_BYTES_MAX} : std::min<size_t>(tuples + layout_->stride, PACKET_BYTES_MAX);
 }
 
-void TupleReader::open(const JgBatch& batch) {
+Status TupleReader::open(const JgBatch& batch) {
   for (size_t c = 0; c < types_.size(); c++) {
-    const JgCol& column = batch.cols[payload_columns_ + c];
+    const JgCol& column = batch.cols[payload_.size() + c];
     read(column, types_[c], batch.rows, &values_[c]);
     valid_[c] = column.valid;
   }
-  if (!layout_) return;
+  if (!layout_) return {};
+  for (size_t c = 0; c < payload_.size(); c++) {
+    const uint8_t* valid = batch.cols[c].valid;
+    if (valid && !payload_[c].nullable && std::memchr(valid, 0, batch.rows) != nullptr) {
+      return {"protocol", "NULLs in column '" + payload_[c].name + "', which has none"};
+    }
+  }
   encoder_->clear();
   encoder_->append(batch, {nullptr, 0, batch.rows});
   std::vector<iovec> pieces;
@@ -154,6 +160,7 @@ void TupleReader::open(const JgBatch& batch) {
   size_t next = 0;
   if (layout_->stride > 0) tuples_ = static_cast<const uint8_t*>(pieces[next++].iov_base);
   if (next < pieces.size()) texts_ = static_cast<const uint8_t*>(pieces[next].iov_base);
+  return {};
 }
 
 Tuple TupleReader::tuple(int32_t row) const {

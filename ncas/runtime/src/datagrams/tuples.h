@@ -52,7 +52,8 @@ class TupleReader {
   static Status make(const EdgeOptions& edge, const DatagramOptions& options, TupleReader* out);
   // Bytes of the largest packet.
   size_t packet_bytes_max() const;
-  void open(const JgBatch& batch);
+  // "protocol" for a NULL where packets have no room for one.
+  Status open(const JgBatch& batch);
   bool has_tuples() const { return !types_.empty(); }
   Tuple tuple(int32_t row) const;
   // The row as a frame of one row has it, in memory that lives until the next call; null and *size = 0 without payload.
@@ -68,7 +69,7 @@ class TupleReader {
   std::unique_ptr<ntf::FrameEncoder> encoder_;
   const uint8_t *tuples_ = nullptr, *texts_ = nullptr;
   std::vector<uint8_t> row_;
-  int payload_columns_ = 0;
+  std::vector<ColumnSpec> payload_;
 };
 
 }  // namespace jg::datagram

@@ -60,7 +60,7 @@ class RowEncoder : public FrameEncoder {
     for (size_t c = 0; c < layout_.fields.size(); c++) {
       const RowField& field = layout_.fields[c];
       const JgCol& column = batch.cols[c];
-      if (column.valid) {
+      if (column.valid && layout_.null_bytes > 0) {
         for (int32_t i = 0; i < n; i++) {
           tuples[i * layout_.stride + c / 8] |= static_cast<uint8_t>(!column.valid[index(i)] << (c % 8));
         }
@@ -175,10 +175,11 @@ class RowDecoder : public FrameDecoder {
 
  private:
   bool is_null(size_t row, size_t column) const {
-    return payload_[row * layout_.stride + column / 8] >> (column % 8) & 1;
+    return layout_.null_bytes > 0 && payload_[row * layout_.stride + column / 8] >> (column % 8) & 1;
   }
 
   bool any_null(size_t column) const {
+    if (layout_.null_bytes == 0) return false;
     uint8_t any = 0;
     for (size_t i = 0; i < rows_; i++) any |= payload_[i * layout_.stride + column / 8];
     return any >> (column % 8) & 1;

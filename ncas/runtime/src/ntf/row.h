@@ -20,7 +20,9 @@ struct RowField {
 // Where the fields of a tuple are; README.md, "row".
 struct RowLayout {
   explicit RowLayout(const Descriptor& d) : swap(d.big_endian) {
-    size_t at = (d.columns.size() + 7) / 8;
+    const bool never_null = std::none_of(d.columns.begin(), d.columns.end(), [](const auto& c) { return c.nullable; });
+    null_bytes = d.packed && never_null ? 0 : (d.columns.size() + 7) / 8;
+    size_t at = null_bytes;
     for (const ColumnSpec& c : d.columns) {
       const bool text = c.type == JG_STRING || c.type == JG_BINARY;
       const size_t width = text ? TEXT_WIDTH : memory_width(c.type);
@@ -35,8 +37,9 @@ struct RowLayout {
   static size_t round_up(size_t size, size_t to) { return (size + to - 1) / to * to; }
 
   std::vector<RowField> fields;
-  size_t stride = 0;  // bytes of a tuple's fixed part
-  bool swap;          // numbers are big endian
+  size_t stride = 0;      // bytes of a tuple's fixed part
+  size_t null_bytes = 0;  // of these, in front: the null bit vector, if there is one
+  bool swap;              // numbers are big endian
   bool has_text = false;
 };
 

@@ -13,14 +13,15 @@ import java.util.Map;
 
 /**
  * Where the bytes of a row tuple are. A tuple takes {@link #stride} bytes: the null bit vector (field i in byte i / 8,
- * bit i % 8, 1 = NULL), then the fields at their offsets. Text is two uint32: where it starts in the section after all
- * tuples, and its length.
+ * bit i % 8, 1 = NULL; packed tuples have none if no field may be NULL), then the fields at their offsets. Text is two
+ * uint32: where it starts in the section after all tuples, and its length.
  */
 public final class RowLayout {
   private static final int TEXT_ALIGNMENT = 4;
 
   private final Descriptor descriptor;
   private final int[] offsets;
+  private final int nullBytes;
   private final int stride;
   private final int[] texts;
 
@@ -32,7 +33,9 @@ public final class RowLayout {
     List<Field> fields = descriptor.fields();
     offsets = new int[fields.size()];
     List<Integer> found = new ArrayList<>();
-    int at = (fields.size() + 7) / 8;
+    boolean neverNull = fields.stream().noneMatch(field -> field.type().nullable());
+    nullBytes = descriptor.packed() && neverNull ? 0 : (fields.size() + 7) / 8;
+    int at = nullBytes;
     for (int i = 0; i < offsets.length; i++) {
       DataType type = fields.get(i).type();
       int natural = type.isText() ? TEXT_ALIGNMENT : type.width();
@@ -90,7 +93,7 @@ public final class RowLayout {
 
   private void checkNulls(ByteBuffer bytes, int rows) {
     List<Field> fields = descriptor.fields();
-    for (int at = 0; at < (fields.size() + 7) / 8; at++) {
+    for (int at = 0; at < nullBytes; at++) {
       int never = 0;
       for (int i = 8 * at; i < Math.min(fields.size(), 8 * at + 8); i++) {
         never |= fields.get(i).type().nullable() ? 0 : 1 << i % 8;
@@ -107,7 +110,7 @@ public final class RowLayout {
   }
 
   private boolean isNull(ByteBuffer bytes, int row, int field) {
-    return (bytes.get(row * stride + field / 8) >> field % 8 & 1) != 0;
+    return nullBytes > 0 && (bytes.get(row * stride + field / 8) >> field % 8 & 1) != 0;
   }
 
   private static int roundUp(int size, int to) {
