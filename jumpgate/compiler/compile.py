@@ -28,7 +28,7 @@ from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.reduce_groups import reduce_groups
 from jumpgate.compiler.verify import Verifier
 from jumpgate.dataflow.operators import Operator, Send
-from jumpgate.errors import ConfigError
+from jumpgate.errors import CannotPlace, ConfigError
 from jumpgate.nca.interface import Device, JobPlan
 from jumpgate.nca.registry import Registry
 
@@ -65,7 +65,7 @@ def compile_dataflow(
     with everything that no accelerator takes, ConfigError without devices.
     """
     options = options or CompileOptions()
-    refused = [(name, "it turned out to be full; planned without it") for name in options.without]
+    refused = [(name, "it was full, or failed, before; planned without it") for name in options.without]
     refused += [(name, "it does not answer; planned without it") for name in options.lost]
     devices = [device for device in devices if device.name not in (*options.without, *options.lost)]
     while True:
@@ -84,6 +84,9 @@ def _compile(
     refused: Sequence[tuple[str, str]],
 ) -> JobPlan:
     """One attempt; `refused` goes into what explain says. Raises DeviceFull."""
+    if not devices and refused:
+        reasons = "; ".join(f"{device}: {reason}" for device, reason in refused)
+        raise CannotPlace(f"no device is left to run on ({reasons}): try again later, or add a host to jumpgate.toml")
     if not devices:
         raise ConfigError("there is no device to run on: add a host to jumpgate.toml, or use the default configuration")
     send = root if isinstance(root, Send) else Send(root, options.endpoints)

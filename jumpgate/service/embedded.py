@@ -18,13 +18,13 @@ STOP_TIMEOUT_S = 30.0
 class Embedded:
     """A running service; `address` is host:port on the loopback. Ends with `close`, or with the process."""
 
-    def __init__(self, config: Config, registry: Registry) -> None:
+    def __init__(self, config: Config, registry: Registry, port: int = 0) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="jumpgate-service", daemon=True)
         self._thread.start()
         self._closed = False
         try:
-            self._serving = asyncio.run_coroutine_threadsafe(serve(config, registry), self._loop).result()
+            self._serving = asyncio.run_coroutine_threadsafe(serve(config, registry, port=port), self._loop).result()
         except BaseException:
             self._end_loop()
             raise
@@ -48,10 +48,10 @@ class Embedded:
         self._loop.close()
 
 
-def start(config: Config | None = None, registry: Registry | None = None) -> Embedded:
-    """Starts one. Configuration and accelerators are those of jumpgate.toml unless given."""
+def start(config: Config | None = None, registry: Registry | None = None, port: int = 0) -> Embedded:
+    """Starts one. Configuration and accelerators are those of jumpgate.toml, and the port a free one, unless given."""
     config = config or load()
-    return Embedded(config, registry or configured_registry(config))
+    return Embedded(config, registry or configured_registry(config), port)
 
 
 def configured_registry(config: Config) -> Registry:

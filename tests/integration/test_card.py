@@ -151,7 +151,7 @@ def test_that_a_card_was_full_is_known_the_next_time(card: Callable[..., Any]) -
         service.close()
     """, "rows = 300")  # fmt: skip
     assert found[0] == [1, 1, 2, 2, 4]
-    assert "c1: it turned out to be full; planned without it" in found[1]
+    assert "c1: it was full, or failed, before; planned without it" in found[1]
 
 
 def test_every_client_uses_the_card(card: Callable[..., Any], tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jumpgate.hosts.config import local_hosts
@@ -77,28 +78,43 @@ def serving(
     """A service, and a server that has answered the query, until the block ends."""
     service = embedded.start(local_hosts(1))
     try:
-        configure(folder, service.address, engine)
-        with (folder / "server.log").open("w") as log:
-            server = subprocess.Popen(
-                command(folder, lib, engine), cwd=folder, stdout=log, stderr=log, start_new_session=True
-            )
-        try:
-            wait_for(server, folder, query, session, engine)
+        with running(folder, lib, service.address, query, session, engine):
             yield service
-        finally:
-            server.terminate()
-            server.wait()
     finally:
         service.close()
 
 
-def configure(folder: Path, service: str, engine: Engine) -> None:
+@contextlib.contextmanager
+def running(
+    folder: Path,
+    lib: Path,
+    service: str,
+    query: str,
+    session: str = "",
+    engine: Engine = PRESTO,
+    more: Mapping[str, object] = MappingProxyType({}),
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that has answered the query, with more of its properties, until the block ends."""
+    configure(folder, service, engine, more)
+    with (folder / "server.log").open("w") as log:
+        server = subprocess.Popen(
+            command(folder, lib, engine), cwd=folder, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        wait_for(server, folder, query, session, engine)
+        yield server
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def configure(folder: Path, service: str, engine: Engine, more: Mapping[str, object]) -> None:
     catalogs = folder / "catalog"
     catalogs.mkdir(exist_ok=True)
     write(folder / "config.properties", {
         "coordinator": "true", "node-scheduler.include-coordinator": "true", "http-server.http.port": PORT,
         "discovery.uri": URL, "plugin.dir": folder / "plugin", "catalog.config-dir": catalogs,
-        **({"discovery-server.enabled": "true"} if engine is PRESTO else {}),
+        **({"discovery-server.enabled": "true"} if engine is PRESTO else {}), **more,
     })  # fmt: skip
     write(catalogs / "jumpgate.properties", {
         "connector.name": "jumpgate", "jumpgate.service": service, "jumpgate.catalog": folder / "catalog.json",
@@ -141,6 +157,18 @@ def ask(
     query: str, session: str, engine: Engine = PRESTO, url: str = URL, schema: str = "main"
 ) -> list[list[Any]] | str:
     """The rows, or what went wrong; the session has these properties."""
+    rows: list[list[Any]] = []
+    for answer in answers(query, session, engine, url, schema):
+        rows += answer.get("data", [])
+        if "error" in answer:
+            return f"{answer['error']['errorName']}: {answer['error']['message']}"
+    return rows
+
+
+def answers(
+    query: str, session: str = "", engine: Engine = PRESTO, url: str = URL, schema: str = "main"
+) -> Iterator[dict[str, Any]]:
+    """What the server says, one answer after the other; each is asked for when it is wanted."""
     named = {
         "User": "test",
         "Client-Capabilities": "PARAMETRIC_DATETIME",
@@ -149,15 +177,12 @@ def ask(
     } | ({"Session": session} if session else {})
     headers = {f"X-{engine.name}-{name}": value for name, value in named.items()}
     request = urllib.request.Request(f"{url}/v1/statement", query.encode(), headers)
-    rows: list[list[Any]] = []
     while True:
         with urllib.request.urlopen(request) as response:
             answer = json.load(response)
-        rows += answer.get("data", [])
-        if "error" in answer:
-            return f"{answer['error']['errorName']}: {answer['error']['message']}"
+        yield answer
         if "nextUri" not in answer:
-            return rows
+            return
         request = urllib.request.Request(answer["nextUri"])
 
 

@@ -142,6 +142,11 @@ def test_no_device() -> None:
         compiled(query3(), ())
 
 
+def test_no_device_is_left() -> None:
+    with pytest.raises(CannotPlace, match="no device is left to run on .a: it was full, or failed, before; planned wi"):
+        compiled(query3(), (host("a"),), options=replace(KNOWN, without=("a",)))
+
+
 def test_all_that_cannot_be_placed_is_named_at_once() -> None:
     a, b = table("a", ak=int32, s=string), table("b", "orc", bk=int32)
     root = Limit(joined(a, b, "ak", "bk"), 5)

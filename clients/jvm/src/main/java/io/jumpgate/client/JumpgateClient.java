@@ -162,13 +162,15 @@ public final class JumpgateClient implements AutoCloseable {
       return parse(json);
     }
     String code = switch (status.getCode()) {
-      case UNAVAILABLE -> JumpgateException.UNREACHABLE;
+      // the service's own errors are typed: an internal one is the connection's
+      case UNAVAILABLE, INTERNAL -> JumpgateException.UNREACHABLE;
       case CANCELLED -> JumpgateException.CANCELLED;
       case DEADLINE_EXCEEDED -> JumpgateException.TIMED_OUT;
       default -> JumpgateException.PROTOCOL;
     };
-    String message = status.getCode() == Status.Code.UNAVAILABLE
-        ? "no Jumpgate service answers at %s (%s)".formatted(address, status.getDescription())
+    String message = code.equals(JumpgateException.UNREACHABLE)
+        ? "no Jumpgate service answers at %s (%s); start one with `jumpgate serve`, or correct the address".formatted(
+              address, status.getDescription())
         : "the service at %s answered %s: %s".formatted(address, status.getCode(), status.getDescription());
     return new JumpgateException(code, message, Map.of("address", address));
   }

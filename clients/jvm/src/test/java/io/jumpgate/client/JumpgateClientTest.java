@@ -226,7 +226,8 @@ class JumpgateClientTest {
   @Test
   void statusesWithoutATypedError() {
     for (var expected :
-        Map.of(Status.CANCELLED, "cancelled", Status.DEADLINE_EXCEEDED, "timed_out", Status.INTERNAL, "protocol")
+        Map.of(Status.CANCELLED, "cancelled", Status.DEADLINE_EXCEEDED, "timed_out", Status.INTERNAL, "unreachable",
+               Status.DATA_LOSS, "protocol")
             .entrySet()) {
       service.status = expected.getKey().withDescription("why");
       JumpgateException submitted =

@@ -64,7 +64,8 @@ final class JumpgateConnector implements Connector {
           ConnectorSplit split, ConnectorTableLayoutHandle layout, List<ColumnHandle> columns, SplitContext context,
           RuntimeStats stats) {
         List<JumpgateColumn> wanted = columns.stream().map(c -> (JumpgateColumn) c).toList();
-        return JumpgatePageSource.open(client, ((LayoutHandle) layout).table().columns(wanted), receiverHost);
+        TableHandle table = ((LayoutHandle) layout).table();
+        return JumpgatePageSource.open(client, table.columns(wanted), receiverHost, stats);
       }
     };
   }

@@ -1,6 +1,8 @@
 package io.jumpgate.presto;
 
 import com.facebook.presto.common.Page;
+import com.facebook.presto.common.RuntimeStats;
+import com.facebook.presto.common.RuntimeUnit;
 import com.facebook.presto.common.block.Block;
 import com.facebook.presto.spi.ConnectorPageSource;
 import io.jumpgate.JumpgateException;
@@ -12,6 +14,9 @@ import java.util.concurrent.CompletableFuture;
 
 /** A job's rows as pages. Closing it ends the job. */
 final class JumpgatePageSource implements ConnectorPageSource {
+  /** Of the query's statistics: how often a job was run again. */
+  private static final String RETRIES = "jumpgateRetries";
+
   private final Reception reception;
   private long rows;
 
@@ -20,9 +25,10 @@ final class JumpgatePageSource implements ConnectorPageSource {
   }
 
   /** Submits the job of these columns and starts it. Raises PrestoException. */
-  static JumpgatePageSource open(JumpgateClient client, Unsent columns, String host) {
+  static JumpgatePageSource open(JumpgateClient client, Unsent columns, String host, RuntimeStats stats) {
     try {
-      return new JumpgatePageSource(Reception.open(client, columns, host));
+      Runnable onRetry = () -> stats.addMetricValue(RETRIES, RuntimeUnit.NONE, 1);
+      return new JumpgatePageSource(Reception.open(client, columns, host, onRetry));
     } catch (JumpgateException e) {
       throw JumpgateErrorCode.explain(e);
     }

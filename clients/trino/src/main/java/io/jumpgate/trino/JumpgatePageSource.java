@@ -25,7 +25,7 @@ final class JumpgatePageSource implements ConnectorPageSource {
   /** Submits the job of these columns and starts it; where only rows count, of one. Raises TrinoException. */
   static JumpgatePageSource open(JumpgateClient client, TableHandle table, List<JumpgateColumn> wanted, String host) {
     try {
-      return new JumpgatePageSource(Reception.open(client, table.columns(wanted), host), wanted.size());
+      return new JumpgatePageSource(Reception.open(client, table.columns(wanted), host, () -> {}), wanted.size());
     } catch (JumpgateException e) {
       throw JumpgateErrorCode.explain(e);
     }

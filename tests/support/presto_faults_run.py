@@ -1,0 +1,160 @@
+"""Asks a Presto server whose service loses a part at each phase of a job, and clients that lose interest:
+
+    python -m tests.support.presto_faults_run FOLDER LIB
+
+FOLDER has catalog.json (schema main) and plugin/, LIB the server's jars. What became of each query goes to stdout as
+JSON, by the trial's name. In a network namespace of its own (`presto.in_a_network`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jumpgate.hosts.config import local_hosts
+from jumpgate.service import embedded
+from jumpgate.testing.leaks import wait_until
+from tests.support.faults import END_TIMEOUT_S, PHASES, Fault, kill, sabotaged, watched
+from tests.support.presto_run import URL, answers, running
+
+SERVICE_PORT = 17411
+#: seconds after which a server forgets a client that does not ask
+FORGOTTEN_S = 10
+
+#: one job: rand() stays with Presto, to which all rows are sent
+STREAM = "SELECT count(*), sum(k), sum(length(s)) FROM (SELECT k, s, rand() r FROM faults) WHERE r >= 0"
+#: a small result
+AGGREGATE = "SELECT k % 7, count(*), max(s) FROM faults GROUP BY 1"
+#: more than all buffers on its way hold
+LARGE = "SELECT a.k, a.s, b.k FROM faults a CROSS JOIN few b"
+FEW = f"SELECT k FROM (SELECT k, rand() r FROM ({LARGE}) t(k, s, n)) WHERE r >= 0 LIMIT 5"
+
+#: an instance exists while it is executed
+FAULTS = [
+    *(Fault(victim, phase) for victim in ("service", "agent") for phase in PHASES),
+    *(Fault("instance", phase) for phase in ("execute", "stream")),
+]
+
+
+class Outcome(NamedTuple):
+    """Rows, or the text of the error. retries: as the server counts them; jobs: how they ended, the newest first."""
+
+    answer: Any
+    retries: int
+    jobs: list[str]
+
+
+def query_of(fault: Fault) -> str:
+    return AGGREGATE if fault.phase == "commit" else STREAM
+
+
+def main(folder: Path, lib: Path) -> None:
+    address = f"127.0.0.1:{SERVICE_PORT}"
+    with contextlib.ExitStack() as stack:
+        with service():
+            patience = {"query.client.timeout": f"{FORGOTTEN_S}s"}
+            stack.enter_context(running(folder, lib, address, AGGREGATE, more=patience))
+        outcomes = {str(fault): sabotage(fault, query_of(fault)) for fault in FAULTS}
+        outcomes["another host"] = sabotage(Fault("instance", "execute"), STREAM, hosts=2)
+        outcomes["after a page"] = broken_off()
+        with service() as healthy:
+            outcomes["limit"] = outcome(healthy, *asked(FEW))
+            outcomes["cancelled"] = outcome(healthy, *left(cancelled=True))
+            outcomes["vanished"] = outcome(healthy, *left(cancelled=False))
+    json.dump({name: found._asdict() for name, found in outcomes.items()}, sys.stdout)
+
+
+@contextlib.contextmanager
+def service() -> Iterator[embedded.Embedded]:
+    made = embedded.start(local_hosts(1), port=SERVICE_PORT)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextlib.contextmanager
+def nothing_listens() -> Iterator[None]:
+    """Raises AssertionError if anybody listens for long after the block who did not before."""
+    before = listeners()
+    yield
+    assert wait_until(lambda: listeners() <= before, END_TIMEOUT_S), f"ports: {listeners() - before}"
+
+
+def sabotage(fault: Fault, query: str, hosts: int = 1) -> Outcome:
+    with nothing_listens(), sabotaged(fault, list, local_hosts(hosts), SERVICE_PORT) as (service, injected):
+        found = outcome(service, *asked(query))
+        assert injected, "the phase did not come"
+        return found
+
+
+def broken_off() -> Outcome:
+    """Every instance is killed when the client has had a page."""
+    with nothing_listens(), watched() as watch, service() as healthy:
+        had = 0
+
+        def strike(rows: int) -> None:
+            nonlocal had
+            if rows and not had:
+                kill([process.pid for process in watch.processes("jg ")])
+            had += rows
+
+        found = asked(LARGE, strike)
+        assert had, "no row came"
+        return outcome(healthy, *found)
+
+
+def left(cancelled: bool) -> tuple[list[Any], int]:
+    """Asks for a large result, and for no more once there is a page."""
+    for answer in answers(LARGE):
+        if "data" in answer:
+            if cancelled:
+                request = urllib.request.Request(answer["nextUri"], method="DELETE")
+                urllib.request.urlopen(request).close()
+            return [], 0
+    raise AssertionError("no row came")
+
+
+def asked(query: str, heard: Callable[[int], None] = lambda rows: None) -> tuple[Any, int]:
+    """Rows, or the text of the error, and how often a job was run again. heard: gets the rows of each answer."""
+    rows: list[Any] = []
+    found: Any = rows
+    for answer in answers(query):
+        if "error" in answer:
+            found = f"{answer['error']['errorName']}: {answer['error']['message']}"
+        heard(len(answer.get("data", [])))
+        rows += answer.get("data", [])
+    return found, retries(answer["id"])
+
+
+def outcome(service: embedded.Embedded, answer: Any, again: int) -> Outcome:
+    jobs = service.engine.jobs()
+    assert wait_until(lambda: all(job.ended_ns for job in jobs), END_TIMEOUT_S), "a job outlives its query"
+    return Outcome(answer, again, [job.state for job in jobs])
+
+
+def retries(query: str) -> int:
+    """As the server counts them, in each stage, once it knows all about the query."""
+    while True:
+        with urllib.request.urlopen(f"{URL}/v1/query/{query}") as response:
+            known = json.load(response)
+        if known["finalQueryInfo"]:
+            metrics = known["queryStats"]["runtimeStats"]
+            return sum(int(metric["sum"]) for name, metric in metrics.items() if name.endswith("jumpgateRetries"))
+        time.sleep(0.1)
+
+
+def listeners() -> set[str]:
+    """Ports at which somebody listens."""
+    lines = [line.split() for file in ("tcp", "tcp6") for line in Path(f"/proc/net/{file}").read_text().splitlines()]
+    return {words[1].rpartition(":")[2] for words in lines if words[3] == "0A"}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
