@@ -100,11 +100,12 @@ class Stream:
 
 class Lowering:
     def __init__(
-        self, input_stages: dict[str, int], filters: Sequence[KeyFilter] = (), on_disk: frozenset[int] = frozenset()
+        self, input_stages: dict[str, int], filters: Sequence[KeyFilter], on_disk: frozenset[int], kept: frozenset[int]
     ) -> None:
         self.program = Program()
         self.filters = filters
         self.on_disk = on_disk
+        self.kept = kept
         self.input_stages = input_stages
         self.shared: dict[int, tuple[Table, list[Expression], int]] = {}
         self.builds: dict[tuple[int, tuple[Expression, ...]], tuple[Table, list[int], int]] = {}
@@ -257,10 +258,7 @@ class Lowering:
         for s in streams:
             self.finish(s, [AppendSink(table.id, (), tuple(map(self.literal, s.env)))], "keep")
         env: list[Expression] = [*self.fields(table, 0)]
-        stage = max(s.stage for s in streams)
-        self.shared[id(node)] = (table, env, stage)
-        self.keep.append(node)
-        return self.drain(table, list(env), stage, f"{node.kind} (kept)")
+        return self._kept(node, table, env, max(s.stage for s in streams), f"{node.kind} (kept)")
 
     def _read(self, node: Read) -> Stream:
         name = node.files[0].rsplit("/", 1)[-1] if node.files else "no files"
@@ -588,8 +586,9 @@ class Lowering:
 
     def emit(self, node: Emit, stage: int) -> Program:
         """Closes the fragment: everything that sends does so in one stage, that of the root's component."""
-        self.kept_rows = used_twice(node)
-        self.numbers = {id(n): number for number, n in enumerate(numbered(node))}
+        nodes = numbered(node)
+        self.kept_rows = used_twice(node) | {id(nodes[number]) for number in self.kept}
+        self.numbers = {id(n): number for number, n in enumerate(nodes)}
         self.lowering.append(self.numbers[id(node)])
         self.program.sinks.append(node.edge)
         streams = self.lower(node.input)
@@ -622,15 +621,17 @@ def lower_fragment(
     stage: int = 1,
     filters: Sequence[KeyFilter] = (),
     on_disk: frozenset[int] = frozenset(),
+    kept: frozenset[int] = frozenset(),
 ) -> Program:
     """The program of a fragment (root: Emit) that sends in `stage` or later.
 
     `input_stages`: the stage in which each Receive's edge is read; `filters`: what else it sends; `on_disk`: numbers of
-    the joins whose builds may be more than there is room for.
+    the joins whose builds may be more than there is room for; `kept`: of the operators that others read, which keep
+    their rows in place of being computed for each.
     """
     if not isinstance(root, Emit):
         raise TypeError("a fragment's root is an Emit")
-    return Lowering(input_stages or {}, filters, on_disk).emit(root, stage)
+    return Lowering(input_stages or {}, filters, on_disk, kept).emit(root, stage)
 
 
 def _ordered_alike(a: DataType, b: DataType) -> bool:

@@ -40,6 +40,7 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> 
                 "note": notes.get(i.nca, ""),
                 "read_rows": _read_rows(i, found),
                 "on_disk": [],  # numbers of joins that may go there (join_memory.py)
+                "kept_rows": [],  # numbers of operators that keep them (keep_rows.py)
                 "instances": [],
                 "plan": tree(i.root),
                 "operators": [_expected(found.operators.get((i.fragment, n))) for n in range(len(numbered(i.root)))],
@@ -127,6 +128,8 @@ def _with_figures(fragment: dict[str, Any], were: dict[int, dict[str, float]]) -
         notes = [_noted(expected)] if expected else []
         if number in fragment["on_disk"]:
             notes.append("may go to disk")
+        if number in fragment["kept_rows"]:
+            notes.append("keeps its rows")
         if number in were:
             notes.append(f"was {_was(were[number])}")
         lines.append(f"{line}  [{'; '.join(notes)}]" if notes else line)

@@ -10,8 +10,9 @@ from dataclasses import replace
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import JOIN_ROW_BYTES
 from jumpgate.dataflow.operators import Join, Receive, numbered
-from jumpgate.nca.disk_joins import candidates, option
+from jumpgate.nca.disk_joins import candidates
 from jumpgate.nca.interface import InstancePlan, JobPlan
+from jumpgate.nca.operator_lists import JOINS_ON_DISK, option
 
 #: of a host's memory, for the tables of one job where nobody set a limit
 HOST_SHARE = 0.6
@@ -39,7 +40,7 @@ def joins_to_disk(plan: JobPlan, limit_bytes: int, can: Callable[[str], bool]) -
     if not chosen:
         return plan
     instances = tuple(
-        replace(i, options=(*i.options, option(chosen[i.fragment]))) if i.fragment in chosen else i
+        replace(i, options=(*i.options, option(JOINS_ON_DISK, chosen[i.fragment]))) if i.fragment in chosen else i
         for i in plan.instances
     )
     fragments = {f: {**said, "on_disk": chosen.get(f, [])} for f, said in plan.explain["fragments"].items()}

@@ -465,7 +465,8 @@ class LifeCycle(Protocol):
 
     One that has `queues_stages = True` may be asked for a stage while the one before it runs, which it then starts by
     itself, unless that failed: an instance that is a job's only one need not wait between stages. One that has
-    `joins_on_disk = True` is told which joins may need more memory than there is (disk_joins.py)."""
+    `joins_on_disk = True` is told which joins may need more memory than there is, one with `keeps_rows = True` which
+    operators are to keep their rows for all who read them (operator_lists.py)."""
 
     async def compile(self, instance: InstancePlan, host: Host) -> Any:
         """Generates and builds what the instance needs; returns an artifact that configure understands. Cached by

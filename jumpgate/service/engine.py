@@ -7,7 +7,7 @@ import contextlib
 import functools
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from jumpgate.codegen import cache
 from jumpgate.compiler import CompileOptions, compile_dataflow, explain_text
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.join_memory import joins_to_disk
+from jumpgate.compiler.keep_rows import keep_rows
 from jumpgate.converters import probe
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow import located
@@ -152,14 +153,15 @@ class Engine:
         plan = replace(plan, files=states)
         plan = quick_builds.allowed(plan)
         limit = options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0)
-        plan = joins_to_disk(plan, limit, self._joins_on_disk)
+        plan = joins_to_disk(keep_rows(plan, self._can("keeps_rows")), limit, self._can("joins_on_disk"))
         if not limit:
             return plan
         option = ("memory_limit_bytes", str(limit))
         return replace(plan, instances=tuple(replace(i, options=(*i.options, option)) for i in plan.instances))
 
-    def _joins_on_disk(self, nca: str) -> bool:
-        return getattr(self.registry.lifecycle(nca), "joins_on_disk", False)
+    def _can(self, ability: str) -> Callable[[str], bool]:
+        """Whether an accelerator's life-cycle has that ability."""
+        return lambda nca: getattr(self.registry.lifecycle(nca), ability, False)
 
     def estimator(self) -> Estimator:
         """What tells how large results are, and what is in their columns."""

@@ -17,8 +17,9 @@ from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
-from jumpgate.nca import disk_joins, quick_builds
+from jumpgate.nca import quick_builds
 from jumpgate.nca.interface import Groups, Host, InstanceHandle, InstancePlan, JobContext
+from jumpgate.nca.operator_lists import JOINS_ON_DISK, KEPT_ROWS, listed
 from jumpgate.nca.transport import TCP
 from jumpgate.ncas.runtime.configuration import Artifact, configuration, is_shared, shared_configuration
 from jumpgate.ntf.addresses import LOOPBACK, joined
@@ -64,7 +65,7 @@ class _Lowered:
 class SoftwareLifecycle:
     """compile → allocate → configure → execute (once a stage) → destroy, each on the instance's host."""
 
-    queues_stages = joins_on_disk = True
+    queues_stages = joins_on_disk = keeps_rows = True
 
     def __init__(self) -> None:
         #: the fragments lowered last, by the identity of their roots: plans of repeated requests share theirs
@@ -73,8 +74,8 @@ class SoftwareLifecycle:
     def _lower(self, instance: InstancePlan) -> _Lowered:
         if id(instance.root) not in self._lowered:
             stages = dict(zip(instance.inputs, instance.input_stages, strict=False))
-            on_disk = disk_joins.joins_on_disk(dict(instance.options))
-            program = lower_fragment(instance.root, stages, instance.stage, instance.filters, on_disk)
+            on_disk, kept = (listed(dict(instance.options), name) for name in (JOINS_ON_DISK, KEPT_ROWS))
+            program = lower_fragment(instance.root, stages, instance.stage, instance.filters, on_disk, kept)
             dialect = _dialect(instance)
             if (last := max((p.stage for p in program.pipelines), default=0)) > instance.stage:
                 raise errors.InternalError(

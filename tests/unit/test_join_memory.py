@@ -11,8 +11,8 @@ from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, numbered
 from jumpgate.dataflow.types import int64
-from jumpgate.nca.disk_joins import joins_on_disk
 from jumpgate.nca.interface import Device, JobPlan
+from jumpgate.nca.operator_lists import JOINS_ON_DISK, listed
 from jumpgate.nca.registry import default_registry
 from tests.support.plans import ref, statistics, table
 
@@ -37,7 +37,7 @@ def builds(plan: JobPlan) -> list[str]:
     found = []
     for i in plan.instances:
         nodes = numbered(i.root)
-        for number in joins_on_disk(dict(i.options)):
+        for number in listed(dict(i.options), JOINS_ON_DISK):
             join = nodes[number]
             assert isinstance(join, Join)
             found.append(join.build.files[0] if hasattr(join.build, "files") else join.build.kind)

@@ -1,0 +1,72 @@
+"""Rows that are kept for all who read them, beside DuckDB: whatever can be kept is, whether it pays or not."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import jumpgate
+from jumpgate.compiler import keep_rows
+
+ROWS = 40_000
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
+    """A connection, and DuckDB's."""
+    folder, chance = tmp_path_factory.mktemp("kept"), random.Random(5)
+    fact = {
+        "k": [chance.choice([None, 7, *([chance.randrange(500)] * 8)]) for _ in range(ROWS)],
+        "v": [chance.choice([None, *range(-50, 50)]) for _ in range(ROWS)],
+        "t": [chance.choice([None, "", "é", f"a longer text than fits inside {i % 97}"]) for i in range(ROWS)],
+    }
+    dim = {"k": [None, *range(0, 500, 2)], "w": [None, *(i % 5 for i in range(250))]}
+    duck = duckdb.connect()
+    with pytest.MonkeyPatch.context() as patch, jumpgate.connect(offload="always") as connection:
+        patch.setattr(keep_rows, "WORTH", 0.0)
+        patch.setattr(keep_rows, "SAVED_MIN", 0.0)
+        for name, columns in (("fact", fact), ("dim", dim)):
+            pq.write_table(pa.table(columns), folder / f"{name}.parquet", row_group_size=7000)
+            connection.register(name, folder / f"{name}.parquet")
+            duck.execute(f"CREATE VIEW {name} AS FROM '{folder / name}.parquet'")
+        yield connection, duck
+
+
+BOTH = "WITH x AS (SELECT fact.k, v, t, w FROM fact JOIN dim ON fact.k = dim.k WHERE v > -20)"
+NONE = "WITH x AS (SELECT fact.k, v, t, w FROM fact JOIN dim ON fact.k = dim.k WHERE v > 1000)"
+#: all read the same columns of `x`, and without conditions that would go below its join
+READERS = {
+    "two aggregates": "SELECT w, count(v) n, sum(k) s, max(t) t FROM x GROUP BY w"
+    " UNION ALL SELECT v, count(w), sum(k), max(t) FROM x GROUP BY v",
+    "rows twice": "SELECT k, v, t, w FROM x UNION ALL SELECT v, k, t, w FROM x",
+    "groups joined": "SELECT a.*, b.n m, b.s r, b.t u"
+    " FROM (SELECT w, count(v) n, sum(k) s, max(t) t FROM x GROUP BY w) a"
+    " JOIN (SELECT v, count(w) n, sum(k) s, max(t) t FROM x GROUP BY v) b ON a.w = b.v",
+    "not in": "SELECT k, v, t, w FROM x WHERE v NOT IN (SELECT count(*) FROM x GROUP BY k, v, t, w)",
+    "distinct and a window": "SELECT count(DISTINCT t) n, count(DISTINCT v) v, sum(k) k, max(w) w FROM x"
+    " UNION ALL SELECT row_number() OVER (PARTITION BY k ORDER BY v, t, w), v, k, w FROM x",
+    "three": "SELECT w, sum(k) s, max(t) t, min(v) v FROM x GROUP BY w"
+    " UNION ALL SELECT k, sum(w), max(t), min(v) FROM x GROUP BY k"
+    " UNION ALL (SELECT k, v, t, w FROM x ORDER BY k, v, t, w LIMIT 7)",
+}
+
+
+@pytest.mark.parametrize("given", [BOTH, NONE], ids=["rows", "no rows"])
+@pytest.mark.parametrize("query", READERS.values(), ids=READERS)
+def test_rows_are_kept_and_duckdbs(tables: tuple[Any, Any], given: str, query: str) -> None:
+    connection, duck = tables
+    found = connection.sql(f"{given} {query}")
+    assert _rows(found.to_arrow()) == _rows(duck.execute(f"{given} {query}").to_arrow_table())
+    records = [connection.session.describe(job).record for job in found.jobs]
+    assert any(f["kept_rows"] for record in records for f in record["explain"]["fragments"].values())
+
+
+def _rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in table.to_pylist())
