@@ -1,6 +1,7 @@
 package io.jumpgate.presto;
 
 import com.facebook.presto.common.Page;
+import com.facebook.presto.common.RuntimeStats;
 import com.sun.management.OperatingSystemMXBean;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.dataflow.Unsent;
@@ -37,7 +38,7 @@ final class PagesBenchmark {
 
   /** The payload's bytes. */
   private static long receive(JumpgateClient client, Unsent request) {
-    JumpgatePageSource source = JumpgatePageSource.open(client, request, "127.0.0.1");
+    JumpgatePageSource source = JumpgatePageSource.open(client, request, "127.0.0.1", new RuntimeStats());
     try {
       long rows = 0;
       while (!source.isFinished()) {
