@@ -13,11 +13,15 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jumpgate.errors import BuildError
 from jumpgate.trust import seal, state
+
+#: what was used in so many seconds is not evicted: whoever looked it up may be about to load it
+RECENT_S = 600
 
 
 def root() -> Path:
@@ -126,7 +130,8 @@ def is_usable(path: Path) -> bool:
 
 
 def evict(paths: Iterator[Path], bytes_max: int) -> None:
-    """Removes the least recently used of `paths` until what is left has at most `bytes_max` bytes; others may, too."""
+    """Removes the least recently used of `paths` until what is left has at most `bytes_max` bytes, or was used in the
+    last RECENT_S. Others may do so, too."""
     found = []
     with contextlib.suppress(OSError):  # a folder of them has gone
         for path in paths:
@@ -134,8 +139,11 @@ def evict(paths: Iterator[Path], bytes_max: int) -> None:
                 status = path.stat()
                 found.append((status.st_mtime_ns, status.st_size, path))
     total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found):
-        if total <= bytes_max:
+    recent = time.time_ns() - RECENT_S * 1_000_000_000
+    for used, size, path in sorted(found):
+        if total <= bytes_max or used > recent:
             return
-        seal.remove(path)
-        total -= size
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime_ns == used:  # else it was used meanwhile
+                seal.remove(path)
+                total -= size

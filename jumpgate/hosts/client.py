@@ -7,6 +7,7 @@ import base64
 import contextlib
 import functools
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,9 @@ ANSWER_TIMEOUT_S = 30.0
 #: an agent is asked for a sign of life in this interval, and given up when so many passed without a word of it. This
 #: process counts them: where it gets no time, it expects nobody else to.
 BEAT_S, SILENT_BEATS_MAX = 1.0, 3
+#: an agent is asked again for an artifact after so many seconds, which marks it as used: none that was used of late
+#: is evicted (codegen.cache.RECENT_S)
+KNOWN_S = 300.0
 
 
 class Instance:
@@ -78,7 +82,7 @@ class AgentHost:
         self._caller = Caller(self._lost, self._event)
         self._caller.closed.add_done_callback(lambda _: self._all_ended())
         self._instances: dict[str, Instance] = {}
-        self._artifacts: dict[str, str] = {}
+        self._artifacts: dict[str, tuple[str, float]] = {}  # paths, and when they were heard
         self._compiling: dict[str, asyncio.Task[str]] = {}
         self._later: dict[str, asyncio.Task[None]] = {}  # and those that failed
         self._hangs = self._is_built = False
@@ -154,16 +158,16 @@ class AgentHost:
         return steps
 
     def known(self, key: str) -> str | None:
-        """The path of an artifact that it has said before that it has."""
-        return self._artifacts.get(key)
+        """The path of an artifact that it has said of late that it has."""
+        path, heard_at = self._artifacts.get(key, ("", -KNOWN_S))
+        return path if path and time.monotonic() < heard_at + KNOWN_S else None
 
     async def has_artifact(self, key: str) -> str | None:
-        if key not in self._artifacts:
-            path = (await self._ask("has_artifact", key=key))["path"]
-            if path is None:
-                return None
-            self._artifacts[key] = path
-        return self._artifacts[key]
+        if path := self.known(key):
+            return path
+        if path := (await self._ask("has_artifact", key=key))["path"]:
+            self._artifacts[key] = path, time.monotonic()
+        return path
 
     async def compile(self, name: str, source: str, key: str) -> str:
         """Each program once, however many jobs wait for it."""
@@ -193,7 +197,8 @@ class AgentHost:
             answer = await self._caller.call("keep_artifact", key=key, content=content)
         else:
             answer = await self._caller.call("compile", name=name, source=source, key=key)
-        self._artifacts[key] = path = str(answer["path"])
+        path = str(answer["path"])
+        self._artifacts[key] = path, time.monotonic()
         return path
 
     async def ask(self, verb: str, timeout_s: float, **arguments: Any) -> dict[str, Any]:
@@ -201,7 +206,7 @@ class AgentHost:
         return await self._ask(verb, timeout_s, **arguments)
 
     def forget_artifacts(self) -> None:
-        """After a failure: an artifact may have been evicted since it was seen."""
+        """After a failure: an artifact may have been removed since it was seen."""
         self._artifacts.clear()
 
     def instance(self, job: str, id: str) -> Instance:

@@ -16,7 +16,8 @@ from socket import IPPROTO_TCP, TCP_CORK
 import pytest
 
 from jumpgate import errors
-from jumpgate.hosts import wire
+from jumpgate.codegen import toolchain
+from jumpgate.hosts import client, wire
 from jumpgate.hosts.agent import Agent, Connection
 from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.instances import SPARES
@@ -400,6 +401,29 @@ def test_a_taken_port_is_an_error_with_the_way_out(scripted_host: Path, watch: W
         done = subprocess.run(command, input=b"secret\n", capture_output=True, timeout=60)
     assert done.returncode == 1
     assert f"cannot listen on {address}: ".encode() in done.stdout and b"choose another port" in done.stdout
+
+
+def test_an_agent_is_asked_again_for_a_program_that_it_has_not_spoken_of_for_long(
+    scripted_host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which marks it as used, so that it is not evicted."""
+    monkeypatch.setenv("JUMPGATE_CACHE_DIR", str(tmp_path))
+
+    async def run() -> None:
+        agent = await LocalAgent.start(DEVICE, scripted_host)
+        host, path = agent.host, toolchain.keep_artifact("k", b"a program")
+        try:
+            assert await host.has_artifact("k") == host.known("k") == str(path)
+            os.utime(path, (1_000_000, 1_000_000))
+            assert await host.has_artifact("k") == str(path) and path.stat().st_mtime == 1_000_000
+            monkeypatch.setattr(client, "KNOWN_S", 0.0)
+            assert host.known("k") is None
+            assert await host.has_artifact("k") == str(path) and path.stat().st_mtime > 1_000_000
+            await host.close()
+        finally:
+            agent.stop()
+
+    asyncio.run(run())
 
 
 def test_what_keeps_an_agent_from_starting_is_its_controllers_error(watch: Watch, tmp_path: Path) -> None:

@@ -129,6 +129,20 @@ def test_eviction_removes_the_least_recently_used(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "old"]
 
 
+def test_eviction_leaves_what_was_used_of_late_or_meanwhile(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_bytes(b"x" * 100)
+        os.utime(tmp_path / name, (1_000_000, 1_000_000))
+    cache.mark_used(tmp_path / "a")
+
+    def listed() -> Iterator[Path]:
+        yield from sorted(tmp_path.iterdir())
+        cache.mark_used(tmp_path / "b")
+
+    cache.evict(listed(), 0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
 def _threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "jumpgate-evict"]
 
