@@ -20,6 +20,10 @@ import java.util.function.Predicate;
  * has what it says of a table. For engines that know no case: names that differ in nothing else are refused.
  */
 public final class Catalog {
+  /** What an engine says that is to write a table. */
+  public static final String READ_ONLY = "Jumpgate reads files that others write: write them with another catalog (as "
+      + "hive's), and name their folder in the file of Jumpgate's";
+
   private final Map<String, Map<String, Declared>> schemas;
   private final Looks looks;
   private final Predicate<DataType> readable;

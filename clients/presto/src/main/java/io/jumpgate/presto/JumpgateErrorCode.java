@@ -7,6 +7,7 @@ import com.facebook.presto.spi.PrestoException;
 import com.facebook.presto.spi.StandardErrorCode;
 import io.jumpgate.Fault;
 import io.jumpgate.JumpgateException;
+import io.jumpgate.catalog.Catalog;
 import io.jumpgate.explain.Coverage;
 
 /** Who can do something about an error: Presto shows the name and counts errors by type. */
@@ -45,6 +46,10 @@ public enum JumpgateErrorCode implements ErrorCodeSupplier {
       case INTERNAL -> JUMPGATE_INTERNAL;
     };
     return new PrestoException(code, e.getMessage(), e);
+  }
+
+  static PrestoException readOnly() {
+    return new PrestoException(StandardErrorCode.NOT_SUPPORTED, Catalog.READ_ONLY);
   }
 
   /** What a strict session is told of a plan of which something stays. */

@@ -2,6 +2,7 @@ package io.jumpgate.presto;
 
 import com.facebook.presto.spi.ColumnHandle;
 import com.facebook.presto.spi.ColumnMetadata;
+import com.facebook.presto.spi.ConnectorNewTableLayout;
 import com.facebook.presto.spi.ConnectorSession;
 import com.facebook.presto.spi.ConnectorTableHandle;
 import com.facebook.presto.spi.ConnectorTableLayout;
@@ -114,6 +115,21 @@ final class JumpgateMetadata implements ConnectorMetadata {
       }
     }
     return columns;
+  }
+
+  @Override
+  public void createTable(ConnectorSession session, ConnectorTableMetadata table, boolean ignoreExisting) {
+    throw JumpgateErrorCode.readOnly();
+  }
+
+  @Override
+  public Optional<ConnectorNewTableLayout> getNewTableLayout(ConnectorSession session, ConnectorTableMetadata table) {
+    throw JumpgateErrorCode.readOnly();
+  }
+
+  @Override
+  public Optional<ConnectorNewTableLayout> getInsertLayout(ConnectorSession session, ConnectorTableHandle table) {
+    throw JumpgateErrorCode.readOnly();
   }
 
   @Override

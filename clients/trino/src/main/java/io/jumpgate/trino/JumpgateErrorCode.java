@@ -2,6 +2,7 @@ package io.jumpgate.trino;
 
 import io.jumpgate.Fault;
 import io.jumpgate.JumpgateException;
+import io.jumpgate.catalog.Catalog;
 import io.jumpgate.explain.Coverage;
 import io.trino.spi.ErrorCode;
 import io.trino.spi.ErrorCodeSupplier;
@@ -45,6 +46,10 @@ public enum JumpgateErrorCode implements ErrorCodeSupplier {
       case INTERNAL -> JUMPGATE_INTERNAL;
     };
     return new TrinoException(code, e.getMessage(), e);
+  }
+
+  static TrinoException readOnly() {
+    return new TrinoException(StandardErrorCode.NOT_SUPPORTED, Catalog.READ_ONLY);
   }
 
   /** What a strict session is told of a result above which something stays. */

@@ -21,6 +21,7 @@ import io.trino.spi.connector.ColumnMetadata;
 import io.trino.spi.connector.ConnectorMetadata;
 import io.trino.spi.connector.ConnectorSession;
 import io.trino.spi.connector.ConnectorTableHandle;
+import io.trino.spi.connector.ConnectorTableLayout;
 import io.trino.spi.connector.ConnectorTableMetadata;
 import io.trino.spi.connector.Constraint;
 import io.trino.spi.connector.ConstraintApplicationResult;
@@ -29,6 +30,7 @@ import io.trino.spi.connector.JoinStatistics;
 import io.trino.spi.connector.JoinType;
 import io.trino.spi.connector.LimitApplicationResult;
 import io.trino.spi.connector.ProjectionApplicationResult;
+import io.trino.spi.connector.SaveMode;
 import io.trino.spi.connector.SchemaTableName;
 import io.trino.spi.connector.SchemaTablePrefix;
 import io.trino.spi.connector.SortItem;
@@ -136,6 +138,21 @@ final class JumpgateMetadata implements ConnectorMetadata {
 
   private static ColumnMetadata metadata(Field field) {
     return new ColumnMetadata(field.name(), Types.trino(field.type()).orElseThrow());
+  }
+
+  @Override
+  public void createTable(ConnectorSession session, ConnectorTableMetadata table, SaveMode mode) {
+    throw JumpgateErrorCode.readOnly();
+  }
+
+  @Override
+  public Optional<ConnectorTableLayout> getNewTableLayout(ConnectorSession session, ConnectorTableMetadata table) {
+    throw JumpgateErrorCode.readOnly();
+  }
+
+  @Override
+  public Optional<ConnectorTableLayout> getInsertLayout(ConnectorSession session, ConnectorTableHandle table) {
+    throw JumpgateErrorCode.readOnly();
   }
 
   @Override
