@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import presto
 from tests.support.jvm import CLIENTS
-from tests.support.presto_faults_run import AGGREGATE, FAULTS, STREAM, Fault
+from tests.support.presto_faults_run import AGGREGATE, EARLY, FAULTS, STREAM, Fault
 
 pytestmark = pytest.mark.timeout(900)  # a server starts, and on a new machine it is fetched first
 
@@ -58,17 +58,18 @@ def test_the_answer_is_right_or_one_error_says_why(fault: Fault, outcomes: dict[
         assert re.match(AWAY, str(found["answer"])) or (fault.phase == "commit" and right(found, AGGREGATE)), found
     elif fault.phase == "commit":
         assert right(found, AGGREGATE), found
-    elif fault.victim == "instance" and fault.phase == "execute":
-        assert right(found, STREAM) and found["retries"] > 0, found
     else:  # rows may have come before; a host's only agent, started anew, may be late
         failed = re.match(rf"JUMPGATE_SERVICE: .*{fault.victim}", str(found["answer"]))
         again = found["retries"] > 0 or fault.phase == "plan"  # an agent may be started anew before it is missed
         assert failed or (right(found, STREAM) and again), found
 
 
+@pytest.mark.parametrize("case", [str(EARLY), "another host"])
+def test_a_job_that_fails_before_its_rows_is_run_again(case: str, outcomes: dict[str, Any]) -> None:
+    assert right(outcomes[case], STREAM) and outcomes[case]["retries"] > 0, outcomes[case]
+
+
 def test_a_job_is_run_again_without_the_host_that_failed(outcomes: dict[str, Any]) -> None:
-    found = outcomes["another host"]
-    assert right(found, STREAM) and found["retries"] > 0, found
     assert re.search(r"a job is run again without host[12]: instance \S+ was killed by SIGKILL", outcomes["log"])
 
 

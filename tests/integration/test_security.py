@@ -14,7 +14,6 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,13 +119,12 @@ def test_another_user_of_the_machine_gets_nothing(shared_folder: Path, monkeypat
     assert not token.exists()
 
 
-def test_a_session_knows_the_token_of_a_service_that_starts_later_or_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_knows_the_token_of_a_service_that_starts_later_or_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    monkeypatch.setattr(embedded, "serve", partial(server.serve, port=port))
     with Session(f"127.0.0.1:{port}") as session:
         for _ in range(2):
-            service = embedded.start(local_hosts(1))
+            service = embedded.start(local_hosts(1), port=port)
             try:
                 assert service.address == session.address
                 assert wait_until(lambda: answers(session), 20.0)

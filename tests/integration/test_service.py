@@ -251,7 +251,7 @@ def test_everything_ends_with_the_process_of_an_embedded_service(scripted_host: 
 
 
 def test_a_service_that_cannot_start_leaves_no_thread(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refuse(*_: object) -> None:
+    async def refuse(*_: object, **__: object) -> None:
         raise errors.ConfigError("no")
 
     monkeypatch.setattr(embedded, "serve", refuse)
