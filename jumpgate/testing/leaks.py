@@ -70,21 +70,27 @@ def wait_until(holds: Callable[[], bool], timeout_s: float = 10.0) -> bool:
 
 
 @contextlib.contextmanager
-def nothing_left(folders: Sequence[Path] = (), timeout_s: float = 10.0) -> Iterator[Watch]:
-    """Raises AssertionError unless, soon after the block, its processes, descriptors and `folders`' files are gone."""
+def marked() -> Iterator[Watch]:
+    """Over the processes that are started in the block."""
     mark = uuid.uuid4().hex
     outer = os.environ.get(MARK)
     os.environ[MARK] = mark
-    watch = Watch(mark)
-    files_before = _files(folders)
-    descriptors_before = set(descriptors())
     try:
-        yield watch
+        yield Watch(mark)
     finally:
         if outer is None:
             del os.environ[MARK]
         else:
             os.environ[MARK] = outer
+
+
+@contextlib.contextmanager
+def nothing_left(folders: Sequence[Path] = (), timeout_s: float = 10.0) -> Iterator[Watch]:
+    """Raises AssertionError unless, soon after the block, its processes, descriptors and `folders`' files are gone."""
+    files_before = _files(folders)
+    descriptors_before = set(descriptors())
+    with marked() as watch:
+        yield watch
 
     def left() -> list[object]:
         return [*watch.processes(), *(set(descriptors()) - descriptors_before), *(_files(folders) - files_before)]

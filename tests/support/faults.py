@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 from jumpgate.hosts.config import Config, local_hosts
 from jumpgate.orchestrator.job import Event
 from jumpgate.service import embedded
-from jumpgate.testing.leaks import MARK, Watch, wait_until
+from jumpgate.testing.leaks import Watch, marked, wait_until
 
 #: while it is planned and compiled, when it is executed, while rows come, and when all are there
 PHASES = ("plan", "execute", "stream", "commit")
@@ -37,16 +36,8 @@ class Fault:
 @contextlib.contextmanager
 def watched() -> Iterator[Watch]:
     """Raises AssertionError if a process that was started in the block outlives it for long."""
-    outer, mark = os.environ.get(MARK), uuid.uuid4().hex
-    os.environ[MARK] = mark
-    watch = Watch(mark)
-    try:
+    with marked() as watch:
         yield watch
-    finally:
-        if outer is None:
-            del os.environ[MARK]
-        else:
-            os.environ[MARK] = outer
     assert wait_until(lambda: not watch.processes(), END_TIMEOUT_S), f"left behind: {watch.processes()}"
 
 
