@@ -54,6 +54,7 @@ class Sender:
         self.deviation = 0.0
         self.timeout = TIMEOUT_FIRST_S
         self.newest = -math.inf  # when the latest sent of the acknowledged packets was sent
+        self.acknowledged_at = -math.inf  # when a packet last was, by a receiver that had room
         self.heard_at = -math.inf  # when the receiver last answered, if only that it has no room
         self.is_busy = False  # the receiver
         self.ended = False
@@ -61,7 +62,7 @@ class Sender:
     def due(self, now: float) -> list[int]:
         """Numbers to send now: lost ones first, then new ones as far as the windows allow; 0 is END."""
         waiting = (self.oldest, 0) if self.is_busy else self.on_the_way
-        out = [n for n, sent in self.on_the_way.items() if self._lost_at(sent) <= now and n in waiting]
+        out = [n for n, sent in self.on_the_way.items() if self._lost_at(n, sent) <= now and n in waiting]
         for number in out:
             self._repeat(number, now)
         last = min(self.packets, self.oldest + self.window - 1)
@@ -77,7 +78,7 @@ class Sender:
     def wake_at(self) -> float | None:
         """When `due` may have something again without an ACK; None once the flow has ended."""
         waiting = (self.oldest, 0) if self.is_busy else self.on_the_way
-        return min((self._lost_at(sent) for n, sent in self.on_the_way.items() if n in waiting), default=None)
+        return min((self._lost_at(n, sent) for n, sent in self.on_the_way.items() if n in waiting), default=None)
 
     def acknowledged(self, number: int, now: float) -> None:
         """An ACK; one for a packet that is not on its way changes nothing."""
@@ -92,6 +93,8 @@ class Sender:
         if self.is_busy:
             self.is_busy = False
             self.halved_before = self.next  # what was lost meanwhile is not the network's fault
+        else:
+            self.acknowledged_at = now
         if number == 0:
             self.ended = True
             return
@@ -107,11 +110,15 @@ class Sender:
         for sent in self.on_the_way.values():
             sent.timeouts = min(sent.timeouts, 1)
 
-    def _lost_at(self, sent: _Sent) -> float:
-        """When the packet is taken for lost. Nothing overtakes packets while the receiver has no room."""
+    def _lost_at(self, number: int, sent: _Sent) -> float:
+        """When the packet is taken for lost: the oldest, and END, by the time-out, which each ACK starts again (RFC
+        6298, 5.3 and 5.4). Nothing overtakes packets while the receiver has no room."""
+        timeout_at = math.inf
+        if number in (self.oldest, 0):
+            timeout_at = max(sent.timeout_at, self.acknowledged_at + self.timeout)
         if self.is_busy or self.mean is None or sent.sent_at >= self.newest:
-            return sent.timeout_at
-        return min(sent.timeout_at, sent.sent_at + OVERTAKEN_TRIPS * self.mean)
+            return timeout_at
+        return min(timeout_at, sent.sent_at + OVERTAKEN_TRIPS * self.mean)
 
     def _repeat(self, number: int, now: float) -> None:
         sent = self.on_the_way[number]

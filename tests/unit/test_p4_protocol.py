@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jumpgate.errors import Unreachable
 from jumpgate.p4.programs.aggregate import Aggregate, Tuple
 from jumpgate.p4.programs.distinct import Lru
-from jumpgate.p4.programs.protocol import BUSY, SENDS_MAX, Receiver, Sender
+from jumpgate.p4.programs.protocol import BUSY, SENDS_MAX, TIMEOUT_MIN_S, Receiver, Sender
 
 WINDOW_BITS = 3
 Packet = tuple[Tuple | None, ...]
@@ -154,6 +154,22 @@ def test_a_lost_packet_is_repeated_before_it_times_out() -> None:
     assert not set(again) & set(next_burst)
 
 
+def test_a_receiver_that_pauses_is_asked_once() -> None:
+    """Nothing was lost: of a whole window one packet is repeated, and none while acknowledgements come."""
+    sender = Sender(1, 300, window_bits=4)
+    for number in sender.due(0.0):
+        sender.acknowledged(number, 0.001)
+    sent = sender.due(0.001)
+    assert len(sent) == 16
+    pause_end = 0.001 + sender.timeout
+    assert sender.due(pause_end) == [sent[0]]
+    for number in sent[:8]:
+        sender.acknowledged(number, pause_end + 0.0001)
+    assert not set(sender.due(pause_end + 0.0001)) & set(sent)
+    assert not set(sender.due(pause_end + TIMEOUT_MIN_S)) & set(sent)
+    assert sender.due(pause_end + 0.0001 + sender.timeout) == [sent[8]]
+
+
 def test_losses_do_not_fail_a_flow_that_moves() -> None:
     """Two of three packets or their answers are lost."""
     flows: list[list[Packet]] = [[(Tuple(1, 1),)] * 3_000]
@@ -180,7 +196,7 @@ def test_a_packet_lost_often_ends_a_flow_only_in_silence() -> None:
 
 
 def test_a_busy_receiver_is_waited_for() -> None:
-    """Only the oldest packet is repeated, more often than SENDS_MAX, and then the rest at once."""
+    """Only the oldest packet is repeated, more often than SENDS_MAX, and then the rest behind the next one."""
     sender, now = Sender(5, 9, window_bits=3), 0.0
     assert sender.due(now) == [1, 2, 3, 4, 5, 6, 7, 8]
     for _ in range(2 * SENDS_MAX):
@@ -188,7 +204,9 @@ def test_a_busy_receiver_is_waited_for() -> None:
         now = sender.wake_at() or now
         assert sender.due(now) == [1]
     sender.acknowledged(1, now)
-    assert sender.due(now) == [2, 3, 4, 5, 6, 7, 8, 9]
+    assert sender.due(now) == [2, 9]
+    sender.acknowledged(9, now + 0.001)
+    assert sender.due(now + 0.001) == [3, 4, 5, 6, 7, 8]
 
 
 def test_a_flow_without_tuples_ends() -> None:

@@ -35,11 +35,11 @@ bool FlowSender::due(double now, uint32_t packets, bool complete, std::vector<ui
       const uint32_t at = number == end ? 0 : static_cast<uint32_t>(number);  // END comes last
       Sent& sent = cell(at);
       if (sent.sends == 0) continue;
-      if (lost_at(sent) <= now) {
+      if (lost_at(at) <= now) {
         if (!repeat(at, now)) return false;
         out->push_back(at);
       }
-      wake_at_ = std::min(wake_at_, lost_at(sent));
+      wake_at_ = std::min(wake_at_, lost_at(at));
       earliest_ = std::min(earliest_, sent.at);
     }
   }
@@ -71,6 +71,8 @@ bool FlowSender::acknowledged(uint32_t number, double now) {
     busy_ = false;
     halved_before_ = next_;
     wake_at_ = now;
+  } else {
+    acknowledged_at_ = now;
   }
   if (number == 0) {
     ended_ = true;
@@ -79,6 +81,7 @@ bool FlowSender::acknowledged(uint32_t number, double now) {
   congestion_ += congestion_ < threshold_ ? 1 : 1 / congestion_;
   congestion_ = std::min(congestion_, mask_ + 1.0);
   while (oldest_ < next_ && cell(oldest_).sends == 0) oldest_++;
+  if (oldest_ < next_) wake_at_ = std::min(wake_at_, lost_at(oldest_));
   return true;
 }
 
@@ -91,9 +94,12 @@ void FlowSender::busy(double now) {
 
 double FlowSender::overtaken_at(double sent_at) const { return sent_at + OVERTAKEN_TRIPS * mean_; }
 
-double FlowSender::lost_at(const Sent& sent) const {
+double FlowSender::lost_at(uint32_t number) const {
+  const Sent& sent = cell(number);
+  const bool times_out = number == oldest_ || number == 0;
+  const double timeout_at = times_out ? std::max(sent.timeout_at, acknowledged_at_ + timeout_) : NEVER;
   const bool overtaken = !busy_ && mean_ >= 0 && sent.at < newest_;
-  return overtaken ? std::min(sent.timeout_at, overtaken_at(sent.at)) : sent.timeout_at;
+  return overtaken ? std::min(timeout_at, overtaken_at(sent.at)) : timeout_at;
 }
 
 bool FlowSender::repeat(uint32_t number, double now) {

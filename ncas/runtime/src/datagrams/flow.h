@@ -40,10 +40,12 @@ class FlowSender {
   };
 
   Sent& cell(uint32_t number) { return number == 0 ? end_ : cells_[number & mask_]; }
+  const Sent& cell(uint32_t number) const { return number == 0 ? end_ : cells_[number & mask_]; }
   void send(uint32_t number, double now);
   bool repeat(uint32_t number, double now);
   void measure(double trip);
-  double lost_at(const Sent& sent) const;  // when the packet is taken for lost
+  // When the packet is taken for lost: the oldest, and END, by the time-out, which each acknowledgement starts again.
+  double lost_at(uint32_t number) const;
   double overtaken_at(double sent_at) const;
 
   const uint32_t mask_;
@@ -53,6 +55,7 @@ class FlowSender {
   double congestion_, threshold_, mean_ = -1, deviation_ = 0, timeout_;
   double newest_ = -NEVER;    // when the latest sent of the acknowledged packets was sent
   double earliest_ = -NEVER;  // no packet on its way was sent before
+  double acknowledged_at_ = -NEVER;  // when a packet last was, by a receiver that had room
   double heard_at_ = -NEVER;  // when the receiver last answered, if only that it has no room
   double wake_at_ = NEVER;
   int64_t repeated_ = 0;
