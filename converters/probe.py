@@ -6,16 +6,18 @@ is asked of the prober, and what a plan will need (`look`) all at once.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.file_state import FileState, file_state
+from jumpgate.dataflow.file_state import FileState, FileStates, file_state
 from jumpgate.dataflow.operators import Filter, Operator, Read
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import JumpgateError, MalformedData, MemoryLimit
@@ -73,13 +75,45 @@ class _Answers:
 
 _of_files, _selections = _Answers(ANSWERS_MAX), _Answers(SELECTIONS_MAX)
 
+#: what was asked, with the answers, or the errors that came instead
+Findings = dict[_Question, Any]
+_noting: ContextVar[Findings | None] = ContextVar("noting", default=None)
+
 
 def _answers(question: _Question) -> _Answers:
     return _selections if question.verb == "selection" else _of_files
 
 
 def _answer(question: _Question) -> Any:
-    return _answers(question).to(question)
+    """Raises JumpgateError."""
+    findings = _noting.get()
+    if findings is None:
+        return _answers(question).to(question)
+    try:
+        findings[question] = _answers(question).to(question)
+    except JumpgateError as error:
+        findings[question] = error
+        raise
+    return findings[question]
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[Findings]:
+    """Within it, this context's questions and answers are noted."""
+    findings: Findings = {}
+    token = _noting.set(findings)
+    try:
+        yield findings
+    finally:
+        _noting.reset(token)
+
+
+def still_hold(findings: Findings, states: FileStates) -> bool:
+    """Whether the same is found in files that are in these states now: what is new is asked at once. Raises
+    Unreachable."""
+    now = {q: q._replace(states=tuple(states[file] for file in q.files)) for q in findings}
+    _ask_at_once(now.values())
+    return all(n in _answers(n) and _answers(n).to(n) == findings[q] for q, n in now.items())
 
 
 def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]) -> Schema:
@@ -139,8 +173,13 @@ def look(questions: Iterable[tuple[Operator, tuple[str, ...]]]) -> None:
             wanted |= dict.fromkeys(_about(node, names))
         except JumpgateError:
             continue
+    _ask_at_once(wanted)
+
+
+def _ask_at_once(wanted: Iterable[_Question]) -> None:
+    """Has the answers kept that are not known yet; errors are not."""
     missing = [question for question in wanted if question not in _answers(question)]
-    if len(missing) < 2:
+    if not missing:
         return
     answers = prober.ask_all([(q.verb, q.files, q.arguments) for q in missing])
     for question, answer in zip(missing, answers or (), strict=False):

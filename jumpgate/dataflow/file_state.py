@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -23,6 +24,10 @@ class FileState(NamedTuple):
     device: int
 
 
+#: two changes of a file that are further apart have different times: Linux stamps them with its coarse clock
+CLOCK_REALTIME_COARSE = 5
+TICK_NS = round(1e9 * time.clock_getres(CLOCK_REALTIME_COARSE))
+
 #: states of files by their paths
 FileStates = Mapping[str, FileState]
 
@@ -41,6 +46,16 @@ def file_state(path: str) -> FileState:
 def file_states(paths: Iterable[str]) -> dict[str, FileState]:
     """The states of all paths. Raises FileUnreadable."""
     return {path: file_state(path) for path in paths}
+
+
+def settle(states: FileStates) -> None:
+    """Waits, once the states were taken, until another change of a file would give it another time. Not for times
+    further ahead than a tick, which are of another clock."""
+    while True:
+        ticked_ns = time.clock_gettime_ns(CLOCK_REALTIME_COARSE)
+        if not any(0 <= state.mtime_ns - ticked_ns < TICK_NS for state in states.values()):
+            return
+        time.sleep(max(0, ticked_ns + TICK_NS - time.time_ns()) / 1e9)
 
 
 def check_unchanged(states: FileStates) -> None:

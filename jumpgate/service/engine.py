@@ -21,7 +21,7 @@ from jumpgate.converters import probe
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow import located
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.file_state import FileState, FileStates, file_state
+from jumpgate.dataflow.file_state import FileState, FileStates, file_state, settle
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.errors import FileUnreadable, InvalidDataflow, JumpgateError, NotFound, Unreachable
 from jumpgate.hosts.config import Config
@@ -46,8 +46,6 @@ ENDED_MAX = 100
 STALL_TIMEOUT_MS = 60_000
 #: how long plans leave a device out that did not answer
 SILENT_S = 30.0
-#: two changes of a file that are further apart have different times: Linux stamps them with its coarse clock
-FILE_CLOCK_NS = round(1e9 * time.clock_getres(5)) + 500_000  # CLOCK_REALTIME_COARSE
 
 
 def records_folder() -> Path:
@@ -147,7 +145,7 @@ class Engine:
         plan = compile_dataflow(root, self.devices, self.registry, compile_options)
         if is_located:
             check_placed(plan)
-        _settle(states)
+        settle(states)
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
         plan = replace(plan, files=states)
@@ -330,13 +328,6 @@ def _known_states(root: Operator) -> FileStates:
         with contextlib.suppress(FileUnreadable):
             states[file] = file_state(file)
     return states
-
-
-def _settle(states: FileStates) -> None:
-    """Waits, once the states were taken, until another change of a file would give it another time."""
-    age_ns = time.time_ns() - max((state.mtime_ns for state in states.values()), default=0)
-    if 0 <= age_ns < FILE_CLOCK_NS:
-        time.sleep((FILE_CLOCK_NS - age_ns) / 1e9)
 
 
 def _record(id: str, plan: JobPlan, started_ns: int, text: str) -> JobRecord:

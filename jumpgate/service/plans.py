@@ -6,9 +6,10 @@ import threading
 from collections import OrderedDict
 from dataclasses import replace
 
-from jumpgate.dataflow.file_state import check_unchanged
+from jumpgate.converters import probe
+from jumpgate.dataflow.file_state import file_states, settle
 from jumpgate.dataflow.operators import Read
-from jumpgate.errors import FileChanged
+from jumpgate.errors import FileUnreadable
 from jumpgate.nca.interface import JobPlan
 from jumpgate.v1 import service_pb2 as pb
 
@@ -18,35 +19,43 @@ Key = tuple[bytes, int, frozenset[str]]
 
 
 class Plans:
-    """The plans used last, by request. One is of no use when a file that it reads has changed since: it was chosen by
-    statistics of the files. How many endpoints the client has is part of a request here, which ones is not."""
+    """The plans used last, by request. One is of no use when files that it reads have changed, and what was found in
+    them when it was chosen is no longer found there. How many endpoints the client has is part of a request here, which
+    ones is not."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Key, JobPlan] = OrderedDict()
+        self._kept: OrderedDict[Key, tuple[JobPlan, probe.Findings]] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, request: pb.SubmitRequest, lost: frozenset[str]) -> JobPlan | None:
         """The plan of an equal request while the same hosts were lost, with this one's endpoints."""
         key, endpoints = _key(request, lost)
         with self._lock:
-            plan = self._kept.get(key)
-            if plan is not None:
-                self._kept.move_to_end(key)
-        if plan is None:
-            return None
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            plan, findings = self._kept[key]
         try:
-            check_unchanged(plan.files)
-        except FileChanged:
+            states = file_states(plan.files)
+        except FileUnreadable:
             return None
+        if states != plan.files:
+            if not probe.still_hold(findings, states):
+                return None
+            settle(states)
+            plan = replace(plan, files=states)
+            self._keep(key, plan, findings)
         return _delivering(plan, endpoints)
 
-    def keep(self, request: pb.SubmitRequest, lost: frozenset[str], plan: JobPlan) -> None:
-        """Remembers what was planned, unless it reads a file that cannot be seen from here."""
+    def keep(self, request: pb.SubmitRequest, lost: frozenset[str], plan: JobPlan, findings: probe.Findings) -> None:
+        """Remembers what was planned, and by what, unless it reads a file that cannot be seen from here."""
         files = {file for i in plan.instances for o in i.root.walk() if isinstance(o, Read) for file in o.files}
-        if not files <= plan.files.keys():
-            return
+        if files <= plan.files.keys():
+            self._keep(key_of(request, lost), plan, findings)
+
+    def _keep(self, key: Key, plan: JobPlan, findings: probe.Findings) -> None:
         with self._lock:
-            self._kept[key_of(request, lost)] = plan
+            self._kept[key] = plan, findings
             if len(self._kept) > PLANS_MAX:
                 self._kept.popitem(last=False)
 

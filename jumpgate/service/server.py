@@ -14,6 +14,7 @@ import grpc
 from jumpgate import debug, errors
 from jumpgate.compiler.explain import explain_text, links
 from jumpgate.compiler.figures import measured
+from jumpgate.converters import probe
 from jumpgate.dataflow import proto
 from jumpgate.errors import CannotPlace, CapacityExceeded, ConfigError, InternalError, JumpgateError, Unreachable
 from jumpgate.hosts.config import Config
@@ -89,9 +90,10 @@ class Server(service_pb2_grpc.JumpgateServicer):
         lost = self.engine.lost
         plan = self._plans.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
         if plan is None:
-            plan = self.engine.plan(*read_request(request), _options(request.options))
+            with probe.noted() as findings:
+                plan = self.engine.plan(*read_request(request), _options(request.options))
             if self.engine.lost == lost:
-                self._plans.keep(request, lost, plan)
+                self._plans.keep(request, lost, plan, findings)
         return plan
 
     async def _job(self, request: pb.SubmitRequest, options: RunOptions, started_ns: int, text: str) -> Job:

@@ -13,21 +13,24 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
-from jumpgate.client import Dataflow, count, max_, min_, read, sum_
+from jumpgate.client import Dataflow, col, count, max_, min_, read, sum_
 from jumpgate.client.session import Session
 from jumpgate.dataflow.file_state import check_unchanged, file_states
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import DataError, FileChanged, FileUnreadable
 from jumpgate.hosts.config import local_hosts
+from jumpgate.nca.interface import JobPlan
 from jumpgate.orchestrator.job import Event
 from jumpgate.service import embedded
 from jumpgate.service.embedded import Embedded
+from jumpgate.service.engine import Engine
 
 #: long enough to be read in several parts, by both formats' readers
 ROWS = 600_000
@@ -224,6 +227,29 @@ def test_a_change_while_a_file_is_read_mixes_nothing(format: str, kind: str, ses
         finally:
             changing.join()
     assert outcomes.total() == TRIALS
+
+
+def test_a_plan_that_is_used_again_over_rewritten_files_gives_their_rows(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each column has the same values in all of them, in another order."""
+    plan, planned = Engine.plan, 0
+
+    def counted(*arguments: Any) -> JobPlan:
+        nonlocal planned
+        planned += 1
+        return plan(*arguments)
+
+    monkeypatch.setattr(Engine, "plan", counted)
+    path, values, chance = tmp_path / "t.json", list(range(1, 10)), random.Random(3)
+    path.touch()
+    flow = read(path, schema={"v": "int64", "a": "int64"}).aggregate(total=sum_(col("v") * col("a")))
+    for _ in range(TRIALS):
+        shuffled = chance.sample(values, len(values))
+        path.write_text("".join(f'{{"v": {v}, "a": {a}}}\n' for v, a in zip(values, shuffled, strict=True)))
+        right = sum(v * a for v, a in zip(values, shuffled, strict=True))
+        assert [int(row["total"]) for row in session.run(flow).to_pylist()] == [right]
+    assert planned == 1
 
 
 def test_two_reads_of_a_file_see_the_same_one(session: Session, tmp_path: Path) -> None:

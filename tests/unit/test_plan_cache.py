@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from jumpgate.converters import probe
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.file_state import file_state
 from jumpgate.dataflow.measures import count
-from jumpgate.dataflow.operators import Send
+from jumpgate.dataflow.operators import Read, Send
 from jumpgate.dataflow.unresolved import col
 from jumpgate.hosts.config import local_hosts
 from jumpgate.service import plans
@@ -40,8 +42,12 @@ class Planner:
         plan = self.plans.find(asked, frozenset())
         if plan is None:
             self.planned += 1
-            plan = self.engine.plan(*read_request(asked), RunOptions())
-            self.plans.keep(asked, frozenset(), plan)
+            with probe.noted() as findings:
+                plan = self.engine.plan(*read_request(asked), RunOptions())
+            self.plans.keep(asked, frozenset(), plan, findings)
+        states = {file: file_state(file) for i in plan.instances for o in i.root.walk() if isinstance(o, Read)
+                  for file in o.files}  # fmt: skip
+        assert plan.files == states
         (shown,) = [e["to"] for e in plan.explain["edges"] if e["id"] == plan.result]
         endpoints = plan.edge(plan.result).endpoints
         assert tuple(shown) == endpoints
@@ -84,13 +90,32 @@ def test_changed_files_are_looked_at_again(tmp_path: Path) -> None:
     file.write_text('{"k": 1}\n{"k": 2}\n')
     planner.ask(asked)
     assert planner.planned == 2
-    os.utime(file, ns=(0, 0))
+    file.write_text('{"k": 1}\n{"k": 8}\n')  # as many bytes, but another range of keys
     planner.ask(asked)
     assert planner.planned == 3
+    file.write_text('{"k": 1')
+    planner.ask(asked)
+    assert planner.planned == 4
     file.unlink()
     assert planner.plans.find(asked, frozenset()) is None
-    planner.plans.keep(asked, frozenset(), planner.engine.plan(*read_request(asked), RunOptions()))
+    planner.plans.keep(asked, frozenset(), planner.engine.plan(*read_request(asked), RunOptions()), {})
     assert planner.plans.find(asked, frozenset()) is None
+
+
+def test_a_plan_is_of_use_while_the_same_is_found_in_changed_files(tmp_path: Path) -> None:
+    file, other = tmp_path / "a.json", tmp_path / "b.json"
+    file.write_text('{"k": 1}\n{"k": 2}\n')
+    planner = Planner()
+    asked = request(query(file), "127.0.0.1:1")
+    planner.ask(asked)
+    os.utime(file, ns=(0, 0))
+    planner.ask(asked)
+    file.write_text('{"k": 2}\n{"k": 1}\n')
+    planner.ask(asked)
+    other.write_text(file.read_text())
+    other.replace(file)
+    planner.ask(asked)
+    assert planner.planned == 1
 
 
 def test_the_least_recently_used_goes_first(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
