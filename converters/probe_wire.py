@@ -24,6 +24,10 @@ VALUES: dict[str, type] = {
     cls.__name__: cls for cls in (DataType, Field, Schema, ColumnStatistics, Selection, Statistics)
 }
 
+_FIELDS = {cls: tuple(f.name for f in dataclasses.fields(cls) if f.compare) for cls in VALUES.values()}
+#: what JSON has itself
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
 _LENGTH = struct.Struct("!I")
 
 
@@ -57,6 +61,8 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def _plain(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, bytes):
         return {"bytes": base64.b64encode(value).decode()}
     if isinstance(value, tuple):
@@ -65,13 +71,14 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {"dict": [[_plain(k), _plain(v)] for k, v in value.items()]}
-    if type(value).__name__ in VALUES:
-        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare}
-        return {type(value).__name__: fields}
+    if (names := _FIELDS.get(type(value))) is not None:
+        return {type(value).__name__: {name: _plain(getattr(value, name)) for name in names}}
     return value
 
 
 def _built(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, list):
         return [_built(item) for item in value]
     if not isinstance(value, dict):

@@ -76,13 +76,11 @@ def _selection(
 def _chosen(sample: _Sample, dataflow: bytes) -> tuple[Any, tuple[int, ...], int, bool]:
     """What the conditions that can be tried make of the sample (None: none can), the numbers of the others, how many
     rows were tried, and whether these are all."""
-    root, _ = proto.from_bytes(dataflow)
-    if not isinstance(root, Filter) or not isinstance(root.input, Read):
-        raise ValueError("not a Filter over a Read")
-    trial = _Trial(sample, root.input)
+    read, predicate = _filter(dataflow)
+    trial = _Trial(sample, read)
     chosen: Any = None
     left: list[int] = []
-    for number, term in enumerate(conjuncts(root.predicate)):
+    for number, term in enumerate(conjuncts(predicate)):
         try:
             found = trial.evaluate(term)
         except (_Unknown, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
@@ -90,6 +88,14 @@ def _chosen(sample: _Sample, dataflow: bytes) -> tuple[Any, tuple[int, ...], int
             continue
         chosen = found if chosen is None else pc.and_kleene(chosen, found)
     return chosen, tuple(left), trial.rows, trial.whole
+
+
+@functools.lru_cache(maxsize=64)
+def _filter(dataflow: bytes) -> tuple[Read, Expression]:
+    root, _ = proto.from_bytes(dataflow)
+    if not isinstance(root, Filter) or not isinstance(root.input, Read):
+        raise ValueError("not a Filter over a Read")
+    return root.input, root.predicate
 
 
 class _Sample(NamedTuple):

@@ -75,7 +75,7 @@ def _building(hosts: dict[str, dict[str, int]]) -> str:
 
 class Follower:
     """Follows one job by its events and shows how far it is, from `wait` until `rest`. `explain_json` and `stages` are
-    the plan's, as Submit answers them."""
+    the plan's, as the service answers them."""
 
     def __init__(self, job: str, explain_json: str, stages: int, display: Display) -> None:
         self._job, self._explain, self._stages, self._display = job, explain_json, stages, display

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -38,18 +39,26 @@ class Stream(Protocol):
 class Execution:
     """The running job as the service reports it: whoever hears of its events says so with `see` and `end`.
 
-    `stop` is called with the job's error, so that nobody waits for data. `follower` sees the events, too.
+    `stop` is called with the job's error, so that nobody waits for data. `submitted` is what the service answers, or
+    the error that keeps the job from starting; the `follower` that is made of it sees the events after it, too.
     """
 
-    def __init__(self, stop: Callable[[JumpgateError], None], follower: Follower | None = None) -> None:
+    def __init__(
+        self, stop: Callable[[JumpgateError], None], follower: Callable[[Any], Follower] | None = None
+    ) -> None:
+        self.submitted: Future[Any] = Future()
         self.events: list[Any] = []
         self.error: JumpgateError | None = None
         self.ended = threading.Event()
-        self.follower = follower
-        self._stop = stop
+        self.follower: Follower | None = None
+        self._stop, self._follower_of = stop, follower
 
     def see(self, event: Any) -> None:
         """The next event."""
+        if event.state == "submitted":
+            self.follower = None if self._follower_of is None else self._follower_of(event.submitted)
+            self.submitted.set_result(event.submitted)
+            return
         self.events.append(event)
         if self.follower is not None:
             self.follower.see(event)
@@ -62,6 +71,8 @@ class Execution:
             self.error = self.error or error
             self._stop(self.error)
         self.ended.set()
+        if error is not None and not self.submitted.done():
+            self.submitted.set_exception(error)
 
     def follow(self, call: Iterable[Any]) -> None:
         """Takes the events, and the error, of `call` on a thread."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 import pyarrow as pa
 
-from jumpgate.client.progress import Follower, display
+from jumpgate.client.progress import Display, Follower, display
 from jumpgate.client.result import Execution, Result
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow
@@ -197,10 +197,22 @@ class Session:
         options = pb.Options()
         options.CopyFrom(self._options)
         options.without.extend(without)
+        shown = display() if self._shows_progress else None
         endpoint = Endpoint.open(self._host)
+        execution = Execution(endpoint.close, None if shown is None else partial(_follower, shown))
         try:
             request = self._request(root, dialect, endpoint.address)
-            job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=options, text=text))
+            submit = pb.SubmitRequest(dataflow=request, options=options, text=text)
+            call = self._ask(self._stub.Run, pb.RunRequest(submit=submit, explain=shown is not None))
+        except BaseException:
+            endpoint.close()
+            raise
+        try:
+            if self._service is not None and shown is None:
+                _deliver(call, execution)
+            else:
+                execution.follow(_events(call, self.address))
+            job = execution.submitted.result()
             descriptor = Descriptor.from_proto(job.format)
             endpoint.expect(
                 job=job.job_id,
@@ -210,17 +222,10 @@ class Session:
                 producers=job.producers,
                 certificate=JobCertificate(job.certificate, job.key) if job.certificate else None,
             )
-            call = self._stub.Execute(pb.ExecuteRequest(job_id=job.job_id), metadata=self._metadata())
         except BaseException:
+            call.cancel()
             endpoint.close()
             raise
-        shown = display() if self._shows_progress else None
-        follower = None if shown is None else Follower(job.job_id, job.explain_json, job.stages, shown)
-        execution = Execution(endpoint.close, follower)
-        if self._service is not None and follower is None:
-            _deliver(call, execution)
-        else:
-            execution.follow(_events(call, self.address))
 
         def again(failure: JumpgateError) -> Result | None:
             if isinstance(failure, CapacityExceeded) and "device" in failure.fields:
@@ -337,6 +342,10 @@ class Session:
             raise _typed(error, self.address) from None
 
 
+def _follower(shown: Display, job: pb.SubmitResponse) -> Follower:
+    return Follower(job.job_id, job.explain_json, job.stages, shown)
+
+
 def _delivered(schema: Schema, edge: pa.Schema) -> tuple[pa.Schema, Callable[[pa.RecordBatch], pa.RecordBatch] | None]:
     """The result's schema, and what makes its batches of those that arrive: nested columns arrive as bytes."""
     if not any(f.type.is_nested for f in schema):
@@ -358,7 +367,7 @@ def _is_of_a_machine(failure: JumpgateError) -> bool:
 
 
 def _events(call: Any, address: str) -> Iterator[Any]:
-    """The events of a running Execute; raises the job's typed error, and ProtocolError if it ends without `done`."""
+    """The events of a Run; raises the job's typed error, and ProtocolError if it ends without `done`."""
     state = ""
     try:
         for event in call:

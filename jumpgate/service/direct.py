@@ -43,13 +43,12 @@ class Stub:
 
     def __init__(self, server: Server, loop: asyncio.AbstractEventLoop) -> None:
         self._loop, self._pid = loop, os.getpid()
-        self.Submit = self._unary(server.Submit)
         self.Cancel = self._unary(server.Cancel)
         self.Describe = self._unary(server.Describe)
         self.List = self._unary(server.List)
         self.Look = self._unary(server.Look)
         self.Explain = self._unary(server.Explain)
-        self._execute = server.Execute
+        self._run = server.Run
 
     def _unary(self, handler: Callable[[Any, Any], Awaitable[T]]) -> Callable[..., T]:
         def call(message: Any, metadata: Metadata = ()) -> T:
@@ -64,8 +63,8 @@ class Stub:
 
         return call
 
-    def Execute(self, message: pb.ExecuteRequest, metadata: Metadata = ()) -> Events:  # noqa: N802
-        return Events(lambda write: self._begin(self._execute, message, Context(metadata, write)))
+    def Run(self, message: pb.RunRequest, metadata: Metadata = ()) -> Events:  # noqa: N802
+        return Events(lambda write: self._begin(self._run, message, Context(metadata, write)))
 
     def _begin(self, handler: Callable[[Any, Any], Awaitable[T]], message: Any, context: Context) -> Future[T]:
         own = type(message)()  # handlers change their requests
@@ -85,7 +84,7 @@ class Stub:
 
 
 class Events:
-    """An Execute, which begins with `deliver` or when it is iterated, and happens once. `cancel` may come from any
+    """A Run, which begins with `deliver` or when it is iterated, and happens once. `cancel` may come from any
     thread."""
 
     def __init__(self, begin: Callable[[Callable[[pb.Event], None]], Future[None]]) -> None:

@@ -33,10 +33,10 @@ class Client:
         if most and (size := message.ByteSize()) > most:
             raise self._no(f"send a request of {size} bytes; its requests may have {most}")
 
-    def check_jobs(self, jobs: Iterable[JobRecord]) -> None:
+    def check_jobs(self, jobs: Callable[[], Iterable[JobRecord]]) -> None:
         """Raises Forbidden where as many as the client may have are waiting or running."""
         most = 0 if self._config is None else self._config.jobs
-        if most and sum(job.client == self.name and not job.ended_ns for job in jobs) >= most:
+        if most and sum(job.client == self.name and not job.ended_ns for job in jobs()) >= most:
             raise self._no(f"submit another job; it may have {most} at once")
 
     def check_files(self, root: Operator) -> None:

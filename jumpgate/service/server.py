@@ -118,51 +118,58 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:
-            started_ns, text = time.time_ns(), request.text
-            request.ClearField("text")  # the same request in other words is the same request
-            client = self._client(context)
-            client.check_jobs(self.engine.jobs())
-            await self._admit(client, request)
-            job = await self._job(request, _options(request.options), started_ns, text)
-            job.record.client = client.name
-            self._full.submitted(job.id, request)
-            plan = job.context.plan
-            edge = plan.edge(plan.result)
-            return pb.SubmitResponse(
-                job_id=job.context.job,
-                instances=[i.id for i in plan.instances],
-                stages=plan.stages,
-                edge=edge.id,
-                producers=len(edge.producers),
-                format=edge.ntf.to_proto(),
-                token=job.context.token,
-                explain_json=json.dumps(plan.explain),
-                **({} if job.context.certificate is None else job.context.certificate.to_dict()),
-            )
+            return _submitted(await self._submit(request, self._client(context)), explain=True)
 
         return await _answered(context, submit)
 
     async def Execute(self, request: pb.ExecuteRequest, context: Any) -> None:
         async def execute() -> None:
             self._client(context).check_job(self.engine.job(request.job_id).record)
-            try:
-                async with contextlib.aclosing(self.engine.execute(request.job_id, context.peer())) as events:
-                    async for event in events:
-                        detail = "" if event.counters is None else json.dumps(event.counters)
-                        await context.write(
-                            pb.Event(
-                                job_id=request.job_id,
-                                state=event.state,
-                                stage=event.stage,
-                                time_ns=event.time_ns,
-                                detail_json=detail,
-                            )
-                        )
-            except CapacityExceeded as error:
-                self._full.failed(request.job_id, error)
-                raise
+            await self._execute(request.job_id, context)
 
         await _answered(context, execute)
+
+    async def Run(self, request: pb.RunRequest, context: Any) -> None:
+        async def run() -> None:
+            job = await self._submit(request.submit, self._client(context))
+            answer = _submitted(job, request.explain)
+            try:
+                event = pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
+                await context.write(event)
+            except BaseException:
+                self.engine.cancel(job.id)
+                raise
+            await self._execute(job.id, context)
+
+        await _answered(context, run)
+
+    async def _submit(self, request: pb.SubmitRequest, client: Client) -> Job:
+        started_ns, text = time.time_ns(), request.text
+        request.ClearField("text")  # the same request in other words is the same request
+        client.check_jobs(self.engine.jobs)
+        await self._admit(client, request)
+        job = await self._job(request, _options(request.options), started_ns, text)
+        job.record.client = client.name
+        self._full.submitted(job.id, request)
+        return job
+
+    async def _execute(self, id: str, context: Any) -> None:
+        try:
+            async with contextlib.aclosing(self.engine.execute(id, context.peer())) as events:
+                async for event in events:
+                    detail = "" if event.counters is None else json.dumps(event.counters)
+                    await context.write(
+                        pb.Event(
+                            job_id=id,
+                            state=event.state,
+                            stage=event.stage,
+                            time_ns=event.time_ns,
+                            detail_json=detail,
+                        )
+                    )
+        except CapacityExceeded as error:
+            self._full.failed(id, error)
+            raise
 
     async def Cancel(self, request: pb.CancelRequest, context: Any) -> pb.CancelResponse:
         async def cancel() -> pb.CancelResponse:
@@ -291,6 +298,23 @@ async def serve(
     guard.admit(published.token, Client())
     await server.start()
     return Serving(server, handlers, guard.address, published)
+
+
+def _submitted(job: Job, explain: bool) -> pb.SubmitResponse:
+    """What Submit answers; the plan's explanation only where it is wanted."""
+    plan = job.context.plan
+    edge = plan.edge(plan.result)
+    return pb.SubmitResponse(
+        job_id=job.id,
+        instances=[i.id for i in plan.instances],
+        stages=plan.stages,
+        edge=edge.id,
+        producers=len(edge.producers),
+        format=edge.ntf.to_proto(),
+        token=job.context.token,
+        explain_json=json.dumps(plan.explain) if explain else "",
+        **({} if job.context.certificate is None else job.context.certificate.to_dict()),
+    )
 
 
 def _page(record_json: str) -> str:

@@ -26,7 +26,7 @@ from jumpgate.v1 import dataflow_pb2 as jumpgate_dot_v1_dot_dataflow__pb2
 from jumpgate.v1 import ntf_pb2 as jumpgate_dot_v1_dot_ntf__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19jumpgate/v1/service.proto\x12\x0bjumpgate.v1\x1a\x1ajumpgate/v1/dataflow.proto\x1a\x15jumpgate/v1/ntf.proto\"\x9a\x01\n\x07Options\x12\x13\n\x0bparallelism\x18\x01 \x01(\r\x12\x0f\n\x07threads\x18\x02 \x01(\r\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x18\n\x10stall_timeout_ms\x18\x04 \x01(\r\x12\x1a\n\x12memory_limit_bytes\x18\x05 \x01(\x04\x12\x0e\n\x06prefer\x18\x06 \x03(\t\x12\x0f\n\x07without\x18\x07 \x03(\t\"\xae\x01\n\rSubmitRequest\x12)\n\x08\x64\x61taflow\x18\x01 \x01(\x0b\x32\x15.jumpgate.v1.DataflowH\x00\x12\x32\n\tsubstrait\x18\x03 \x01(\x0b\x32\x1d.jumpgate.v1.SubstraitRequestH\x00\x12%\n\x07options\x18\x02 \x01(\x0b\x32\x14.jumpgate.v1.Options\x12\x0c\n\x04text\x18\x04 \x01(\tB\t\n\x07request\"\xe9\x01\n\x10SubstraitRequest\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x39\n\x06tables\x18\x02 \x03(\x0b\x32).jumpgate.v1.SubstraitRequest.TablesEntry\x12\x1f\n\x04send\x18\x03 \x01(\x0b\x32\x11.jumpgate.v1.Send\x12%\n\x07\x64ialect\x18\x04 \x01(\x0b\x32\x14.jumpgate.v1.Dialect\x1a\x44\n\x0bTablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12$\n\x05value\x18\x02 \x01(\x0b\x32\x15.jumpgate.v1.Dataflow:\x02\x38\x01\"\xdc\x01\n\x0eSubmitResponse\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x11\n\tinstances\x18\x02 \x03(\t\x12\x0e\n\x06stages\x18\x03 \x01(\r\x12\x0c\n\x04\x65\x64ge\x18\x04 \x01(\t\x12\x11\n\tproducers\x18\x05 \x01(\r\x12/\n\x06\x66ormat\x18\x06 \x01(\x0b\x32\x1f.jumpgate.v1.NetworkTupleFormat\x12\r\n\x05token\x18\x07 \x01(\t\x12\x14\n\x0c\x65xplain_json\x18\x08 \x01(\t\x12\x13\n\x0b\x63\x65rtificate\x18\t \x01(\t\x12\x0b\n\x03key\x18\n \x01(\t\" \n\x0e\x45xecuteRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"[\n\x05\x45vent\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\r\n\x05stage\x18\x03 \x01(\r\x12\x0f\n\x07time_ns\x18\x04 \x01(\x04\x12\x13\n\x0b\x64\x65tail_json\x18\x05 \x01(\t\"\x1f\n\rCancelRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"\x10\n\x0e\x43\x61ncelResponse\"/\n\x0f\x44\x65scribeRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0c\n\x04page\x18\x02 \x01(\x08\"R\n\x0eJobDescription\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x13\n\x0brecord_json\x18\x03 \x01(\t\x12\x0c\n\x04page\x18\x04 \x01(\t\"\r\n\x0bListRequest\"9\n\x0cListResponse\x12)\n\x04jobs\x18\x01 \x03(\x0b\x32\x1b.jumpgate.v1.JobDescription\"\xd1\x01\n\x0e\x45xplainRequest\x12\'\n\x08\x64\x61taflow\x18\x01 \x01(\x0b\x32\x15.jumpgate.v1.Dataflow\x12%\n\x07options\x18\x02 \x01(\x0b\x32\x14.jumpgate.v1.Options\x12\x0f\n\x07verbose\x18\x03 \x01(\x08\x12&\n\telsewhere\x18\x04 \x01(\x0b\x32\x13.jumpgate.v1.Speeds\x12\x15\n\restimate_only\x18\x05 \x01(\x08\x12\x0f\n\x07\x63olumns\x18\x07 \x01(\x08\x12\x0e\n\x06job_id\x18\x06 \x01(\t\"V\n\x0f\x45xplainResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0c\n\x04json\x18\x02 \x01(\t\x12\'\n\x08\x65stimate\x18\x03 \x01(\x0b\x32\x15.jumpgate.v1.Estimate\"\xbe\x01\n\x0bLookRequest\x12\r\n\x05paths\x18\x01 \x03(\t\x12\x0e\n\x06\x66ormat\x18\x02 \x01(\t\x12\x36\n\x07options\x18\x03 \x03(\x0b\x32%.jumpgate.v1.LookRequest.OptionsEntry\x12(\n\x0b\x66ile_schema\x18\x04 \x01(\x0b\x32\x13.jumpgate.v1.Schema\x1a.\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"3\n\x0cLookResponse\x12#\n\x04read\x18\x01 \x01(\x0b\x32\x15.jumpgate.v1.Dataflow\"z\n\x06Speeds\x12\x31\n\x07seconds\x18\x01 \x03(\x0b\x32 .jumpgate.v1.Speeds.SecondsEntry\x12\r\n\x05\x63ores\x18\x02 \x01(\r\x1a.\n\x0cSecondsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\xc2\x01\n\x08\x45stimate\x12\r\n\x05known\x18\x01 \x01(\x08\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x19\n\x11\x65lsewhere_seconds\x18\x03 \x01(\x01\x12\x0c\n\x04rows\x18\x04 \x01(\x01\x12\r\n\x05\x62ytes\x18\x05 \x01(\x01\x12\x30\n\toperators\x18\x06 \x03(\x0b\x32\x1d.jumpgate.v1.OperatorEstimate\x12,\n\x07\x63olumns\x18\x07 \x03(\x0b\x32\x1b.jumpgate.v1.ColumnEstimate\"\xb6\x01\n\x0e\x43olumnEstimate\x12\x12\n\x05\x62ytes\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x15\n\x08\x64istinct\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x10\n\x03low\x18\x03 \x01(\x01H\x02\x88\x01\x01\x12\x11\n\x04high\x18\x04 \x01(\x01H\x03\x88\x01\x01\x12\x1a\n\rnull_fraction\x18\x05 \x01(\x01H\x04\x88\x01\x01\x42\x08\n\x06_bytesB\x0b\n\t_distinctB\x06\n\x04_lowB\x07\n\x05_highB\x10\n\x0e_null_fraction\"\x9a\x01\n\x10OperatorEstimate\x12\x10\n\x08\x66ragment\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04rows\x18\x04 \x01(\x01\x12\r\n\x05\x62ytes\x18\x05 \x01(\x01\x12\r\n\x05\x64oubt\x18\x06 \x01(\x01\x12\x0f\n\x07seconds\x18\x07 \x01(\x01\x12\x19\n\x11\x65lsewhere_seconds\x18\x08 \x01(\x01\x32\xd5\x03\n\x08Jumpgate\x12\x41\n\x06Submit\x12\x1a.jumpgate.v1.SubmitRequest\x1a\x1b.jumpgate.v1.SubmitResponse\x12<\n\x07\x45xecute\x12\x1b.jumpgate.v1.ExecuteRequest\x1a\x12.jumpgate.v1.Event0\x01\x12\x41\n\x06\x43\x61ncel\x12\x1a.jumpgate.v1.CancelRequest\x1a\x1b.jumpgate.v1.CancelResponse\x12\x45\n\x08\x44\x65scribe\x12\x1c.jumpgate.v1.DescribeRequest\x1a\x1b.jumpgate.v1.JobDescription\x12;\n\x04List\x12\x18.jumpgate.v1.ListRequest\x1a\x19.jumpgate.v1.ListResponse\x12\x44\n\x07\x45xplain\x12\x1b.jumpgate.v1.ExplainRequest\x1a\x1c.jumpgate.v1.ExplainResponse\x12;\n\x04Look\x12\x18.jumpgate.v1.LookRequest\x1a\x19.jumpgate.v1.LookResponseB\x12\n\x0eio.jumpgate.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19jumpgate/v1/service.proto\x12\x0bjumpgate.v1\x1a\x1ajumpgate/v1/dataflow.proto\x1a\x15jumpgate/v1/ntf.proto\"\x9a\x01\n\x07Options\x12\x13\n\x0bparallelism\x18\x01 \x01(\r\x12\x0f\n\x07threads\x18\x02 \x01(\r\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x18\n\x10stall_timeout_ms\x18\x04 \x01(\r\x12\x1a\n\x12memory_limit_bytes\x18\x05 \x01(\x04\x12\x0e\n\x06prefer\x18\x06 \x03(\t\x12\x0f\n\x07without\x18\x07 \x03(\t\"\xae\x01\n\rSubmitRequest\x12)\n\x08\x64\x61taflow\x18\x01 \x01(\x0b\x32\x15.jumpgate.v1.DataflowH\x00\x12\x32\n\tsubstrait\x18\x03 \x01(\x0b\x32\x1d.jumpgate.v1.SubstraitRequestH\x00\x12%\n\x07options\x18\x02 \x01(\x0b\x32\x14.jumpgate.v1.Options\x12\x0c\n\x04text\x18\x04 \x01(\tB\t\n\x07request\"\xe9\x01\n\x10SubstraitRequest\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x39\n\x06tables\x18\x02 \x03(\x0b\x32).jumpgate.v1.SubstraitRequest.TablesEntry\x12\x1f\n\x04send\x18\x03 \x01(\x0b\x32\x11.jumpgate.v1.Send\x12%\n\x07\x64ialect\x18\x04 \x01(\x0b\x32\x14.jumpgate.v1.Dialect\x1a\x44\n\x0bTablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12$\n\x05value\x18\x02 \x01(\x0b\x32\x15.jumpgate.v1.Dataflow:\x02\x38\x01\"\xdc\x01\n\x0eSubmitResponse\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x11\n\tinstances\x18\x02 \x03(\t\x12\x0e\n\x06stages\x18\x03 \x01(\r\x12\x0c\n\x04\x65\x64ge\x18\x04 \x01(\t\x12\x11\n\tproducers\x18\x05 \x01(\r\x12/\n\x06\x66ormat\x18\x06 \x01(\x0b\x32\x1f.jumpgate.v1.NetworkTupleFormat\x12\r\n\x05token\x18\x07 \x01(\t\x12\x14\n\x0c\x65xplain_json\x18\x08 \x01(\t\x12\x13\n\x0b\x63\x65rtificate\x18\t \x01(\t\x12\x0b\n\x03key\x18\n \x01(\t\" \n\x0e\x45xecuteRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"I\n\nRunRequest\x12*\n\x06submit\x18\x01 \x01(\x0b\x32\x1a.jumpgate.v1.SubmitRequest\x12\x0f\n\x07\x65xplain\x18\x02 \x01(\x08\"\x8b\x01\n\x05\x45vent\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\r\n\x05stage\x18\x03 \x01(\r\x12\x0f\n\x07time_ns\x18\x04 \x01(\x04\x12\x13\n\x0b\x64\x65tail_json\x18\x05 \x01(\t\x12.\n\tsubmitted\x18\x06 \x01(\x0b\x32\x1b.jumpgate.v1.SubmitResponse\"\x1f\n\rCancelRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"\x10\n\x0e\x43\x61ncelResponse\"/\n\x0f\x44\x65scribeRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0c\n\x04page\x18\x02 \x01(\x08\"R\n\x0eJobDescription\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x13\n\x0brecord_json\x18\x03 \x01(\t\x12\x0c\n\x04page\x18\x04 \x01(\t\"\r\n\x0bListRequest\"9\n\x0cListResponse\x12)\n\x04jobs\x18\x01 \x03(\x0b\x32\x1b.jumpgate.v1.JobDescription\"\xd1\x01\n\x0e\x45xplainRequest\x12\'\n\x08\x64\x61taflow\x18\x01 \x01(\x0b\x32\x15.jumpgate.v1.Dataflow\x12%\n\x07options\x18\x02 \x01(\x0b\x32\x14.jumpgate.v1.Options\x12\x0f\n\x07verbose\x18\x03 \x01(\x08\x12&\n\telsewhere\x18\x04 \x01(\x0b\x32\x13.jumpgate.v1.Speeds\x12\x15\n\restimate_only\x18\x05 \x01(\x08\x12\x0f\n\x07\x63olumns\x18\x07 \x01(\x08\x12\x0e\n\x06job_id\x18\x06 \x01(\t\"V\n\x0f\x45xplainResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0c\n\x04json\x18\x02 \x01(\t\x12\'\n\x08\x65stimate\x18\x03 \x01(\x0b\x32\x15.jumpgate.v1.Estimate\"\xbe\x01\n\x0bLookRequest\x12\r\n\x05paths\x18\x01 \x03(\t\x12\x0e\n\x06\x66ormat\x18\x02 \x01(\t\x12\x36\n\x07options\x18\x03 \x03(\x0b\x32%.jumpgate.v1.LookRequest.OptionsEntry\x12(\n\x0b\x66ile_schema\x18\x04 \x01(\x0b\x32\x13.jumpgate.v1.Schema\x1a.\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"3\n\x0cLookResponse\x12#\n\x04read\x18\x01 \x01(\x0b\x32\x15.jumpgate.v1.Dataflow\"z\n\x06Speeds\x12\x31\n\x07seconds\x18\x01 \x03(\x0b\x32 .jumpgate.v1.Speeds.SecondsEntry\x12\r\n\x05\x63ores\x18\x02 \x01(\r\x1a.\n\x0cSecondsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\xc2\x01\n\x08\x45stimate\x12\r\n\x05known\x18\x01 \x01(\x08\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x19\n\x11\x65lsewhere_seconds\x18\x03 \x01(\x01\x12\x0c\n\x04rows\x18\x04 \x01(\x01\x12\r\n\x05\x62ytes\x18\x05 \x01(\x01\x12\x30\n\toperators\x18\x06 \x03(\x0b\x32\x1d.jumpgate.v1.OperatorEstimate\x12,\n\x07\x63olumns\x18\x07 \x03(\x0b\x32\x1b.jumpgate.v1.ColumnEstimate\"\xb6\x01\n\x0e\x43olumnEstimate\x12\x12\n\x05\x62ytes\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x15\n\x08\x64istinct\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x10\n\x03low\x18\x03 \x01(\x01H\x02\x88\x01\x01\x12\x11\n\x04high\x18\x04 \x01(\x01H\x03\x88\x01\x01\x12\x1a\n\rnull_fraction\x18\x05 \x01(\x01H\x04\x88\x01\x01\x42\x08\n\x06_bytesB\x0b\n\t_distinctB\x06\n\x04_lowB\x07\n\x05_highB\x10\n\x0e_null_fraction\"\x9a\x01\n\x10OperatorEstimate\x12\x10\n\x08\x66ragment\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04rows\x18\x04 \x01(\x01\x12\r\n\x05\x62ytes\x18\x05 \x01(\x01\x12\r\n\x05\x64oubt\x18\x06 \x01(\x01\x12\x0f\n\x07seconds\x18\x07 \x01(\x01\x12\x19\n\x11\x65lsewhere_seconds\x18\x08 \x01(\x01\x32\x8b\x04\n\x08Jumpgate\x12\x41\n\x06Submit\x12\x1a.jumpgate.v1.SubmitRequest\x1a\x1b.jumpgate.v1.SubmitResponse\x12<\n\x07\x45xecute\x12\x1b.jumpgate.v1.ExecuteRequest\x1a\x12.jumpgate.v1.Event0\x01\x12\x34\n\x03Run\x12\x17.jumpgate.v1.RunRequest\x1a\x12.jumpgate.v1.Event0\x01\x12\x41\n\x06\x43\x61ncel\x12\x1a.jumpgate.v1.CancelRequest\x1a\x1b.jumpgate.v1.CancelResponse\x12\x45\n\x08\x44\x65scribe\x12\x1c.jumpgate.v1.DescribeRequest\x1a\x1b.jumpgate.v1.JobDescription\x12;\n\x04List\x12\x18.jumpgate.v1.ListRequest\x1a\x19.jumpgate.v1.ListResponse\x12\x44\n\x07\x45xplain\x12\x1b.jumpgate.v1.ExplainRequest\x1a\x1c.jumpgate.v1.ExplainResponse\x12;\n\x04Look\x12\x18.jumpgate.v1.LookRequest\x1a\x19.jumpgate.v1.LookResponseB\x12\n\x0eio.jumpgate.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -52,40 +52,42 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUBMITRESPONSE']._serialized_end=884
   _globals['_EXECUTEREQUEST']._serialized_start=886
   _globals['_EXECUTEREQUEST']._serialized_end=918
-  _globals['_EVENT']._serialized_start=920
-  _globals['_EVENT']._serialized_end=1011
-  _globals['_CANCELREQUEST']._serialized_start=1013
-  _globals['_CANCELREQUEST']._serialized_end=1044
-  _globals['_CANCELRESPONSE']._serialized_start=1046
-  _globals['_CANCELRESPONSE']._serialized_end=1062
-  _globals['_DESCRIBEREQUEST']._serialized_start=1064
-  _globals['_DESCRIBEREQUEST']._serialized_end=1111
-  _globals['_JOBDESCRIPTION']._serialized_start=1113
-  _globals['_JOBDESCRIPTION']._serialized_end=1195
-  _globals['_LISTREQUEST']._serialized_start=1197
-  _globals['_LISTREQUEST']._serialized_end=1210
-  _globals['_LISTRESPONSE']._serialized_start=1212
-  _globals['_LISTRESPONSE']._serialized_end=1269
-  _globals['_EXPLAINREQUEST']._serialized_start=1272
-  _globals['_EXPLAINREQUEST']._serialized_end=1481
-  _globals['_EXPLAINRESPONSE']._serialized_start=1483
-  _globals['_EXPLAINRESPONSE']._serialized_end=1569
-  _globals['_LOOKREQUEST']._serialized_start=1572
-  _globals['_LOOKREQUEST']._serialized_end=1762
-  _globals['_LOOKREQUEST_OPTIONSENTRY']._serialized_start=1716
-  _globals['_LOOKREQUEST_OPTIONSENTRY']._serialized_end=1762
-  _globals['_LOOKRESPONSE']._serialized_start=1764
-  _globals['_LOOKRESPONSE']._serialized_end=1815
-  _globals['_SPEEDS']._serialized_start=1817
-  _globals['_SPEEDS']._serialized_end=1939
-  _globals['_SPEEDS_SECONDSENTRY']._serialized_start=1893
-  _globals['_SPEEDS_SECONDSENTRY']._serialized_end=1939
-  _globals['_ESTIMATE']._serialized_start=1942
-  _globals['_ESTIMATE']._serialized_end=2136
-  _globals['_COLUMNESTIMATE']._serialized_start=2139
-  _globals['_COLUMNESTIMATE']._serialized_end=2321
-  _globals['_OPERATORESTIMATE']._serialized_start=2324
-  _globals['_OPERATORESTIMATE']._serialized_end=2478
-  _globals['_JUMPGATE']._serialized_start=2481
-  _globals['_JUMPGATE']._serialized_end=2950
+  _globals['_RUNREQUEST']._serialized_start=920
+  _globals['_RUNREQUEST']._serialized_end=993
+  _globals['_EVENT']._serialized_start=996
+  _globals['_EVENT']._serialized_end=1135
+  _globals['_CANCELREQUEST']._serialized_start=1137
+  _globals['_CANCELREQUEST']._serialized_end=1168
+  _globals['_CANCELRESPONSE']._serialized_start=1170
+  _globals['_CANCELRESPONSE']._serialized_end=1186
+  _globals['_DESCRIBEREQUEST']._serialized_start=1188
+  _globals['_DESCRIBEREQUEST']._serialized_end=1235
+  _globals['_JOBDESCRIPTION']._serialized_start=1237
+  _globals['_JOBDESCRIPTION']._serialized_end=1319
+  _globals['_LISTREQUEST']._serialized_start=1321
+  _globals['_LISTREQUEST']._serialized_end=1334
+  _globals['_LISTRESPONSE']._serialized_start=1336
+  _globals['_LISTRESPONSE']._serialized_end=1393
+  _globals['_EXPLAINREQUEST']._serialized_start=1396
+  _globals['_EXPLAINREQUEST']._serialized_end=1605
+  _globals['_EXPLAINRESPONSE']._serialized_start=1607
+  _globals['_EXPLAINRESPONSE']._serialized_end=1693
+  _globals['_LOOKREQUEST']._serialized_start=1696
+  _globals['_LOOKREQUEST']._serialized_end=1886
+  _globals['_LOOKREQUEST_OPTIONSENTRY']._serialized_start=1840
+  _globals['_LOOKREQUEST_OPTIONSENTRY']._serialized_end=1886
+  _globals['_LOOKRESPONSE']._serialized_start=1888
+  _globals['_LOOKRESPONSE']._serialized_end=1939
+  _globals['_SPEEDS']._serialized_start=1941
+  _globals['_SPEEDS']._serialized_end=2063
+  _globals['_SPEEDS_SECONDSENTRY']._serialized_start=2017
+  _globals['_SPEEDS_SECONDSENTRY']._serialized_end=2063
+  _globals['_ESTIMATE']._serialized_start=2066
+  _globals['_ESTIMATE']._serialized_end=2260
+  _globals['_COLUMNESTIMATE']._serialized_start=2263
+  _globals['_COLUMNESTIMATE']._serialized_end=2445
+  _globals['_OPERATORESTIMATE']._serialized_start=2448
+  _globals['_OPERATORESTIMATE']._serialized_end=2602
+  _globals['_JUMPGATE']._serialized_start=2605
+  _globals['_JUMPGATE']._serialized_end=3128
 # @@protoc_insertion_point(module_scope)

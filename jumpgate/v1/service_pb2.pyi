@@ -87,19 +87,29 @@ class ExecuteRequest(_message.Message):
     job_id: str
     def __init__(self, job_id: _Optional[str] = ...) -> None: ...
 
+class RunRequest(_message.Message):
+    __slots__ = ("submit", "explain")
+    SUBMIT_FIELD_NUMBER: _ClassVar[int]
+    EXPLAIN_FIELD_NUMBER: _ClassVar[int]
+    submit: SubmitRequest
+    explain: bool
+    def __init__(self, submit: _Optional[_Union[SubmitRequest, _Mapping]] = ..., explain: _Optional[bool] = ...) -> None: ...
+
 class Event(_message.Message):
-    __slots__ = ("job_id", "state", "stage", "time_ns", "detail_json")
+    __slots__ = ("job_id", "state", "stage", "time_ns", "detail_json", "submitted")
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     STAGE_FIELD_NUMBER: _ClassVar[int]
     TIME_NS_FIELD_NUMBER: _ClassVar[int]
     DETAIL_JSON_FIELD_NUMBER: _ClassVar[int]
+    SUBMITTED_FIELD_NUMBER: _ClassVar[int]
     job_id: str
     state: str
     stage: int
     time_ns: int
     detail_json: str
-    def __init__(self, job_id: _Optional[str] = ..., state: _Optional[str] = ..., stage: _Optional[int] = ..., time_ns: _Optional[int] = ..., detail_json: _Optional[str] = ...) -> None: ...
+    submitted: SubmitResponse
+    def __init__(self, job_id: _Optional[str] = ..., state: _Optional[str] = ..., stage: _Optional[int] = ..., time_ns: _Optional[int] = ..., detail_json: _Optional[str] = ..., submitted: _Optional[_Union[SubmitResponse, _Mapping]] = ...) -> None: ...
 
 class CancelRequest(_message.Message):
     __slots__ = ("job_id",)

@@ -44,6 +44,11 @@ class JumpgateStub:
                 request_serializer=jumpgate_dot_v1_dot_service__pb2.ExecuteRequest.SerializeToString,
                 response_deserializer=jumpgate_dot_v1_dot_service__pb2.Event.FromString,
                 _registered_method=True)
+        self.Run = channel.unary_stream(
+                '/jumpgate.v1.Jumpgate/Run',
+                request_serializer=jumpgate_dot_v1_dot_service__pb2.RunRequest.SerializeToString,
+                response_deserializer=jumpgate_dot_v1_dot_service__pb2.Event.FromString,
+                _registered_method=True)
         self.Cancel = channel.unary_unary(
                 '/jumpgate.v1.Jumpgate/Cancel',
                 request_serializer=jumpgate_dot_v1_dot_service__pb2.CancelRequest.SerializeToString,
@@ -83,6 +88,13 @@ class JumpgateServicer:
 
     def Execute(self, request, context):
         """Runs a submitted job, once; the stream ends with `done`, or with an error status. A client that goes away cancels it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Run(self, request, context):
+        """Submit and Execute in one call; the first event has what Submit answers.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -134,6 +146,11 @@ def add_JumpgateServicer_to_server(servicer, server):
             'Execute': grpc.unary_stream_rpc_method_handler(
                     servicer.Execute,
                     request_deserializer=jumpgate_dot_v1_dot_service__pb2.ExecuteRequest.FromString,
+                    response_serializer=jumpgate_dot_v1_dot_service__pb2.Event.SerializeToString,
+            ),
+            'Run': grpc.unary_stream_rpc_method_handler(
+                    servicer.Run,
+                    request_deserializer=jumpgate_dot_v1_dot_service__pb2.RunRequest.FromString,
                     response_serializer=jumpgate_dot_v1_dot_service__pb2.Event.SerializeToString,
             ),
             'Cancel': grpc.unary_unary_rpc_method_handler(
@@ -215,6 +232,33 @@ class Jumpgate:
             target,
             '/jumpgate.v1.Jumpgate/Execute',
             jumpgate_dot_v1_dot_service__pb2.ExecuteRequest.SerializeToString,
+            jumpgate_dot_v1_dot_service__pb2.Event.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Run(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/jumpgate.v1.Jumpgate/Run',
+            jumpgate_dot_v1_dot_service__pb2.RunRequest.SerializeToString,
             jumpgate_dot_v1_dot_service__pb2.Event.FromString,
             options,
             channel_credentials,

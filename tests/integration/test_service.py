@@ -66,6 +66,10 @@ class Rig:
     def execute(self, job: str) -> Any:
         return self.stub.Execute(pb.ExecuteRequest(job_id=job), timeout=30)
 
+    def run(self, explain: bool = False) -> Any:
+        submit = pb.SubmitRequest(dataflow=request())
+        return self.stub.Run(pb.RunRequest(submit=submit, explain=explain), timeout=30)
+
     def state(self, job: str) -> str:
         return str(self.stub.Describe(pb.DescribeRequest(job_id=job)).state)
 
@@ -107,6 +111,30 @@ def test_a_job_from_submit_to_done(rig: Rig) -> None:
     assert [(j.job_id, j.state) for j in rig.stub.List(pb.ListRequest()).jobs] == [(answer.job_id, "done")]
     record = json.loads(rig.stub.Describe(pb.DescribeRequest(job_id="latest")).record_json)
     assert set(record["counters"]) == {"i0", "i1"}
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_a_job_in_one_call(rig: Rig, explain: bool) -> None:
+    first, *events = rig.run(explain=explain)
+    answer = rig.submit()
+    answer.job_id, answer.token = first.submitted.job_id, first.submitted.token
+    if not explain:
+        answer.ClearField("explain_json")
+    assert first.state == "submitted" and first.submitted == answer
+    assert [e.state for e in events] == ["allocating", "configuring", "running", "done"]
+    assert {e.job_id for e in (first, *events)} == {answer.job_id}
+    assert rig.state(answer.job_id) == "done"
+
+
+def test_what_keeps_a_job_from_starting_ends_the_call_that_runs_it(rig: Rig) -> None:
+    rig.service.engine.plan = lambda *_: fail_with(errors.CannotPlace("nobody can"))  # type: ignore[method-assign]
+    status, typed = failure(rig.run())
+    assert (status, typed["code"]) == (grpc.StatusCode.FAILED_PRECONDITION, errors.CannotPlace.code)
+    assert not rig.stub.List(pb.ListRequest()).jobs
+
+
+def fail_with(error: Exception) -> Any:
+    raise error
 
 
 @pytest.mark.parametrize(
@@ -193,10 +221,15 @@ def test_cancel(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("how", ["cancels", "disconnects"])
-def test_a_client_that_vanishes_ends_its_job(rig: Rig, watch: Watch, how: str) -> None:
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_client_that_vanishes_ends_its_job(rig: Rig, watch: Watch, how: str, calls: int) -> None:
     rig.lifecycle.script("i0", stage1={"do": "hang"})
-    job = rig.submit().job_id
-    events = rig.execute(job)
+    if calls == 1:
+        events = rig.run()
+        job = next(events).job_id
+    else:
+        job = rig.submit().job_id
+        events = rig.execute(job)
     assert [next(events).state for _ in range(3)][-1] == "running"
     if how == "cancels":
         events.cancel()

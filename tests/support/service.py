@@ -71,6 +71,11 @@ class FakeService(JumpgateServicer):
             _abort(context, self.fail_execute)
         yield pb.Event(job_id=request.job_id, state=self.last_state)
 
+    def Run(self, request: pb.RunRequest, context: Any) -> Iterator[pb.Event]:
+        answer = self.Submit(request.submit, context)
+        yield pb.Event(job_id=answer.job_id, state="submitted", submitted=answer)
+        yield from self.Execute(pb.ExecuteRequest(job_id=answer.job_id), context)
+
     def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
         root, _ = proto.decode(request.dataflow)
         return pb.ExplainResponse(text=root.kind, json=json.dumps({"root": root.kind}))

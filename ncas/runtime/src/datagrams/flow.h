@@ -53,10 +53,10 @@ class FlowSender {
   Sent end_;
   uint32_t oldest_ = 1, next_ = 1, on_the_way_ = 0, halved_before_ = 0, given_up_ = 0;
   double congestion_, threshold_, mean_ = -1, deviation_ = 0, timeout_;
-  double newest_ = -NEVER;    // when the latest sent of the acknowledged packets was sent
-  double earliest_ = -NEVER;  // no packet on its way was sent before
+  double newest_ = -NEVER;           // when the latest sent of the acknowledged packets was sent
+  double earliest_ = -NEVER;         // no packet on its way was sent before
   double acknowledged_at_ = -NEVER;  // when a packet last was, by a receiver that had room
-  double heard_at_ = -NEVER;  // when the receiver last answered, if only that it has no room
+  double heard_at_ = -NEVER;         // when the receiver last answered, if only that it has no room
   double wake_at_ = NEVER;
   int64_t repeated_ = 0;
   bool ended_ = false, busy_ = false;
