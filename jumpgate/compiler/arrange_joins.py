@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from jumpgate.compiler.tree import project
 from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, Project, column
 from jumpgate.dataflow.types import Field
 
@@ -23,10 +24,13 @@ JOINS_MAX = 8
 
 
 @dataclass(frozen=True)
-class _Step:
-    """A join, with expressions over numbered columns: those of L first, then those of each build side."""
+class Step:
+    """A join, with expressions over numbered columns: those of L first, then those of each build side. `join` is the
+    one in the request that it is; None: there is none."""
 
-    join: Join
+    join: Join | None
+    type: JoinType
+    builds_left: bool
     build: Operator
     first: int  # number of the build side's first column
     probing: tuple[Expression, ...]
@@ -46,7 +50,7 @@ class Run:
 
     root: Operator
     leaf: Operator
-    steps: tuple[_Step, ...]
+    steps: tuple[Step, ...]
     output: tuple[int, ...]
 
     def tree(self, order: Sequence[int], upto: int) -> tuple[Operator, dict[int, int]]:
@@ -62,11 +66,11 @@ class Run:
                 return ColumnRef(fields[both[i]].type, both[i], fields[both[i]].name)
 
             node = Join(
-                node, step.build, step.join.type, tuple(e.remap(there) for e in step.probing), step.building,
+                node, step.build, step.type, tuple(e.remap(there) for e in step.probing), step.building,
                 None if step.residual is None else step.residual.remap(there),
-                step.join.builds_left and not step.join.type.any_order,
+                step.builds_left and not step.type.any_order,
             )  # fmt: skip
-            if step.join.type.pairs:
+            if step.type.pairs:
                 place = both
             above = {*self.output}.union(*(self.steps[t].needs() for t in order[at + 1 :]))
             kept = sorted(above & {*place}, key=place.__getitem__) or [min(place)]
@@ -83,8 +87,9 @@ class Run:
         return project(node, columns, self.root.schema.names)
 
 
-def run_of(root: Operator) -> Run | None:
-    """The joins from `root` down, at most JOINS_MAX; None where they are too few to be in another order."""
+def run_of(root: Operator, joins_min: int = 3) -> Run | None:
+    """The joins from `root` down, at most JOINS_MAX; None where they are too few: two are next to each other in any
+    order."""
     operators: list[Operator] = []
     node, joins = root, 0
     while joins < JOINS_MAX and (below := _probe(node)) is not None:
@@ -93,12 +98,12 @@ def run_of(root: Operator) -> Run | None:
         node = below
     while operators and not isinstance(operators[-1], Join):
         node = operators.pop()
-    if joins < 3:
+    if joins < joins_min:
         return None
     leaf = node
     columns = [*range(len(leaf.schema))]  # numbers of those of the operator at hand
     count = len(columns)
-    steps: list[_Step] = []
+    steps: list[Step] = []
     for operator in reversed(operators):
         if isinstance(operator, Project):
             columns = [columns[i] for e in operator.expressions for i in e.columns()]
@@ -116,7 +121,7 @@ def run_of(root: Operator) -> Run | None:
         residual = operator.residual
         if residual is not None:
             residual = _numbered(residual, both, (*operator.left.schema, *operator.right.schema))
-        steps.append(_Step(operator, build, count, keys, building, residual, moves))
+        steps.append(Step(operator, operator.type, operator.builds_left, build, count, keys, building, residual, moves))
         count += len(own)
         columns = both if operator.type.pairs else columns
     return Run(root, leaf, tuple(steps), tuple(columns))
@@ -127,7 +132,7 @@ def best_order(run: Run, takes: Callable[[Operator, int], bool], saved: Callable
     `saved` is the bytes that stay off the links for one. Only sets with the last join, and whose joins
     are not next to each other as they are: other roots have the others. None where there is no better one."""
     last = len(run.steps) - 1
-    gains = {t: saved(step.join) for t, step in enumerate(run.steps) if step.moves}
+    gains = {t: saved(step.join) for t, step in enumerate(run.steps) if step.join is not None and step.moves}
     fit = [t for t, gain in gains.items() if gain > 0 and takes(run.tree(_order((t,), last + 1), 1)[0], 1)]
     if last not in fit:
         return None

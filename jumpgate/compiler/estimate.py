@@ -214,6 +214,9 @@ class Estimator:
                     return NOTHING
                 groups = max(1.0, self._groups(node.input, node.partition_by))  # none where there are no rows
                 most = max(1.0, self.rows(node) / groups)
+                if function == "dense_rank":  # one for each value that rows are in order of
+                    order = tuple(key.expression for key in node.order_by)
+                    most = max(1.0, min(most, self._groups(node.input, order)))
                 return ColumnStatistics(most, 1.0, most, 0.0)
             case UnionAll():
                 return united([self._at(member, index) for member in node.members])

@@ -10,6 +10,7 @@ from jumpgate.compiler.arrange_joins import best_order, run_of
 from jumpgate.compiler.describe import short
 from jumpgate.compiler.links import arriving, moved, saved_by_device
 from jumpgate.compiler.plan import Candidate, Mapped, Plan, Site
+from jumpgate.compiler.text_codes import text_codes
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow.operators import Join, Operator
@@ -94,8 +95,9 @@ class _Mapper:
         self.refused: dict[tuple[str, str], None] = {}
         self._answers: dict[int, list[tuple[str, Unsupported]]] = {}
         self._unmatched: dict[int, Operator] = {}
-        #: operators of runs that have been arranged
+        #: operators of runs that have been arranged, and of such as have codes for texts
         self._in_order: dict[int, Operator] = {}
+        self._coded: dict[int, Operator] = {}
         self._memo: dict[tuple[int, frozenset[str]], tuple[Operator, list[Alternative]]] = {}
 
     def alternatives(self, node: Operator, excluded: frozenset[str] = frozenset()) -> list[Alternative]:
@@ -145,8 +147,10 @@ class _Mapper:
                     else:
                         matched = True
                         yield from self._take(nca, answer, devices, excluded)
-        if not excluded and (other := self._arranged(node)) is not None:
-            yield from self.alternatives(other)
+        if not excluded:
+            for other in (self._arranged(node), self._with_codes(node)):
+                if other is not None:
+                    yield from self.alternatives(other)
         if not matched:
             self._unmatched[id(node)] = node
             for child in node.inputs:
@@ -154,31 +158,51 @@ class _Mapper:
 
     def _arranged(self, node: Operator) -> Operator | None:
         """The joins from `node` down in the order in which a device in the network takes most of them."""
-        apart = [devices[0] for devices in self.classes if devices[0].kind != "host"]
-        least = 1.0 if self.options.prefer else 0.0  # who is preferred gets joins that save nothing
-        if not apart or (self.hosts < 2 and not least) or id(node) in self._in_order or not isinstance(node, Join):
+        if not self._may_travel() or id(node) in self._in_order or not isinstance(node, Join):
             return None
         run = run_of(node)
         sides = () if run is None else (run.leaf, *(step.build for step in run.steps))
         if run is None or any(self.estimator.of(side).rows is None for side in sides):
             return None
 
-        def takes(tree: Operator, count: int) -> bool:
-            answers = (a for nca in self.ncas for device in apart for a in each(self._asked(nca, tree, device)))
-            return any(
-                isinstance(a, Match) and a.wire is not None and a.completeness is Completeness.FULL
-                and sum(isinstance(n, Join) for n in a.operators) == count
-                for a in answers
-            )  # fmt: skip
-
         def saved(join: Join) -> float:
+            least = 1.0 if self.options.prefer else 0.0  # who is preferred gets joins that save nothing
             return max(least, saved_by_device(join, self.hosts, self.estimator, self.options.broadcast_bytes_max))
 
-        found = best_order(run, takes, saved)
+        found = best_order(run, self._travels, saved)
         if found is not None:
-            known = {id(n) for n in unique(node)}
-            self._in_order.update({id(n): n for n in unique(found) if id(n) not in known})
+            self._in_order.update(_new(found, node))
         return found
+
+    def _with_codes(self, node: Operator) -> Operator | None:
+        """The joins from `node` down with texts as codes, where a device in the network takes one of them so."""
+        if not self._may_travel() or id(node) in self._coded or not isinstance(node, Join):
+            return None
+        run = run_of(node, joins_min=1)
+        coded = None if run is None else text_codes(run)
+        if coded is None:
+            return None
+        found = coded.arranged(range(len(coded.steps)))
+        new = _new(found, node)
+        if not any(isinstance(n, Join) and self._travels(n, 1) for n in new.values()):
+            return None
+        self._coded.update(new)
+        return found
+
+    def _may_travel(self) -> bool:
+        """Whether there is a device in the network that may gain by joins."""
+        apart = any(devices[0].kind != "host" for devices in self.classes)
+        return apart and (self.hosts > 1 or bool(self.options.prefer))
+
+    def _travels(self, tree: Operator, joins: int) -> bool:
+        """Whether a device in the network takes so many joins from `tree` down."""
+        apart = [devices[0] for devices in self.classes if devices[0].kind != "host"]
+        answers = (a for nca in self.ncas for device in apart for a in each(self._asked(nca, tree, device)))
+        return any(
+            isinstance(a, Match) and a.wire is not None and a.completeness is Completeness.FULL
+            and sum(isinstance(n, Join) for n in a.operators) == joins
+            for a in answers
+        )  # fmt: skip
 
     def _asked(self, nca: NCA, node: Operator, device: Device) -> Answer:
         by_estimates = getattr(nca.operators, "match_estimated", None)
@@ -324,6 +348,12 @@ class _Mapper:
             edges = "; ".join(f"{what}: {why}" for what, why in self.refused)
             problems.append(f"cannot place {short(root)}: no two NCAs agree on an edge ({edges}). Add a software host.")
         return CannotPlace("\n".join(problems), operators=len(problems))
+
+
+def _new(tree: Operator, old: Operator) -> dict[int, Operator]:
+    """The operators of `tree` that `old` does not have."""
+    known = {id(n) for n in unique(old)}
+    return {id(n): n for n in unique(tree) if id(n) not in known}
 
 
 def _as_sent(match: Match, below: tuple[Alternative, ...]) -> tuple[Alternative, ...]:

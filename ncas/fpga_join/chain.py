@@ -190,11 +190,16 @@ def _refusal(join: Join) -> Unsupported | None:
                            "Filter after the join.")  # fmt: skip
     if not join.left_keys:
         return Unsupported("the card joins by keys; a cross join has none", "key")
+    if text_key := next((e for e in join.left_keys if e.type.is_text), None):
+        return Unsupported(
+            f"a key is {text_key.type.name}; the card compares numbers, and codes that both sides share would have to "
+            "be found by that join", "key", "Join by a number of the row; hosts join texts.",
+        )  # fmt: skip
     for side in join.inputs:
         if text := next((f for f in side.schema if f.type.is_text), None):
             return Unsupported(
-                f"column {text.name} is {text.type.name}; the card's rows have a fixed width", "width",
-                "Join what belongs to the key afterwards.",
+                f"column {text.name} is {text.type.name}; the card's rows have a fixed width, and only texts of build "
+                "sides have codes", "width", "Join what belongs to the key afterwards.",
             )  # fmt: skip
     return None
 

@@ -207,11 +207,58 @@ def test_a_chain_of_joins_is_one_visit(lab: Lab) -> None:
     assert sum(i["nca"] == "fpga_join" for i in record["instances"]) == 1
 
 
+#: by a key's rest modulo 4
+WORDS = ("", "é漢字🙂", None, "a")
+
+
+def named(lab: Lab, keys: int, copies: int = 1) -> Dataflow:
+    """Rows with texts: NULL, empty, of several bytes a character, the same for many keys, and of one key alone."""
+    rows = [
+        (None if k % 11 == 5 else k, WORDS[k % 4], None if c else f"{WORDS[k % 3]}{k}", k * 2**33)
+        for k in range(keys)
+        for c in range(copies)
+    ]
+    return lab.table({"k": "int32", "word": "string", "name": "string", "x": "int64"}, rows, files=2)
+
+
+NAMED: dict[str, Make] = {
+    "inner": lambda f, d: f.join(d, left_on=col("a"), right_on=col("k")),
+    "left": lambda f, d: f.join(d, left_on=col("a"), right_on=col("k"), how="left"),
+    "no build rows": lambda f, d: f.join(d.filter(col("k") < 0), left_on=col("a"), right_on=col("k"), how="left"),
+    "groups": lambda f, d: f.join(d, left_on=col("a"), right_on=col("k")).aggregate(
+        by=["word", "day"], n=count(), s=sum_("price")
+    ),
+    "a condition on it": lambda f, d: f.join(d, left_on=col("a"), right_on=col("k"), how="left").filter(
+        col("word").is_null() | (col("word") == "a")
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_texts_of_build_sides_travel_as_codes(lab: Lab, case: str) -> None:
+    """Two rows of each key, many more keys that have none; half of the probing rows have one key."""
+    rows = [(7 if i % 2 else a, *rest) for i, (a, *rest) in enumerate(facts(4000))]
+    flow = NAMED[case](lab.table(FACTS, rows, files=4), named(lab, 300, 2))
+    answer = lab.check(flow)
+    assert answer.num_rows > 0 and counts(lab.session)["probed"] > 0
+    assert "text_code = dense_rank()" in str(lab.session.explain(flow))
+
+
+def test_a_star_with_texts_in_each_build_side(lab: Lab) -> None:
+    flow = lab.table(FACTS, facts(4000), files=4).join(named(lab, 300), left_on=col("a"), right_on=col("k"))
+    flow = flow.select("b", "n", "word").join(
+        named(lab, 40).select(k2=col("k").cast("int64"), city="name"), left_on=col("b"), right_on=col("k2"), how="left"
+    )
+    lab.check(flow.aggregate(by=["word", "city"], n=count(), s=sum_("n")))
+    assert counts(lab.session)["probed"] > 0
+
+
 @pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
 def test_joins_around_one_that_the_card_refuses(lab: Lab, how: str) -> None:
-    """A host joins the texts, whatever the order of the joins in the plan; the card's are next to each other."""
-    names = [(k, None if k == 3 else f"n{k}") for k in range(40) for _ in "ab"]
-    texts = lab.table({"t": "int64", "name": "string"}, names)
+    """A host joins what is too wide, whatever the order of the joins in the plan; the card's are next to each other."""
+    wide = {f"w{i}": "decimal(38, 0)" for i in range(4)}
+    rows = [(k, *(None if k == 3 else Decimal(k + i) for i in range(4))) for k in range(40) for _ in "ab"]
+    texts = lab.table({"t": "int64", **wide}, rows)
     last = lab.table({"m": "int64", "z": "int64"}, [(k, -k) for k in range(0, ROWS, 3)])
     flow = JOINS[how](lab.table(FACTS, facts(), files=4), lab.table(DIMENSION, dimension(600, 2), files=2))
     flow = flow.join(texts, left_on=col("b"), right_on=col("t"), how="left")
@@ -244,7 +291,13 @@ REFUSED: dict[str, tuple[Make, str]] = {
     "a full join": (lambda f, d: f.join(d, left_on=col("a"), right_on=col("k"), how="full"), "no full join"),
     "texts": (
         lambda f, d: f.select("a", t=col("n").cast("string")).join(d, left_on=col("a"), right_on=col("k")),
-        "the card's rows have a fixed width",
+        "the card's rows have a fixed width, and only texts of build sides have codes",
+    ),
+    "a text as key": (
+        lambda f, d: f.select("n", t=col("a").cast("string")).join(
+            d.select("x", u=col("k").cast("string")), left_on=col("t"), right_on=col("u")
+        ),
+        "a key is string",
     ),
 }
 
@@ -331,6 +384,14 @@ def test_answers_are_exact_though_packets_are_lost(bad_network: BadNetwork, tmp_
     )
     assert counts(session)["probed"] == 3000, "none is taken twice"
     assert sum(relay.lost for relay in lossy.relays.values()) > 20
+
+
+def test_texts_are_exact_though_packets_are_lost(bad_network: BadNetwork, tmp_path: Path) -> None:
+    session, lossy, _ = bad_network
+    lossy.chaos = Chaos(loss=0.2, repeat=0.1, delay=0.2)
+    lab = Lab(session, tmp_path)
+    lab.check(NAMED["left"](lab.table(FACTS, facts(3000, 60)), named(lab, 50, 8)))
+    assert counts(session)["probed"] == 3000 and sum(relay.lost for relay in lossy.relays.values()) > 20
 
 
 def test_a_card_that_dies_fails_its_jobs_and_the_next_one_runs(bad_network: BadNetwork, tmp_path: Path) -> None:

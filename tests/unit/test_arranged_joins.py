@@ -11,7 +11,7 @@ from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.expressions import ColumnRef
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, Project, numbered
-from jumpgate.dataflow.types import int64, string
+from jumpgate.dataflow.types import decimal, int64
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.fpga_join.kind import FPGA
@@ -19,7 +19,7 @@ from tests.support.plans import host, joined, ref, statistics, table
 
 FACTS = table("facts", "parquet", k0=int64, k1=int64, k2=int64, k3=int64)
 SIDES = [table(f"t{i}", "parquet", **{f"t{i}": int64, f"v{i}": int64}) for i in range(4)]
-TEXTS = table("t1", "parquet", t1=int64, v1=string)
+WIDE = table("t1", "parquet", t1=int64, **{f"v{i}": decimal(38, 0) for i in range(4)})
 ROWS = {"facts": 4e8, **{f"t{i}": 4e6 for i in range(4)}}
 
 
@@ -90,7 +90,7 @@ def test_what_cannot_come_first_stays() -> None:
 
 @pytest.mark.parametrize("type", ["inner", "left", "semi"])
 def test_a_card_has_the_joins_around_one_that_it_refuses(type: str) -> None:
-    root = run(SIDES[0], TEXTS, SIDES[2], types=f"{type} left {type}")
+    root = run(SIDES[0], WIDE, SIDES[2], types=f"{type} left {type}")
     plan = compiled(root)
     assert on_card(plan) == [type, type]
     assert "2 of 4 tables" in str(plan.explain["fragments"])
@@ -114,12 +114,12 @@ def test_of_joins_that_do_not_fit_together_two_that_are_not_neighbours() -> None
 def test_a_run_with_projections_between() -> None:
     first = joined(FACTS, SIDES[0], "k0", "t0")
     less = Project(first, (ref(first, "v0"), ref(first, "k2"), ref(first, "k1")), ("w", "k2", "k1"))
-    root = joined(joined(less, TEXTS, "k1", "t1"), SIDES[2], "k2", "t2")
+    root = joined(joined(less, WIDE, "k1", "t1"), SIDES[2], "k2", "t2")
     found = run_of(root)
     assert found is not None
     tree = found.arranged((0, 2))
     assert tree.schema == root.schema
-    assert [len(n.schema) for n in tree.walk() if isinstance(n, Join)] == [7, 5, 6]
+    assert [len(n.schema) for n in tree.walk() if isinstance(n, Join)] == [10, 5, 6]
 
 
 def test_columns_of_one_name_stay_apart() -> None:

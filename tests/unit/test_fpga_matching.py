@@ -118,6 +118,8 @@ def test_refusals_say_why(lab: Lab, facts: Dataflow) -> None:
     k = dimension(lab, 0, x="int64")
     assert "no full join" in refusal(numbers.join(k, left_on=col("a"), right_on=col("k0"), how="full"))
     assert "name is string" in refusal(facts.join(k, left_on=col("a"), right_on=col("k0")))
+    texts = dimension(lab, 4, "string")
+    assert "a key is string" in refusal(facts.select("name").join(texts, left_on=col("name"), right_on=col("k4")))
     wide = dimension(lab, 1, **{f"x{i}": "decimal(38, 0)" for i in range(4)})
     assert "65 bytes; a bucket has room for 55" in refusal(numbers.join(wide, left_on=col("a"), right_on=col("k1")))
     floats = dimension(lab, 2, "float64")

@@ -1,0 +1,119 @@
+"""Texts of build sides as numbers, for devices in the network whose rows have a fixed width.
+
+    L ⋈ T(key, name)   becomes   (L ⋈ T(key, code)) ⋈ D(code, name)
+
+where `code` numbers the texts of T's rows in their order, NULL among them, and D has each code once. Equal rows have
+equal codes whoever computes them, so that T may be computed twice. Hosts join D above the joins of the run, or in front
+of the first one that reads such a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from jumpgate.compiler.arrange_joins import Run, Step
+from jumpgate.compiler.tree import references
+from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Measure,
+    Operator,
+    Project,
+    SortKey,
+    Window,
+    WindowFunction,
+    column,
+    window_type,
+)
+from jumpgate.dataflow.types import Field
+
+CODE = "text_code"
+#: of columns that are coded: values of any length that have an order
+CODED = ("string", "binary")
+
+
+@dataclass(frozen=True)
+class _Dictionary:
+    """A join that is to come, and the numbers that the texts had before, in the order of its columns."""
+
+    step: Step
+    texts: tuple[int, ...]
+
+
+def text_codes(run: Run) -> Run | None:
+    """The run with texts of its build sides coded; None where there is none. A text that is part of a key, or read by
+    a condition beside the keys, stays as it is."""
+    if not any(map(_texts, run.steps)):
+        return None
+    fields = [*run.leaf.schema]
+    at = {i: i for i in range(len(fields))}  # a column's number → its number in the new run
+    count = len(fields)
+    steps: list[Step] = []
+    dictionaries: list[_Dictionary] = []
+
+    def add(step: Step, numbers: Sequence[int | None]) -> None:
+        """Of each column of its build side the number that it had before; None: it is new."""
+        nonlocal count
+        steps.append(replace(step, first=count))
+        at.update({number: count + n for n, number in enumerate(numbers) if number is not None})
+        count += len(numbers)
+
+    for step in run.steps:
+        for needed in [d for d in dictionaries if step.needs() & {*d.texts}]:
+            dictionaries.remove(needed)
+            add(needed.step, (None, *needed.texts))
+        own = step.build.schema
+        fields += own
+        texts = _texts(step)
+        kept = [i for i in range(len(own)) if i not in texts]
+        build = step.build
+        if texts:
+            coded = _coded(build, texts)
+            build = Project(coded, references(coded.schema, [*kept, len(own)]), (*(own.names[i] for i in kept), CODE))
+            code = ColumnRef(coded.schema.types[-1], count + len(kept), CODE)
+            dictionaries.append(
+                _Dictionary(_dictionary(coded, texts, step.type, code), tuple(step.first + i for i in texts))
+            )
+        coded_step = replace(
+            step,
+            build=build,
+            probing=tuple(_moved(e, at, fields) for e in step.probing),
+            building=tuple(_moved(e, {i: n for n, i in enumerate(kept)}, own.fields) for e in step.building),
+        )
+        add(coded_step, [*(step.first + i for i in kept), *((None,) if texts else ())])
+        if step.residual is not None:
+            steps[-1] = replace(steps[-1], residual=_moved(step.residual, at, fields))
+    for left in dictionaries:
+        add(left.step, (None, *left.texts))
+    return Run(run.root, run.leaf, tuple(steps), tuple(at[i] for i in run.output))
+
+
+def _texts(step: Step) -> tuple[int, ...]:
+    """Columns of the build side that are coded."""
+    if not step.type.pairs:
+        return ()
+    read = {i for e in step.building for i in e.columns()}
+    if step.residual is not None:
+        read |= {i - step.first for i in step.residual.columns()}
+    return tuple(i for i, f in enumerate(step.build.schema) if f.type.kind in CODED and i not in read)
+
+
+def _coded(build: Operator, texts: Sequence[int]) -> Operator:
+    """The build side with a code behind its columns."""
+    order = tuple(SortKey(column(build.schema, i)) for i in texts)
+    return Window(build, (), order, (WindowFunction("dense_rank", (), window_type("dense_rank", ()), CODE),))
+
+
+def _dictionary(coded: Operator, texts: Sequence[int], type: JoinType, code: ColumnRef) -> Step:
+    """The join with the texts of each code, by the column that has it: of the type that the build side's has, as rows
+    without a partner there have no code."""
+    schema = coded.schema
+    measures = tuple(Measure.of("min", column(schema, i), name=schema.names[i]) for i in texts)
+    build = Aggregate(coded, (column(schema, len(schema) - 1),), (CODE,), measures)
+    return Step(None, type, False, build, 0, (code,), (column(build.schema, 0),), None, moves=False)
+
+
+def _moved(expression: Expression, at: Mapping[int, int], fields: Sequence[Field]) -> Expression:
+    return expression.remap(lambda i: ColumnRef(fields[i].type, at[i], fields[i].name))
