@@ -24,9 +24,12 @@ class FileState(NamedTuple):
     device: int
 
 
-#: two changes of a file that are further apart have different times: Linux stamps them with its coarse clock
+#: by which Linux stamps files, a few milliseconds behind and in steps; some file systems only until somebody has looked
 CLOCK_REALTIME_COARSE = 5
-TICK_NS = round(1e9 * time.clock_getres(CLOCK_REALTIME_COARSE))
+#: to which file systems round times down
+GRAIN_NS = 1000
+#: between two looks at that clock
+SETTLING_S = 2e-4
 
 #: states of files by their paths
 FileStates = Mapping[str, FileState]
@@ -49,13 +52,13 @@ def file_states(paths: Iterable[str]) -> dict[str, FileState]:
 
 
 def settle(states: FileStates) -> None:
-    """Waits, once the states were taken, until another change of a file would give it another time. Not for times
-    further ahead than a tick, which are of another clock."""
+    """Waits, once the states were taken, until another change of a file would give it another time: one that is ahead
+    of the coarse clock was not stamped by it, but is finer."""
     while True:
         ticked_ns = time.clock_gettime_ns(CLOCK_REALTIME_COARSE)
-        if not any(0 <= state.mtime_ns - ticked_ns < TICK_NS for state in states.values()):
+        if not any(0 <= ticked_ns - state.mtime_ns < GRAIN_NS for state in states.values()):
             return
-        time.sleep(max(0, ticked_ns + TICK_NS - time.time_ns()) / 1e9)
+        time.sleep(SETTLING_S)
 
 
 def check_unchanged(states: FileStates) -> None:
