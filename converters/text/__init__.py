@@ -19,6 +19,6 @@ def encoding_name(name: str) -> str:
 
 
 ENCODING = Option("encoding", "utf-8", ("utf-8", "utf-16", "utf-16le", "utf-16be", "latin-1"), canonical=encoding_name)
-ON_ERROR = Option("on_error", "fail", ("fail", "skip"))
+ON_ERROR = Option("on_error", "fail", ("fail", "skip"), drops=("skip",))
 #: `exact`: what other readers may take for another value, or for other fields, is an error
 VALUES = Option("values", "convert", ("convert", "exact"))

@@ -43,7 +43,8 @@ class Option:
     """An option of a read; its values are texts, `default` the one that it has unsaid.
 
     choices: all of its values, unless it has other ones; problem: what is wrong with a value ("it must be one ASCII
-    character"), empty if nothing; canonical: the value that stands for what was written ("LATIN1" → "latin-1").
+    character"), empty if nothing; canonical: the value that stands for what was written ("LATIN1" → "latin-1"); drops:
+    the values with which the reader leaves out rows for what is in the columns that are read.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Option:
     choices: tuple[str, ...] = ()
     problem: Callable[[str], str] = field(default=_no_problem, compare=False)
     canonical: Callable[[str], str] = field(default=_as_written, compare=False)
+    drops: tuple[str, ...] = ()
 
     def wrong(self, value: str) -> str:
         """What is wrong with a value; empty if nothing."""
@@ -159,6 +161,10 @@ class Format:
         """The options with values in their canonical form."""
         known = {option.name: option.canonical for option in self.options}
         return {name: known.get(name, _as_written)(value) for name, value in options.items()}
+
+    def has_same_rows(self, options: Mapping[str, str]) -> bool:
+        """Whether a read with these options has the same rows whatever its columns."""
+        return not any(options.get(option.name, option.default) in option.drops for option in self.options)
 
     def problems(self, options: Mapping[str, str]) -> list[str]:
         """What is wrong with a read's options."""

@@ -14,13 +14,17 @@ import pytest
 
 import jumpgate
 from jumpgate.compiler import keep_rows
+from jumpgate.dataflow.formats import formats
 
 ROWS = 40_000
 
 
+FACT = {"k": "int64", "v": "int64", "t": "string"}
+
+
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
-    """A connection, and DuckDB's."""
+    """A connection, and DuckDB's; of the connection's tables, `fact` is in JSON (fact_json) and CSV (fact_csv), too."""
     folder, chance = tmp_path_factory.mktemp("kept"), random.Random(5)
     fact = {
         "k": [chance.choice([None, 7, *([chance.randrange(500)] * 8)]) for _ in range(ROWS)],
@@ -31,11 +35,17 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
     duck = duckdb.connect()
     with pytest.MonkeyPatch.context() as patch, jumpgate.connect(offload="always") as connection:
         patch.setattr(keep_rows, "WORTH", 0.0)
+        patch.setattr(keep_rows, "WORTH_TEXT", 0.0)
         patch.setattr(keep_rows, "SAVED_MIN", 0.0)
         for name, columns in (("fact", fact), ("dim", dim)):
             pq.write_table(pa.table(columns), folder / f"{name}.parquet", row_group_size=7000)
             connection.register(name, folder / f"{name}.parquet")
             duck.execute(f"CREATE VIEW {name} AS FROM '{folder / name}.parquet'")
+        for format in ("json", "csv"):
+            file = folder / f"fact.{format}"
+            formats()[format].write(pa.table(fact), file)
+            connection.register(f"fact_{format}", file, schema=FACT, **formats()[format].written_options)
+            duck.execute(f"CREATE VIEW fact_{format} AS FROM fact")
         yield connection, duck
 
 
@@ -66,6 +76,34 @@ def test_rows_are_kept_and_duckdbs(tables: tuple[Any, Any], given: str, query: s
     assert _rows(found.to_arrow()) == _rows(duck.execute(f"{given} {query}").to_arrow_table())
     records = [connection.session.describe(job).record for job in found.jobs]
     assert any(f["kept_rows"] for record in records for f in record["explain"]["fragments"].values())
+
+
+#: each reads other columns under other conditions
+SCANS = {
+    "conditions": "SELECT k, count(*) n, sum(v) s FROM {fact} WHERE v BETWEEN 0 AND 9 GROUP BY k"
+    " UNION ALL SELECT v, count(t), sum(k) FROM {fact} WHERE t > 'a' GROUP BY v"
+    " UNION ALL SELECT 1, count(*), NULL FROM {fact} WHERE v IS NULL",
+    "one condition": "SELECT count(*) n, sum(k) s FROM {fact} WHERE v = 7"
+    " UNION ALL SELECT count(DISTINCT t), max(k) FROM {fact} WHERE v = 7",
+    "joined with itself": "SELECT count(*) n, max(a.t) t, sum(b.v) s"
+    " FROM {fact} a JOIN {fact} b ON a.v = b.k WHERE a.k = 3 AND b.v > 40",
+    "in its own": "SELECT k, t FROM {fact} WHERE v = 11 AND k IN (SELECT v FROM {fact} WHERE t = 'é')",
+    "nothing": "SELECT count(*) n, max(t) t FROM {fact} WHERE k > 1000"
+    " UNION ALL SELECT sum(v), min(t) FROM {fact} WHERE v > 1000",
+}
+
+
+@pytest.mark.parametrize("format", ["json", "csv"])
+@pytest.mark.parametrize("query", SCANS.values(), ids=SCANS)
+def test_text_is_parsed_once_for_all_and_gives_duckdbs_rows(tables: tuple[Any, Any], query: str, format: str) -> None:
+    connection, duck = tables
+    text = query.format(fact=f"fact_{format}")
+    found = connection.sql(text)
+    assert _rows(found.to_arrow()) == _rows(duck.execute(text).to_arrow_table())
+    (record,) = [connection.session.describe(job).record for job in found.jobs]
+    ((_, kept),) = [(f, said["kept_rows"]) for f, said in record["explain"]["fragments"].items()]
+    assert kept
+    assert str(record["explain"]).count(f"fact.{format}") == 1
 
 
 def _rows(table: pa.Table) -> Counter[tuple[Any, ...]]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
+
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.keep_rows import keep_rows
 from jumpgate.compiler.plan import CompileOptions
-from jumpgate.dataflow.operators import Aggregate, Filter, Join, Operator, UnionAll, numbered
+from jumpgate.dataflow.operators import Aggregate, Filter, Join, Operator, Read, UnionAll, numbered
 from jumpgate.dataflow.types import int64
 from jumpgate.nca.interface import Device, JobPlan
 from jumpgate.nca.operator_lists import KEPT_ROWS, listed
 from jumpgate.nca.registry import default_registry
 from tests.support.plans import equals, grouped, joined, measured, statistics, table
 
-FACT = table("fact", fk=int64, fv=int64)
-DIM = table("dim", dk=int64, dv=int64)
+FACT = table("fact", "parquet", fk=int64, fv=int64)
+DIM = table("dim", "parquet", dk=int64, dv=int64)
 ROWS = statistics({"fact": 1e7, "dim": 1e4})
 #: a tenth of the rows, or all of them
 FEW = joined(FACT, Filter(DIM, equals(DIM, "dv", 1)), "fk", "dk")
@@ -58,8 +60,22 @@ def test_what_one_reads_is_not_kept() -> None:
     assert kept(grouped(FEW, ("fv",), measured(FEW, "sum", "fk", "s"))) == []
 
 
-def test_files_are_read_again() -> None:
+def test_columns_are_read_again() -> None:
     assert kept(twice(Filter(FACT, equals(FACT, "fv", 1)))) == []
+
+
+@pytest.mark.parametrize("format", ["json", "csv"])
+def test_text_is_parsed_once(format: str) -> None:
+    fact = table("fact", format, fk=int64, fv=int64)
+    (node,) = kept(twice(fact))
+    assert isinstance(node, Read)
+
+
+def test_conditions_over_kept_rows_are_computed_again() -> None:
+    fact = table("fact", fk=int64, fv=int64)
+    few = [Filter(fact, equals(fact, "fv", value)) for value in (1, 2)]
+    (node,) = kept(UnionAll(tuple(member for f in few for member in twice(f).inputs)))
+    assert isinstance(node, Read)
 
 
 def test_groups_are_shared_as_they_are() -> None:
