@@ -541,6 +541,17 @@ def test_a_row_that_fits_no_packet_is_an_error(fake: Fake, peers: Peers) -> None
     )
 
 
+def test_a_null_that_rows_have_no_room_for_is_an_error(fake: Fake, peers: Peers) -> None:
+    """Nothing is sent of a batch in which a column has NULLs, though its rows have no bits for these."""
+    fields = (*Schema.of(id=int64, name=string, note=string).fields, *CARRYING.schema.fields[3:])
+    nullable = Descriptor.row(Schema(fields), byte_order="big", packed=True)
+    rows = [(1, "a", "b", 1, 0, 0), (2, "a", None, 1, 0, 0)]
+    sender = peers.sender(nullable, batch_of(nullable, rows), slots=1, tuple="prune", payload=_written(peers, PAYLOAD))
+    sender.start((fake.port, 3))
+    answer = sender.answer()
+    assert (answer.code, answer.message) == ("protocol", "NULLs in column 'note', which has none")
+
+
 # ---- through instances ----
 
 
