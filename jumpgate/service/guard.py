@@ -123,6 +123,8 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         async def refused(request: Any, context: Any) -> None:
             await self._refuse(context, error)
 
+        if handler.request_streaming:
+            return grpc.stream_stream_rpc_method_handler(refused)
         make = (
             grpc.unary_stream_rpc_method_handler if handler.response_streaming else grpc.unary_unary_rpc_method_handler
         )

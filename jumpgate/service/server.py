@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import grpc
@@ -22,11 +23,12 @@ from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.ntf.addresses import is_loopback, joined
 from jumpgate.observe import report, timeline
-from jumpgate.orchestrator.job import Job
+from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine, RunOptions
 from jumpgate.service.estimates import columns_of, estimate_of
 from jumpgate.service.full import FullDevices
+from jumpgate.service.groups import Groups
 from jumpgate.service.guard import Client, Door, Guard
 from jumpgate.service.plans import Plans
 from jumpgate.service.requests import read_request
@@ -65,6 +67,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
         self.engine, self.guard = engine, guard
         self._plans = Plans()
         self._full = FullDevices()
+        self.groups = Groups()
 
     def _client(self, context: Any) -> Client:
         return self.guard.client(context.invocation_metadata())
@@ -118,7 +121,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:
-            return _submitted(await self._submit(request, self._client(context)), explain=True)
+            return _submitted(await self.submit(request, self._client(context)), explain=True)
 
         return await _answered(context, submit)
 
@@ -131,7 +134,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Run(self, request: pb.RunRequest, context: Any) -> None:
         async def run() -> None:
-            job = await self._submit(request.submit, self._client(context))
+            job = await self.submit(request.submit, self._client(context))
             answer = _submitted(job, request.explain)
             try:
                 event = pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
@@ -143,7 +146,40 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
         await _answered(context, run)
 
-    async def _submit(self, request: pb.SubmitRequest, client: Client) -> Job:
+    async def OpenGroup(self, request: pb.OpenGroupRequest, context: Any) -> pb.OpenGroupResponse:
+        async def open() -> pb.OpenGroupResponse:
+            return pb.OpenGroupResponse(group=self.groups.open(self._client(context).name, request.receivers))
+
+        return await _answered(context, open)
+
+    async def Receive(self, requests: AsyncIterator[pb.ReceiveRequest], context: Any) -> None:
+        async def receive() -> None:
+            client = self._client(context)
+            join = (await anext(requests, pb.ReceiveRequest())).join
+            group = self.groups.find(client.name, join.group)
+            receiver = group.join(join, _Jobs(self, client, context.peer()))
+            if receiver is None:
+                return
+
+            async def listen() -> None:
+                try:
+                    async for request in requests:
+                        group.step(receiver, request)
+                except JumpgateError as error:
+                    receiver.told.put_nowait(error)
+
+            listening = asyncio.create_task(listen())
+            try:
+                async for response in receiver.responses():
+                    await context.write(response)
+            finally:
+                group.leave(receiver)
+                listening.cancel()
+
+        await _answered(context, receive)
+
+    async def submit(self, request: pb.SubmitRequest, client: Client) -> Job:
+        """Planned and compiled as the client may have it."""
         started_ns, text = time.time_ns(), request.text
         request.ClearField("text")  # the same request in other words is the same request
         client.check_jobs(self.engine.jobs)
@@ -153,23 +189,29 @@ class Server(service_pb2_grpc.JumpgateServicer):
         self._full.submitted(job.id, request)
         return job
 
-    async def _execute(self, id: str, context: Any) -> None:
+    async def execute(self, id: str, peer: str) -> AsyncGenerator[Event, None]:
+        """What happens to the job; raises its failure."""
         try:
-            async with contextlib.aclosing(self.engine.execute(id, context.peer())) as events:
+            async with contextlib.aclosing(self.engine.execute(id, peer)) as events:
                 async for event in events:
-                    detail = "" if event.counters is None else json.dumps(event.counters)
-                    await context.write(
-                        pb.Event(
-                            job_id=id,
-                            state=event.state,
-                            stage=event.stage,
-                            time_ns=event.time_ns,
-                            detail_json=detail,
-                        )
-                    )
+                    yield event
         except CapacityExceeded as error:
             self._full.failed(id, error)
             raise
+
+    async def _execute(self, id: str, context: Any) -> None:
+        async with contextlib.aclosing(self.execute(id, context.peer())) as events:
+            async for event in events:
+                detail = "" if event.counters is None else json.dumps(event.counters)
+                await context.write(
+                    pb.Event(
+                        job_id=id,
+                        state=event.state,
+                        stage=event.stage,
+                        time_ns=event.time_ns,
+                        detail_json=detail,
+                    )
+                )
 
     async def Cancel(self, request: pb.CancelRequest, context: Any) -> pb.CancelResponse:
         async def cancel() -> pb.CancelResponse:
@@ -232,6 +274,23 @@ class Server(service_pb2_grpc.JumpgateServicer):
         return await _answered(context, explain)
 
 
+@dataclass(frozen=True)
+class _Jobs:
+    """A client's jobs, as a group of receivers runs them."""
+
+    server: Server
+    client: Client
+    peer: str
+
+    async def submit(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
+        return _submitted(await self.server.submit(request, self.client), explain=False)
+
+    async def execute(self, job: str) -> None:
+        async with contextlib.aclosing(self.server.execute(job, self.peer)) as events:
+            async for _ in events:
+                pass
+
+
 class Serving:
     """A service that listens at `address`, until `stop`."""
 
@@ -243,6 +302,7 @@ class Serving:
         """Ends its jobs and agents; clients that wait have that long to hear of it."""
         self._published.withdraw()
         await self._server.stop(grace_s)
+        await self.handlers.groups.close()
         await self.engine.close()
 
 

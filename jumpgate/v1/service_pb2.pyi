@@ -111,6 +111,60 @@ class Event(_message.Message):
     submitted: SubmitResponse
     def __init__(self, job_id: _Optional[str] = ..., state: _Optional[str] = ..., stage: _Optional[int] = ..., time_ns: _Optional[int] = ..., detail_json: _Optional[str] = ..., submitted: _Optional[_Union[SubmitResponse, _Mapping]] = ...) -> None: ...
 
+class OpenGroupRequest(_message.Message):
+    __slots__ = ("receivers",)
+    RECEIVERS_FIELD_NUMBER: _ClassVar[int]
+    receivers: int
+    def __init__(self, receivers: _Optional[int] = ...) -> None: ...
+
+class OpenGroupResponse(_message.Message):
+    __slots__ = ("group",)
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    def __init__(self, group: _Optional[str] = ...) -> None: ...
+
+class ReceiveRequest(_message.Message):
+    __slots__ = ("join", "hand_out", "enough")
+    JOIN_FIELD_NUMBER: _ClassVar[int]
+    HAND_OUT_FIELD_NUMBER: _ClassVar[int]
+    ENOUGH_FIELD_NUMBER: _ClassVar[int]
+    join: JoinGroup
+    hand_out: str
+    enough: Enough
+    def __init__(self, join: _Optional[_Union[JoinGroup, _Mapping]] = ..., hand_out: _Optional[str] = ..., enough: _Optional[_Union[Enough, _Mapping]] = ...) -> None: ...
+
+class JoinGroup(_message.Message):
+    __slots__ = ("request", "group", "receiver")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    RECEIVER_FIELD_NUMBER: _ClassVar[int]
+    request: SubmitRequest
+    group: str
+    receiver: int
+    def __init__(self, request: _Optional[_Union[SubmitRequest, _Mapping]] = ..., group: _Optional[str] = ..., receiver: _Optional[int] = ...) -> None: ...
+
+class Enough(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReceiveResponse(_message.Message):
+    __slots__ = ("part", "keep", "again")
+    PART_FIELD_NUMBER: _ClassVar[int]
+    KEEP_FIELD_NUMBER: _ClassVar[int]
+    AGAIN_FIELD_NUMBER: _ClassVar[int]
+    part: Part
+    keep: str
+    again: str
+    def __init__(self, part: _Optional[_Union[Part, _Mapping]] = ..., keep: _Optional[str] = ..., again: _Optional[str] = ...) -> None: ...
+
+class Part(_message.Message):
+    __slots__ = ("job", "partition")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    job: SubmitResponse
+    partition: int
+    def __init__(self, job: _Optional[_Union[SubmitResponse, _Mapping]] = ..., partition: _Optional[int] = ...) -> None: ...
+
 class CancelRequest(_message.Message):
     __slots__ = ("job_id",)
     JOB_ID_FIELD_NUMBER: _ClassVar[int]

@@ -49,6 +49,16 @@ class JumpgateStub:
                 request_serializer=jumpgate_dot_v1_dot_service__pb2.RunRequest.SerializeToString,
                 response_deserializer=jumpgate_dot_v1_dot_service__pb2.Event.FromString,
                 _registered_method=True)
+        self.OpenGroup = channel.unary_unary(
+                '/jumpgate.v1.Jumpgate/OpenGroup',
+                request_serializer=jumpgate_dot_v1_dot_service__pb2.OpenGroupRequest.SerializeToString,
+                response_deserializer=jumpgate_dot_v1_dot_service__pb2.OpenGroupResponse.FromString,
+                _registered_method=True)
+        self.Receive = channel.stream_stream(
+                '/jumpgate.v1.Jumpgate/Receive',
+                request_serializer=jumpgate_dot_v1_dot_service__pb2.ReceiveRequest.SerializeToString,
+                response_deserializer=jumpgate_dot_v1_dot_service__pb2.ReceiveResponse.FromString,
+                _registered_method=True)
         self.Cancel = channel.unary_unary(
                 '/jumpgate.v1.Jumpgate/Cancel',
                 request_serializer=jumpgate_dot_v1_dot_service__pb2.CancelRequest.SerializeToString,
@@ -95,6 +105,21 @@ class JumpgateServicer:
 
     def Run(self, request, context):
         """Submit and Execute in one call; the first event has what Submit answers.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def OpenGroup(self, request, context):
+        """A group of receivers that share the rows of one result. Nothing runs before they come.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Receive(self, request_iterator, context):
+        """Runs a dataflow for a receiver, or for the group of which it is one. The stream ends when the job has, or with its
+        error. A receiver that goes away ends the job of all.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -152,6 +177,16 @@ def add_JumpgateServicer_to_server(servicer, server):
                     servicer.Run,
                     request_deserializer=jumpgate_dot_v1_dot_service__pb2.RunRequest.FromString,
                     response_serializer=jumpgate_dot_v1_dot_service__pb2.Event.SerializeToString,
+            ),
+            'OpenGroup': grpc.unary_unary_rpc_method_handler(
+                    servicer.OpenGroup,
+                    request_deserializer=jumpgate_dot_v1_dot_service__pb2.OpenGroupRequest.FromString,
+                    response_serializer=jumpgate_dot_v1_dot_service__pb2.OpenGroupResponse.SerializeToString,
+            ),
+            'Receive': grpc.stream_stream_rpc_method_handler(
+                    servicer.Receive,
+                    request_deserializer=jumpgate_dot_v1_dot_service__pb2.ReceiveRequest.FromString,
+                    response_serializer=jumpgate_dot_v1_dot_service__pb2.ReceiveResponse.SerializeToString,
             ),
             'Cancel': grpc.unary_unary_rpc_method_handler(
                     servicer.Cancel,
@@ -260,6 +295,60 @@ class Jumpgate:
             '/jumpgate.v1.Jumpgate/Run',
             jumpgate_dot_v1_dot_service__pb2.RunRequest.SerializeToString,
             jumpgate_dot_v1_dot_service__pb2.Event.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def OpenGroup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jumpgate.v1.Jumpgate/OpenGroup',
+            jumpgate_dot_v1_dot_service__pb2.OpenGroupRequest.SerializeToString,
+            jumpgate_dot_v1_dot_service__pb2.OpenGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Receive(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/jumpgate.v1.Jumpgate/Receive',
+            jumpgate_dot_v1_dot_service__pb2.ReceiveRequest.SerializeToString,
+            jumpgate_dot_v1_dot_service__pb2.ReceiveResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -145,7 +145,8 @@ def test_every_call_wants_the_token() -> None:
     calls = {
         "Submit": pb.SubmitRequest(), "Execute": pb.ExecuteRequest(), "Cancel": pb.CancelRequest(),
         "Describe": pb.DescribeRequest(job_id="latest"), "List": pb.ListRequest(), "Explain": pb.ExplainRequest(),
-        "Look": pb.LookRequest(), "Run": pb.RunRequest(),
+        "Look": pb.LookRequest(), "Run": pb.RunRequest(), "OpenGroup": pb.OpenGroupRequest(),
+        "Receive": iter([pb.ReceiveRequest()]),
     }  # fmt: skip
     try:
         assert {m.name for m in pb.DESCRIPTOR.services_by_name["Jumpgate"].methods} == set(calls)
@@ -155,7 +156,7 @@ def test_every_call_wants_the_token() -> None:
                 for metadata in ((), tokens.metadata("wrong"), (("authorization", "Basic x"),)):
                     with pytest.raises(grpc.RpcError) as refused:
                         answer = getattr(stub, name)(request, metadata=metadata, timeout=30)
-                        list(answer) if name in ("Execute", "Run") else answer
+                        list(answer) if name in ("Execute", "Run", "Receive") else answer
                     assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED, name
     finally:
         service.close()

@@ -27,6 +27,8 @@ from jumpgate.testing.leaks import wait_until
 PORT = 18080
 URL = f"http://127.0.0.1:{PORT}"
 
+#: what a log says when a node listens
+STARTED = "SERVER STARTED"
 #: seconds until the server answers
 PATIENCE_S = 120
 
@@ -84,6 +86,52 @@ def serving(
         service.close()
 
 
+class Cluster:
+    """A server, node 0, and workers beside it, which then do all the work: processes, each with a folder of its own."""
+
+    def __init__(self, folder: Path, lib: Path, engine: Engine, workers: int) -> None:
+        self._folder, self._lib, self._engine = folder, lib, engine
+        self.nodes = [self._start(node) for node in range(workers + 1)]
+
+    @staticmethod
+    def folder(folder: Path, node: int) -> Path:
+        return folder / f"worker{node}" if node else folder
+
+    def _start(self, node: int) -> subprocess.Popen[bytes]:
+        folder = self.folder(self._folder, node)
+        with (folder / "server.log").open("a") as log:
+            started = command(folder, self._lib, self._engine, name=f"node{node}")
+            return subprocess.Popen(started, cwd=folder, stdout=log, stderr=log, start_new_session=True)
+
+    def revive(self) -> None:
+        """Starts nodes again that have ended."""
+        ended = [node for node, process in enumerate(self.nodes) if process.poll() is not None]
+        listening = self.logged(STARTED) + len(ended)
+        for node in ended:
+            self.nodes[node] = self._start(node)
+        assert wait_until(lambda: self.logged(STARTED) == listening, PATIENCE_S)
+        self.wait_for_workers()
+
+    def wait_for_workers(self) -> None:
+        """Until the server knows them."""
+        known = "SELECT node_id FROM system.runtime.nodes WHERE NOT coordinator AND state = 'active'"
+        deadline = time.monotonic() + PATIENCE_S
+        while len(ask(known, "", self._engine)) != len(self.nodes) - 1:
+            assert time.monotonic() < deadline, "a worker does not find its server"
+            time.sleep(0.2)
+
+    def logged(self, text: str) -> int:
+        """How often the nodes' logs have it."""
+        folders = [self.folder(self._folder, node) for node in range(len(self.nodes))]
+        return sum((folder / "server.log").read_text().count(text) for folder in folders)
+
+    def close(self) -> None:
+        for process in self.nodes:
+            process.terminate()
+        for process in self.nodes:
+            process.wait()
+
+
 @contextlib.contextmanager
 def running(
     folder: Path,
@@ -93,28 +141,32 @@ def running(
     session: str = "",
     engine: Engine = PRESTO,
     more: Mapping[str, object] = MappingProxyType({}),
-) -> Iterator[subprocess.Popen[bytes]]:
+    workers: int = 0,
+) -> Iterator[Cluster]:
     """A server that has answered the query, with more of its properties, until the block ends."""
-    configure(folder, service, engine, more)
-    with (folder / "server.log").open("w") as log:
-        server = subprocess.Popen(
-            command(folder, lib, engine), cwd=folder, stdout=log, stderr=log, start_new_session=True
-        )
+    for node in range(workers + 1):
+        configure(Cluster.folder(folder, node), folder, service, engine, node, workers, more)
+    cluster = Cluster(folder, lib, engine, workers)
     try:
-        wait_for(server, folder, query, session, engine)
-        yield server
+        wait_for(cluster.nodes[0], folder, query, session, engine)
+        cluster.wait_for_workers()
+        yield cluster
     finally:
-        server.terminate()
-        server.wait()
+        cluster.close()
 
 
-def configure(folder: Path, service: str, engine: Engine, more: Mapping[str, object]) -> None:
+def configure(
+    node_folder: Path, folder: Path, service: str, engine: Engine, node: int, workers: int, more: Mapping[str, object]
+) -> None:
     catalogs = folder / "catalog"
     catalogs.mkdir(exist_ok=True)
-    write(folder / "config.properties", {
-        "coordinator": "true", "node-scheduler.include-coordinator": "true", "http-server.http.port": PORT,
-        "discovery.uri": URL, "plugin.dir": folder / "plugin", "catalog.config-dir": catalogs,
-        **({"discovery-server.enabled": "true"} if engine is PRESTO else {}), **more,
+    node_folder.mkdir(exist_ok=True)
+    own = {} if node else {"node-scheduler.include-coordinator": str(not workers).lower()}
+    if engine is PRESTO and not node:
+        own["discovery-server.enabled"] = "true"
+    write(node_folder / "config.properties", {
+        "coordinator": str(not node).lower(), "http-server.http.port": PORT + node,
+        "discovery.uri": URL, "plugin.dir": folder / "plugin", "catalog.config-dir": catalogs, **own, **more,
     })  # fmt: skip
     write(catalogs / "jumpgate.properties", {
         "connector.name": "jumpgate", "jumpgate.service": service, "jumpgate.catalog": folder / "catalog.json",
@@ -126,12 +178,16 @@ def write(file: Path, properties: dict[str, object]) -> None:
 
 
 def command(
-    folder: Path, lib: Path, engine: Engine, java: Sequence[str] = ("-Xmx1g", "-XX:TieredStopAtLevel=1")
+    folder: Path,
+    lib: Path,
+    engine: Engine,
+    java: Sequence[str] = ("-Xmx1g", "-XX:TieredStopAtLevel=1"),
+    name: str = "one",
 ) -> list[str]:
     return [
         "setpriv", "--pdeathsig", "KILL", "java", *java,
         "-Djdk.attach.allowAttachSelf=true", *engine.options,
-        "-Dnode.bind-ip=127.0.0.1", "-Dnode.environment=test", "-Dnode.id=one", f"-Dnode.data-dir={folder}",
+        "-Dnode.bind-ip=127.0.0.1", "-Dnode.environment=test", f"-Dnode.id={name}", f"-Dnode.data-dir={folder}",
         f"-Dconfig={folder / 'config.properties'}", "-cp", f"{lib}/*", engine.main,
     ]  # fmt: skip
 

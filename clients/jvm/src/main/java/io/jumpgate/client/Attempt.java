@@ -1,83 +1,83 @@
 package io.jumpgate.client;
 
 import io.jumpgate.JumpgateException;
-import io.jumpgate.dataflow.Layout;
-import io.jumpgate.dataflow.Partitioning;
-import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.ntf.ColumnarFrame;
 import io.jumpgate.ntf.Endpoint;
 import io.jumpgate.ntf.Expected;
 import io.jumpgate.ntf.MemoryAccount;
 import io.jumpgate.ntf.ReadAhead;
-import io.jumpgate.v1.Options;
-import io.jumpgate.v1.SubmitRequest;
+import io.jumpgate.v1.Part;
 import java.net.InetSocketAddress;
-import java.util.List;
+import java.util.concurrent.CompletableFuture;
 
-/** One job that computes a result, and its rows as they come. */
+/** A receiver's part of the rows of one job, which begin to come once it is known. */
 final class Attempt implements AutoCloseable {
   private static final int FRAMES_AHEAD = 4;
 
-  final Job job;
-  final Endpoint endpoint;
-  final ReadAhead frames;
-  private final Execution execution;
-  private boolean finished;
+  private final Endpoint endpoint;
+  private Job job;
+  private ReadAhead frames;
 
-  private Attempt(Job job, Endpoint endpoint, Execution execution) {
-    this.job = job;
-    this.endpoint = endpoint;
-    this.execution = execution;
-    this.frames = new ReadAhead(endpoint, FRAMES_AHEAD);
+  /** Listens at an address of this machine. */
+  Attempt(String host, MemoryAccount memory) {
+    endpoint = Endpoint.open(new InetSocketAddress(host, 0), host, memory);
   }
 
-  /** Submits and starts the job, which leaves the devices of {@code without} alone. */
-  static Attempt start(JumpgateClient client, Unsent unsent, String host, MemoryAccount memory, List<String> without) {
-    Endpoint endpoint = Endpoint.open(new InetSocketAddress(host, 0), host, memory);
-    try {
-      SubmitRequest request =
-          SubmitRequest.newBuilder()
-              .setDataflow(unsent.send(List.of(endpoint.address()), Partitioning.SINGLE, Layout.COLUMNAR))
-              .setOptions(Options.newBuilder().addAllWithout(without))
-              .build();
-      Job job = client.submit(request);
-      endpoint.expect(
-          new Expected(job.id(), job.edge(), job.token(), job.descriptor(), job.producers(), 0, job.certificate()));
-      Execution execution = client.execute(job.id(), event -> {});
-      execution.onFailure(endpoint::close);
-      return new Attempt(job, endpoint, execution);
-    } catch (JumpgateException e) {
-      endpoint.close();
-      throw e;
-    }
+  String address() {
+    return endpoint.address();
   }
 
-  /** As {@link Reception#poll}. */
+  void begin(Part part) {
+    job = Job.of(part.getJob());
+    endpoint.expect(new Expected(
+        job.id(), job.edge(), job.token(), job.descriptor(), job.producers(), part.getPartition(), job.certificate()));
+    frames = new ReadAhead(endpoint, FRAMES_AHEAD);
+  }
+
+  boolean hasBegun() {
+    return frames != null;
+  }
+
+  Job job() {
+    return job;
+  }
+
+  /** Done when a frame has come, or none will. */
+  CompletableFuture<Void> ready() {
+    return frames.ready();
+  }
+
+  boolean hasFrame() {
+    return frames.hasFrame();
+  }
+
+  /** The next frame; null if there is none yet, or no more. Raises what has become of the edge. */
   ColumnarFrame poll() {
-    try {
-      try {
-        ColumnarFrame frame = (ColumnarFrame) frames.poll();
-        if (frame == null && frames.isFinished() && !finished) {
-          execution.await(); // what came counts only then
-          finished = true;
-        }
-        return frame;
-      } catch (JumpgateException e) {
-        throw execution.cause(e);
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new JumpgateException(JumpgateException.CANCELLED, "interrupted while the job ended");
-    }
+    return (ColumnarFrame) frames.poll();
   }
 
+  /** Whether all frames were handed out; the job may not have ended yet. */
   boolean isFinished() {
-    return finished;
+    return frames.isFinished();
+  }
+
+  long bytes() {
+    return endpoint.bytes();
+  }
+
+  /** Throws away what comes. */
+  void drain() {
+    if (frames != null) {
+      frames.drain();
+    }
   }
 
   @Override
   public void close() {
-    execution.cancel();
-    frames.close();
+    if (frames == null) {
+      endpoint.close();
+    } else {
+      frames.close();
+    }
   }
 }

@@ -25,9 +25,14 @@ import io.jumpgate.v1.JobDescription;
 import io.jumpgate.v1.JumpgateGrpc;
 import io.jumpgate.v1.LookRequest;
 import io.jumpgate.v1.LookResponse;
+import io.jumpgate.v1.OpenGroupRequest;
+import io.jumpgate.v1.ReceiveRequest;
+import io.jumpgate.v1.ReceiveResponse;
 import io.jumpgate.v1.SubmitRequest;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -99,6 +104,45 @@ public final class JumpgateClient implements AutoCloseable {
     Channel shown = authorized();
     context.run(() -> JumpgateGrpc.newStub(shown).execute(request, observer));
     return execution;
+  }
+
+  /** The id of a group of receivers that will share a result. */
+  public String openGroup(int receivers) {
+    OpenGroupRequest request = OpenGroupRequest.newBuilder().setReceivers(receivers).build();
+    return ask(stub -> stub.openGroup(request)).getGroup();
+  }
+
+  /** Begins to receive a result; {@code told} gets what the service says, on a thread of the channel's. */
+  StreamObserver<ReceiveRequest> receive(ReceiveListener told) {
+    Channel shown = authorized();
+    List<StreamObserver<ReceiveRequest>> call = new ArrayList<>(1);
+    Context.ROOT.run(() -> call.add(JumpgateGrpc.newStub(shown).receive(new StreamObserver<>() {
+      @Override
+      public void onNext(ReceiveResponse response) {
+        told.hear(response);
+      }
+
+      @Override
+      public void onError(Throwable error) {
+        told.fail(typed(error));
+      }
+
+      @Override
+      public void onCompleted() {
+        told.end();
+      }
+    })));
+    return call.get(0);
+  }
+
+  /** Who receives a result. */
+  interface ReceiveListener {
+    void hear(ReceiveResponse response);
+
+    void fail(JumpgateException error);
+
+    /** The job has ended well. */
+    void end();
   }
 
   /** Ends a job wherever it is; not an error if it has ended. */

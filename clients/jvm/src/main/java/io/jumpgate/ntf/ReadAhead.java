@@ -19,6 +19,7 @@ public final class ReadAhead implements AutoCloseable {
   private CompletableFuture<Void> ready = new CompletableFuture<>();
   private JumpgateException failure;
   private boolean ended;
+  private boolean draining;
   private boolean closed;
 
   /** Begins to read the endpoint, which has been told what to expect, and closes it in the end. */
@@ -53,6 +54,13 @@ public final class ReadAhead implements AutoCloseable {
     }
   }
 
+  /** Whether {@link #poll} would give a frame. */
+  public boolean hasFrame() {
+    synchronized (lock) {
+      return failure == null && !frames.isEmpty();
+    }
+  }
+
   /** Done as soon as {@link #poll} has something to give or to raise, or {@link #isFinished}. Never fails. */
   public CompletableFuture<Void> ready() {
     synchronized (lock) {
@@ -64,6 +72,16 @@ public final class ReadAhead implements AutoCloseable {
   public boolean isFinished() {
     synchronized (lock) {
       return ended && failure == null && frames.isEmpty();
+    }
+  }
+
+  /** Throws away what was not handed out, and what still comes, so that other receivers of the edge go on. */
+  public void drain() {
+    synchronized (lock) {
+      draining = true;
+      frames.forEach(Frame::close);
+      frames.clear();
+      lock.notifyAll();
     }
   }
 
@@ -113,6 +131,10 @@ public final class ReadAhead implements AutoCloseable {
     synchronized (lock) {
       while (frames.size() >= framesMax && !closed) {
         lock.wait();
+      }
+      if (draining) {
+        frame.close();
+        return !closed;
       }
       if (closed) {
         frame.close();

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.zip.CRC32C;
 
 /** The other end of an edge, which can also misbehave: every frame is made first, and sent as it is or spoilt. */
-final class TestProducer implements AutoCloseable {
+public final class TestProducer implements AutoCloseable {
   private final Socket connection;
   private final Socket socket; // the same, or what encrypts it
   private final Expected expected;
@@ -23,7 +23,11 @@ final class TestProducer implements AutoCloseable {
   private long frames;
 
   TestProducer(Endpoint endpoint, Expected expected) throws IOException {
-    String[] address = endpoint.address().split(":");
+    this(endpoint.address(), expected);
+  }
+
+  private TestProducer(String endpoint, Expected expected) throws IOException {
+    String[] address = endpoint.split(":");
     this.connection = new Socket(address[0], Integer.parseInt(address[1]));
     this.socket = expected.certificate() == null
         ? connection
@@ -34,6 +38,11 @@ final class TestProducer implements AutoCloseable {
 
   /** Greets as expected and waits to be let in. */
   static TestProducer admitted(Endpoint endpoint, Expected expected, int producer) throws IOException {
+    return admitted(endpoint.address(), expected, producer);
+  }
+
+  /** The same at an endpoint's address. */
+  public static TestProducer admitted(String endpoint, Expected expected, int producer) throws IOException {
     TestProducer made = new TestProducer(endpoint, expected);
     made.send(made.hello(producer));
     if (made.reply() != null) {
@@ -60,7 +69,7 @@ final class TestProducer implements AutoCloseable {
   }
 
   /** The next DATA frame. */
-  byte[] data(List<List<Object>> values) {
+  public byte[] data(List<List<Object>> values) {
     byte[] payload = FrameEncoder.payload(expected.descriptor(), values);
     return data(values.size(), payload);
   }
@@ -78,7 +87,7 @@ final class TestProducer implements AutoCloseable {
     return Arrays.copyOf(data(count, payload), FrameHeader.BYTES);
   }
 
-  byte[] end() {
+  public byte[] end() {
     return end(rows, frames, (int) frameSums.getValue());
   }
 
@@ -91,7 +100,7 @@ final class TestProducer implements AutoCloseable {
     return FrameHeader.frame(kind, rows, sequence, ByteBuffer.wrap(payload)).array();
   }
 
-  void send(byte[]... frames) throws IOException {
+  public void send(byte[]... frames) throws IOException {
     for (byte[] frame : frames) {
       socket.getOutputStream().write(frame);
     }
@@ -115,7 +124,7 @@ final class TestProducer implements AutoCloseable {
   }
 
   /** Whether the endpoint has closed the connection, once it has. */
-  boolean awaitClosed() throws IOException {
+  public boolean awaitClosed() throws IOException {
     try {
       return socket.getInputStream().readAllBytes() != null;
     } catch (SocketException reset) {

@@ -7,7 +7,7 @@ import com.facebook.presto.spi.ConnectorPlanOptimizer;
 import com.facebook.presto.spi.ConnectorSession;
 import com.facebook.presto.spi.ConnectorSplit;
 import com.facebook.presto.spi.ConnectorTableLayoutHandle;
-import com.facebook.presto.spi.FixedSplitSource;
+import com.facebook.presto.spi.NodeManager;
 import com.facebook.presto.spi.SplitContext;
 import com.facebook.presto.spi.connector.Connector;
 import com.facebook.presto.spi.connector.ConnectorMetadata;
@@ -20,6 +20,7 @@ import com.facebook.presto.spi.transaction.IsolationLevel;
 import io.jumpgate.catalog.Catalog;
 import io.jumpgate.client.Estimates;
 import io.jumpgate.client.JumpgateClient;
+import io.jumpgate.client.Shares;
 import io.jumpgate.presto.plan.Offload;
 import java.util.List;
 import java.util.Set;
@@ -29,13 +30,16 @@ final class JumpgateConnector implements Connector {
   private final JumpgateClient client;
   private final Catalog catalog;
   private final Statistics statistics;
+  private final Shares shares;
   private final Offload offload;
   private final String receiverHost;
 
-  JumpgateConnector(JumpgateClient client, Catalog catalog, Offload offload, String receiverHost) {
+  JumpgateConnector(JumpgateClient client, Catalog catalog, Offload offload, NodeManager nodes, String receiverHost) {
     this.offload = offload;
     this.client = client;
-    this.statistics = new Statistics(new Estimates(client));
+    Estimates estimates = new Estimates(client);
+    this.statistics = new Statistics(estimates);
+    this.shares = new Shares(client, estimates, () -> nodes.getRequiredWorkerNodes().size());
     this.catalog = catalog;
     this.receiverHost = receiverHost;
   }
@@ -52,8 +56,9 @@ final class JumpgateConnector implements Connector {
 
   @Override
   public ConnectorSplitManager getSplitManager() {
-    return (transaction, session, layout,
-               context) -> new FixedSplitSource(List.of(new JumpgateSplit(((LayoutHandle) layout).table().name())));
+    return (transaction, session, layout, context)
+               -> new JumpgateSplitSource(
+                   ((LayoutHandle) layout).table(), shares, SessionProperties.of(session).splits());
   }
 
   @Override
@@ -65,7 +70,8 @@ final class JumpgateConnector implements Connector {
           RuntimeStats stats) {
         List<JumpgateColumn> wanted = columns.stream().map(c -> (JumpgateColumn) c).toList();
         TableHandle table = ((LayoutHandle) layout).table();
-        return JumpgatePageSource.open(client, table.columns(wanted), receiverHost, stats);
+        return JumpgatePageSource.open(
+            client, table.columns(wanted), ((JumpgateSplit) split).share(), receiverHost, stats);
       }
     };
   }

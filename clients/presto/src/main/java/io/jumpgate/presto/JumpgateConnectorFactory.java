@@ -36,7 +36,7 @@ final class JumpgateConnectorFactory implements ConnectorFactory {
     Catalog catalog = Catalog.load(file, new Looks(client), type -> Types.presto(type).isPresent());
     String receiverHost = CatalogSetting.RECEIVER_HOST.of(config);
     Offload offload = new Offload(context.getFunctionMetadataManager(), context.getRowExpressionService());
-    return new JumpgateConnector(client, catalog, offload, receiverHost);
+    return new JumpgateConnector(client, catalog, offload, context.getNodeManager(), receiverHost);
   }
 
   @Override

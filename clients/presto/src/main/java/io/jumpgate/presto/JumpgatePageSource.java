@@ -8,11 +8,12 @@ import com.facebook.presto.spi.ConnectorPageSource;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.client.Reception;
+import io.jumpgate.client.Share;
 import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.ntf.ColumnarFrame;
 import java.util.concurrent.CompletableFuture;
 
-/** A job's rows as pages. Closing it ends the job. */
+/** The rows of a split as pages. */
 final class JumpgatePageSource implements ConnectorPageSource {
   /** Of the query's statistics: how often a job was run again. */
   private static final String RETRIES = "jumpgateRetries";
@@ -24,11 +25,15 @@ final class JumpgatePageSource implements ConnectorPageSource {
     this.reception = reception;
   }
 
-  /** Submits the job of these columns and starts it. Raises PrestoException. */
-  static JumpgatePageSource open(JumpgateClient client, Unsent columns, String host, RuntimeStats stats) {
+  /** Asks for a share of the rows of these columns. Raises PrestoException. */
+  static JumpgatePageSource open(JumpgateClient client, Unsent columns, Share share, String host, RuntimeStats stats) {
+    Runnable onRetry = () -> {
+      if (share.receiver() == 0) {
+        stats.addMetricValue(RETRIES, RuntimeUnit.NONE, 1);
+      }
+    };
     try {
-      Runnable onRetry = () -> stats.addMetricValue(RETRIES, RuntimeUnit.NONE, 1);
-      return new JumpgatePageSource(Reception.open(client, columns, host, onRetry));
+      return new JumpgatePageSource(Reception.open(client, columns, share, host, onRetry));
     } catch (JumpgateException e) {
       throw JumpgateErrorCode.explain(e);
     }

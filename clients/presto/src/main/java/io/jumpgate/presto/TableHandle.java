@@ -76,9 +76,14 @@ public final class TableHandle implements ConnectorTableHandle {
     return !coverage.isEmpty();
   }
 
+  /** What computes all columns. */
+  Unsent unsent() {
+    return Unsent.parse(request);
+  }
+
   /** What computes these columns, of which there is one at least. */
   Unsent columns(List<JumpgateColumn> wanted) {
-    return Unsent.parse(request).select(wanted.stream().map(c -> new Unsent.Wanted(c.index(), c.field())).toList());
+    return unsent().select(wanted.stream().map(c -> new Unsent.Wanted(c.index(), c.field())).toList());
   }
 
   /** For people. */

@@ -4,6 +4,7 @@ import com.facebook.presto.common.Page;
 import com.facebook.presto.common.RuntimeStats;
 import com.sun.management.OperatingSystemMXBean;
 import io.jumpgate.client.JumpgateClient;
+import io.jumpgate.client.Share;
 import io.jumpgate.dataflow.Unsent;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
@@ -38,7 +39,7 @@ final class PagesBenchmark {
 
   /** The payload's bytes. */
   private static long receive(JumpgateClient client, Unsent request) {
-    JumpgatePageSource source = JumpgatePageSource.open(client, request, "127.0.0.1", new RuntimeStats());
+    JumpgatePageSource source = JumpgatePageSource.open(client, request, Share.ALL, "127.0.0.1", new RuntimeStats());
     try {
       long rows = 0;
       while (!source.isFinished()) {

@@ -3,6 +3,8 @@ package io.jumpgate.trino;
 import io.jumpgate.catalog.Catalog;
 import io.jumpgate.client.Estimates;
 import io.jumpgate.client.JumpgateClient;
+import io.jumpgate.client.Shares;
+import io.trino.spi.NodeManager;
 import io.trino.spi.connector.Connector;
 import io.trino.spi.connector.ConnectorMetadata;
 import io.trino.spi.connector.ConnectorPageSourceProvider;
@@ -13,7 +15,6 @@ import io.trino.spi.connector.ConnectorTableHandle;
 import io.trino.spi.connector.ConnectorTransactionHandle;
 import io.trino.spi.connector.Constraint;
 import io.trino.spi.connector.DynamicFilter;
-import io.trino.spi.connector.FixedSplitSource;
 import io.trino.spi.session.PropertyMetadata;
 import io.trino.spi.transaction.IsolationLevel;
 import java.util.List;
@@ -22,11 +23,14 @@ import java.util.List;
 final class JumpgateConnector implements Connector {
   private final JumpgateClient client;
   private final JumpgateMetadata metadata;
+  private final Shares shares;
   private final String receiverHost;
 
-  JumpgateConnector(JumpgateClient client, Catalog catalog, String receiverHost) {
+  JumpgateConnector(JumpgateClient client, Catalog catalog, NodeManager nodes, String receiverHost) {
     this.client = client;
-    this.metadata = new JumpgateMetadata(catalog, new Statistics(new Estimates(client)));
+    Estimates estimates = new Estimates(client);
+    this.metadata = new JumpgateMetadata(catalog, new Statistics(estimates));
+    this.shares = new Shares(client, estimates, () -> nodes.getRequiredWorkerNodes().size());
     this.receiverHost = receiverHost;
   }
 
@@ -46,7 +50,7 @@ final class JumpgateConnector implements Connector {
       @Override
       public ConnectorSplitSource getSplits(ConnectorTransactionHandle transaction, ConnectorSession session,
           ConnectorTableHandle table, DynamicFilter dynamicFilter, Constraint constraint) {
-        return new FixedSplitSource(new JumpgateSplit(((TableHandle) table).name()));
+        return new JumpgateSplitSource((TableHandle) table, shares, SessionProperties.splits(session));
       }
     };
   }
@@ -55,7 +59,8 @@ final class JumpgateConnector implements Connector {
   public ConnectorPageSourceProvider getPageSourceProvider() {
     return (transaction, session, split, table, columns, dynamicFilter) -> {
       List<JumpgateColumn> wanted = columns.stream().map(c -> (JumpgateColumn) c).toList();
-      return JumpgatePageSource.open(client, (TableHandle) table, wanted, receiverHost);
+      return JumpgatePageSource.open(
+          client, (TableHandle) table, wanted, ((JumpgateSplit) split).share(), receiverHost);
     };
   }
 

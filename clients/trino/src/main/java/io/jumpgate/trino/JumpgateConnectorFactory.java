@@ -27,6 +27,6 @@ final class JumpgateConnectorFactory implements ConnectorFactory {
     Path file = Path.of(CatalogSetting.CATALOG.of(config));
     JumpgateClient client = JumpgateClient.connect(CatalogSetting.SERVICE.of(config), TIMEOUT);
     Catalog catalog = Catalog.load(file, new Looks(client), type -> Types.trino(type).isPresent());
-    return new JumpgateConnector(client, catalog, CatalogSetting.RECEIVER_HOST.of(config));
+    return new JumpgateConnector(client, catalog, context.getNodeManager(), CatalogSetting.RECEIVER_HOST.of(config));
   }
 }

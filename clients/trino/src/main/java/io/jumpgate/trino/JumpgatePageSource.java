@@ -3,6 +3,7 @@ package io.jumpgate.trino;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.client.Reception;
+import io.jumpgate.client.Share;
 import io.jumpgate.ntf.ColumnarFrame;
 import io.trino.spi.Page;
 import io.trino.spi.block.Block;
@@ -11,7 +12,7 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
 
-/** A job's rows as pages. Closing it ends the job. */
+/** The rows of a split as pages. */
 final class JumpgatePageSource implements ConnectorPageSource {
   private final Reception reception;
   private final int columns;
@@ -22,10 +23,12 @@ final class JumpgatePageSource implements ConnectorPageSource {
     this.columns = columns;
   }
 
-  /** Submits the job of these columns and starts it; where only rows count, of one. Raises TrinoException. */
-  static JumpgatePageSource open(JumpgateClient client, TableHandle table, List<JumpgateColumn> wanted, String host) {
+  /** Asks for a share of the rows of these columns; where only rows count, of one. Raises TrinoException. */
+  static JumpgatePageSource open(
+      JumpgateClient client, TableHandle table, List<JumpgateColumn> wanted, Share share, String host) {
     try {
-      return new JumpgatePageSource(Reception.open(client, table.columns(wanted), host, () -> {}), wanted.size());
+      Reception reception = Reception.open(client, table.columns(wanted), share, host, () -> {});
+      return new JumpgatePageSource(reception, wanted.size());
     } catch (JumpgateException e) {
       throw JumpgateErrorCode.explain(e);
     }

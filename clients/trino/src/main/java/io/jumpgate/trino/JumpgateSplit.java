@@ -3,14 +3,23 @@ package io.jumpgate.trino;
 import com.fasterxml.jackson.annotation.JsonCreator;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import io.airlift.slice.SizeOf;
+import io.jumpgate.client.Share;
 import io.trino.spi.connector.ConnectorSplit;
 
-/** A whole result: the worker that gets it receives all of it. {@code of}: its tables, for people. */
-public record JumpgateSplit(@JsonProperty("of") String of) implements ConnectorSplit {
+/**
+ * One stream of a result: whoever gets it takes its share of the rows. {@code group}: secret of those who do; empty if
+ * there is only one. {@code of}: the tables, for people.
+ */
+public record JumpgateSplit(@JsonProperty("of") String of, @JsonProperty("group") String group,
+    @JsonProperty("receiver") int receiver) implements ConnectorSplit {
   private static final int BYTES = SizeOf.instanceSize(JumpgateSplit.class);
 
   @JsonCreator
   public JumpgateSplit {}
+
+  Share share() {
+    return new Share(group, receiver);
+  }
 
   @Override
   public Object getInfo() {
@@ -19,6 +28,6 @@ public record JumpgateSplit(@JsonProperty("of") String of) implements ConnectorS
 
   @Override
   public long getRetainedSizeInBytes() {
-    return BYTES + SizeOf.estimatedSizeOf(of);
+    return BYTES + SizeOf.estimatedSizeOf(of) + SizeOf.estimatedSizeOf(group);
   }
 }

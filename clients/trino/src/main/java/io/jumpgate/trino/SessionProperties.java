@@ -1,7 +1,10 @@
 package io.jumpgate.trino;
 
+import io.jumpgate.client.Shares;
 import io.jumpgate.explain.NotOffloaded;
 import io.jumpgate.settings.OperatorSwitch;
+import io.trino.spi.StandardErrorCode;
+import io.trino.spi.TrinoException;
 import io.trino.spi.connector.ConnectorSession;
 import io.trino.spi.session.PropertyMetadata;
 import java.util.List;
@@ -11,6 +14,7 @@ import java.util.stream.Stream;
 public final class SessionProperties {
   private static final String OFFLOAD = "offload";
   private static final String STRICT = "strict";
+  private static final String SPLITS = "splits";
   /** Those of which Trino asks; SELECT DISTINCT is an aggregation. */
   private static final List<OperatorSwitch> OPERATORS = List.of(OperatorSwitch.FILTER, OperatorSwitch.PROJECT,
       OperatorSwitch.AGGREGATION, OperatorSwitch.LIMIT, OperatorSwitch.TOP_N, OperatorSwitch.JOIN);
@@ -22,9 +26,11 @@ public final class SessionProperties {
         OFFLOAD, "accelerators compute what they can; without, they only scan", true, false);
     PropertyMetadata<Boolean> strict = PropertyMetadata.booleanProperty(STRICT,
         "a query of which an operator that Trino asks about stays ends with JUMPGATE_NOT_OFFLOADED", false, false);
+    PropertyMetadata<Integer> splits = PropertyMetadata.integerProperty(
+        SPLITS, Shares.DESCRIPTION, Shares.AUTOMATIC, SessionProperties::checkSplits, false);
     Stream<PropertyMetadata<?>> operators = OPERATORS.stream().map(
         operator -> PropertyMetadata.booleanProperty(operator.property(), operator.description(), true, false));
-    return Stream.concat(Stream.of(offload, strict), operators).toList();
+    return Stream.concat(Stream.of(offload, strict, splits), operators).toList();
   }
 
   public static boolean offload(ConnectorSession session) {
@@ -33,6 +39,17 @@ public final class SessionProperties {
 
   public static boolean strict(ConnectorSession session) {
     return session.getProperty(STRICT, Boolean.class);
+  }
+
+  static int splits(ConnectorSession session) {
+    return session.getProperty(SPLITS, Integer.class);
+  }
+
+  private static void checkSplits(int count) {
+    if (count < 0 || count > Shares.MAX) {
+      throw new TrinoException(
+          StandardErrorCode.INVALID_SESSION_PROPERTY, SPLITS + " is 0 to " + Shares.MAX + ", not " + count);
+    }
   }
 
   /** Raises NotOffloaded where the session leaves such operators with Trino. */

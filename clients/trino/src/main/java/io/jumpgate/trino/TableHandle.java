@@ -143,13 +143,17 @@ public final class TableHandle implements ConnectorTableHandle {
     }
   }
 
+  /** What computes all of its columns. */
+  Unsent unsent() {
+    return Unsent.parse(request);
+  }
+
   /** What computes these of its columns; one, if none is wanted. Raises {@code config} where there is none. */
   Unsent columns(List<JumpgateColumn> wanted) {
     if (wanted.isEmpty() && any == null) {
       throw new JumpgateException(JumpgateException.CONFIG, name + " has no column that Trino can read");
     }
-    return Unsent.parse(request).select(
-        (wanted.isEmpty() ? List.of(any) : wanted).stream().map(JumpgateColumn::wanted).toList());
+    return unsent().select((wanted.isEmpty() ? List.of(any) : wanted).stream().map(JumpgateColumn::wanted).toList());
   }
 
   @Override

@@ -1,0 +1,20 @@
+"""A real Trino server that loses a part of Jumpgate, a worker, or its client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support import trino
+from tests.support.server_faults import WorkerFaults, outcomes_of
+
+pytestmark = pytest.mark.timeout(900)  # a server starts, and on a new machine it is fetched first
+
+
+class TestTwoWorkers(WorkerFaults):
+    @pytest.fixture(scope="class")
+    def outcomes(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+        folder = tmp_path_factory.mktemp("trino")
+        trino.install(folder / "plugin")
+        return outcomes_of(folder, trino.library(), "Trino", workers=2)

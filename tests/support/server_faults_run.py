@@ -1,0 +1,204 @@
+"""Asks a server of Presto or Trino whose service loses a part at each phase of a job, and clients that lose interest:
+
+    python -m tests.support.server_faults_run FOLDER LIB {Presto|Trino} WORKERS
+
+FOLDER has catalog.json (schema main) and plugin/, LIB the server's jars. With WORKERS beside the server (0: none) each
+result is received by SPLITS of them, and one of these may be lost, too. What became of each query goes to stdout as
+JSON, by the trial's name. In a network namespace of its own (`presto.in_a_network`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jumpgate.hosts.config import local_hosts
+from jumpgate.orchestrator.record import JobRecord
+from jumpgate.service import embedded
+from jumpgate.testing.leaks import wait_until
+from tests.support.faults import END_TIMEOUT_S, PHASES, Fault, kill, sabotaged, watched
+from tests.support.presto_run import ENGINES, PRESTO, URL, Cluster, Engine, answers, running
+
+SERVICE_PORT = 17411
+#: what a worker's log says then
+RETRIED = "a job is run again"
+#: seconds after which a server forgets a client that does not ask, or a worker that does not answer
+FORGOTTEN_S = 10
+
+#: receivers of each result, where there are workers
+SPLITS = 4
+
+#: one job: rand() stays with the server, to which all rows are sent
+STREAM = "SELECT count(*), sum(k), sum(length(s)) FROM (SELECT k, s, rand() r FROM faults) WHERE r >= 0"
+#: a small result
+AGGREGATE = "SELECT k % 7, count(*), max(s) FROM faults GROUP BY 1"
+#: more than all buffers on its way hold
+LARGE = "SELECT a.k, a.s, b.k FROM faults a JOIN few b ON a.one = b.one"
+FEW = f"SELECT k FROM (SELECT k, rand() r FROM ({LARGE}) t(k, s, n)) WHERE r >= 0 LIMIT 5"
+
+#: an instance exists while it is executed
+FAULTS = [
+    *(Fault(victim, phase) for victim in ("service", "agent") for phase in PHASES),
+    Fault("instance", "stream"),
+]
+LOST_WORKERS = [Fault("worker", phase) for phase in PHASES]
+#: most often before a row has come
+EARLY = Fault("instance", "execute")
+EARLY_TRIES = 20
+
+
+class Outcome(NamedTuple):
+    """Rows, or the text of the error. retries: as the server counts them; jobs: how they ended, the newest first;
+    receivers: how many the result of each had."""
+
+    answer: Any
+    retries: int
+    jobs: list[str]
+    receivers: list[int]
+
+
+def query_of(fault: Fault) -> str:
+    return AGGREGATE if fault.phase == "commit" else STREAM
+
+
+def main(folder: Path, lib: Path, engine: Engine, workers: int) -> None:
+    address = f"127.0.0.1:{SERVICE_PORT}"
+    patience = dict.fromkeys(("query.client.timeout", "query.remote-task.max-error-duration"), f"{FORGOTTEN_S}s")
+    session = f"jumpgate.splits={SPLITS}" if workers else ""
+    with contextlib.ExitStack() as stack:
+        with service():
+            servers = running(folder, lib, address, AGGREGATE, "", engine, patience, workers)
+            trials = Trials(stack.enter_context(servers), engine, session)
+        outcomes = {str(fault): trials.sabotage(fault, query_of(fault)) for fault in FAULTS}
+        outcomes[str(EARLY)] = trials.before_rows(hosts=1)
+        outcomes["another host"] = trials.before_rows(hosts=2)
+        outcomes["after a page"] = trials.broken_off()
+        with service() as healthy:
+            outcomes["healthy"] = outcome(healthy, *trials.asked(STREAM))
+            outcomes["limit"] = outcome(healthy, *trials.asked(FEW))
+            outcomes["cancelled"] = outcome(healthy, *trials.left(cancelled=True))
+            outcomes["vanished"] = outcome(healthy, *trials.left(cancelled=False))
+        for fault in LOST_WORKERS if workers else ():
+            outcomes[str(fault)] = trials.sabotage(fault, query_of(fault))
+            trials.servers.revive()
+    json.dump({name: found._asdict() for name, found in outcomes.items()}, sys.stdout)
+
+
+@contextlib.contextmanager
+def service() -> Iterator[embedded.Embedded]:
+    made = embedded.start(local_hosts(1), port=SERVICE_PORT)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextlib.contextmanager
+def nothing_listens() -> Iterator[None]:
+    """Raises AssertionError if anybody listens for long after the block who did not before."""
+    before = listeners()
+    yield
+    assert wait_until(lambda: listeners() <= before, END_TIMEOUT_S), f"ports: {listeners() - before}"
+
+
+class Trials(NamedTuple):
+    """What is asked of the servers in sessions with these properties."""
+
+    servers: Cluster
+    engine: Engine
+    session: str
+
+    def before_rows(self, hosts: int) -> Outcome:
+        """Of the first try in which the instance was killed before a row came, so that the job was run again."""
+        for _ in range(EARLY_TRIES):
+            found = self.sabotage(EARLY, STREAM, hosts=hosts)
+            if found.retries:
+                break
+        return found
+
+    def sabotage(self, fault: Fault, query: str, hosts: int = 1) -> Outcome:
+        def workers() -> list[int]:
+            return [node.pid for node in self.servers.nodes[1:]]
+
+        with nothing_listens(), sabotaged(fault, workers, local_hosts(hosts), SERVICE_PORT) as (service, injected):
+            found = outcome(service, *self.asked(query))
+            assert injected, "the phase did not come"
+            return found
+
+    def broken_off(self) -> Outcome:
+        """Every instance is killed when the client has had a page."""
+        with nothing_listens(), watched() as watch, service() as healthy:
+            had = 0
+
+            def strike(rows: int) -> None:
+                nonlocal had
+                if rows and not had:
+                    kill([process.pid for process in watch.processes("jg ")])
+                had += rows
+
+            found = self.asked(LARGE, strike)
+            assert had, "no row came"
+            return outcome(healthy, *found)
+
+    def left(self, cancelled: bool) -> tuple[list[Any], int]:
+        """Asks for a large result, and for no more once there is a page."""
+        for answer in answers(LARGE, self.session, self.engine):
+            if "data" in answer:
+                if cancelled:
+                    request = urllib.request.Request(answer["nextUri"], method="DELETE")
+                    urllib.request.urlopen(request).close()
+                return [], 0
+        raise AssertionError("no row came")
+
+    def asked(self, query: str, heard: Callable[[int], None] = lambda rows: None) -> tuple[Any, int]:
+        """Rows, or the text of the error, and how often a job was run again. heard: gets the rows of each answer."""
+        rows: list[Any] = []
+        found: Any = rows
+        before = self.servers.logged(RETRIED)
+        for answer in answers(query, self.session, self.engine):
+            if "error" in answer:
+                found = f"{answer['error']['errorName']}: {answer['error']['message']}"
+            heard(len(answer.get("data", [])))
+            rows += answer.get("data", [])
+        logged = self.servers.logged(RETRIED) - before
+        return found, retries(answer["id"]) if self.engine is PRESTO else logged
+
+
+def outcome(service: embedded.Embedded, answer: Any, again: int) -> Outcome:
+    jobs = service.engine.jobs()
+    assert wait_until(lambda: all(job.ended_ns for job in jobs), END_TIMEOUT_S), "a job outlives its query"
+    return Outcome(answer, again, [job.state for job in jobs], [receivers(job) for job in jobs])
+
+
+def receivers(job: JobRecord) -> int:
+    """How many endpoints of its client a job sent rows to."""
+    (result,) = [edge["id"] for edge in job.edges if not edge["consumers"]]
+    (to,) = [edge["to"] for edge in job.explain["edges"] if edge["id"] == result]
+    return len(to)
+
+
+def retries(query: str) -> int:
+    """As Presto counts them, in each stage, once it knows all about the query."""
+    while True:
+        with urllib.request.urlopen(f"{URL}/v1/query/{query}") as response:
+            known = json.load(response)
+        if known["finalQueryInfo"]:
+            metrics = known["queryStats"]["runtimeStats"]
+            return sum(int(metric["sum"]) for name, metric in metrics.items() if name.endswith("jumpgateRetries"))
+        time.sleep(0.1)
+
+
+def listeners() -> set[str]:
+    """Ports at which somebody listens."""
+    lines = [line.split() for file in ("tcp", "tcp6") for line in Path(f"/proc/net/{file}").read_text().splitlines()]
+    return {words[1].rpartition(":")[2] for words in lines if words[3] == "0A"}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), ENGINES[sys.argv[3]], int(sys.argv[4]))

@@ -1,0 +1,249 @@
+"""Receivers that share a result: who gets which part, when rows may be handed on, and when a job is run again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from jumpgate.errors import (
+    Cancelled,
+    CannotPlace,
+    CapacityExceeded,
+    FileChanged,
+    InstanceFailed,
+    InvalidDataflow,
+    JumpgateError,
+    NotFound,
+    Overflow,
+    TimedOut,
+    Unreachable,
+)
+from jumpgate.service import groups
+from jumpgate.service.groups import Group, Receiver, may_help
+from jumpgate.v1 import service_pb2 as pb
+
+DIED = InstanceFailed("instance f0.0 died", instance="f0.0", host="h1")
+NO_PLACE = CannotPlace("no device is left")
+
+
+class Jobs:
+    """Answers what was asked for; the jobs end as they are told, and the last one never by itself."""
+
+    def __init__(self, *ends: JumpgateError | None) -> None:
+        self.ends = list(ends)
+        self.requests: list[pb.SubmitRequest] = []
+        self.cancelled: list[str] = []
+
+    async def submit(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
+        if self.ends and isinstance(self.ends[0], CannotPlace):
+            raise self.ends.pop(0)  # type: ignore[misc]
+        self.requests.append(request)
+        return pb.SubmitResponse(job_id=f"job{len(self.requests)}")
+
+    async def execute(self, job: str) -> None:
+        await asyncio.sleep(0.01)  # its receivers may say something
+        try:
+            if not self.ends:
+                await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(job)
+            raise
+        if (end := self.ends.pop(0)) is not None:
+            raise end
+
+    def sent_to(self) -> list[list[str]]:
+        return [list(request.dataflow.operators[-1].send.endpoints) for request in self.requests]
+
+
+def request(endpoint: str) -> pb.SubmitRequest:
+    asked = pb.SubmitRequest()
+    asked.dataflow.operators.add().send.endpoints.append(endpoint)
+    return asked
+
+
+def join(group: Group, jobs: Jobs, receiver: int, endpoint: str = "") -> Receiver:
+    joined = group.join(pb.JoinGroup(request=request(endpoint or f"e{receiver}:1"), receiver=receiver), jobs)
+    assert joined is not None
+    return joined
+
+
+async def heard(receiver: Receiver) -> list[str]:
+    """Steps until the end, an error last."""
+    steps = []
+    try:
+        async for response in receiver.responses():
+            steps.append(response.WhichOneof("step"))
+    except JumpgateError as error:
+        steps.append(error.message)
+    return steps
+
+
+def keep(group: Group, receiver: Receiver, job: str = "job1") -> None:
+    group.step(receiver, pb.ReceiveRequest(hand_out=job))
+
+
+def rejoin(group: Group, receiver: Receiver, endpoint: str) -> None:
+    group.step(receiver, pb.ReceiveRequest(join=pb.JoinGroup(request=request(endpoint))))
+
+
+def enough(group: Group, receiver: Receiver) -> None:
+    group.step(receiver, pb.ReceiveRequest(enough=pb.Enough()))
+
+
+def run(trial: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(trial, 30))
+
+
+def test_all_share_one_job() -> None:
+    async def trial() -> None:
+        jobs, group = Jobs(None), Group(2, set())
+        first, second = join(group, jobs, 1), join(group, jobs, 0)
+        part = (await anext(first.responses())).part
+        assert (part.job.job_id, part.partition) == ("job1", 0)
+        assert (await anext(second.responses())).part.partition == 1
+        assert await heard(first) == await heard(second) == []
+        (sent,) = jobs.requests
+        send = sent.dataflow.operators[-1].send
+        assert (list(send.endpoints), send.partitioning.kind) == (["e1:1", "e0:1"], "round_robin")
+
+    run(trial())
+
+
+def test_who_comes_late_has_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "GATHER_S", 0.001)
+
+    async def trial() -> None:
+        jobs, group = Jobs(None), Group(3, set())
+        first = join(group, jobs, 0)
+        assert await heard(first) == ["part"]
+        assert group.join(pb.JoinGroup(request=request("e2:1"), receiver=2), jobs) is None
+        assert jobs.sent_to() == [["e0:1"]]
+
+    run(trial())
+
+
+def test_rows_are_taken_once() -> None:
+    async def trial() -> None:
+        jobs, group = Jobs(), Group(2, set())
+        join(group, jobs, 0)
+        for number in (0, 2):
+            with pytest.raises(
+                InvalidDataflow, match=rf"^receiver {number} of 2 joins its group a second time, or was"
+            ):
+                join(group, jobs, number)
+
+    run(trial())
+
+
+def test_a_job_is_run_again_without_the_device_that_failed() -> None:
+    async def trial() -> None:
+        jobs, group = Jobs(DIED, None), Group(2, set())
+        receivers = [join(group, jobs, 0), join(group, jobs, 1)]
+        for number, receiver in enumerate(receivers):
+            responses = receiver.responses()
+            assert (await anext(responses)).WhichOneof("step") == "part"
+            assert (await anext(responses)).again == "a job is run again without h1: instance f0.0 died"
+            keep(group, receiver, "job1")  # it asked before it knew
+            rejoin(group, receiver, f"again{number}:1")
+        assert [await heard(receiver) for receiver in receivers] == [["part"], ["part"]]
+        assert jobs.sent_to() == [["e0:1", "e1:1"], ["again0:1", "again1:1"]]
+        assert [list(asked.options.without) for asked in jobs.requests] == [[], ["h1"]]
+
+    run(trial())
+
+
+def test_once_a_row_may_have_been_handed_on_a_failure_is_final() -> None:
+    async def trial() -> None:
+        jobs, group = Jobs(DIED), Group(2, set())
+        first, second = join(group, jobs, 0), join(group, jobs, 1)
+        assert (await anext(first.responses())).HasField("part")
+        keep(group, first)
+        assert await heard(first) == ["keep", "instance f0.0 died"]
+        assert await heard(second) == ["part", "instance f0.0 died"]
+
+    run(trial())
+
+
+@pytest.mark.parametrize("second", [None, DIED], ids=["works", "fails again"])
+def test_with_the_device_if_no_other_can_do_its_work(second: JumpgateError | None) -> None:
+    async def trial() -> None:
+        jobs, group = Jobs(DIED, NO_PLACE, second), Group(1, set())
+        receiver = join(group, jobs, 0)
+        responses = receiver.responses()
+        assert [(await anext(responses)).WhichOneof("step") for _ in range(2)] == ["part", "again"]
+        rejoin(group, receiver, "again:1")
+        assert await heard(receiver) == ["part", *([second.message] if second else [])]
+        assert [list(asked.options.without) for asked in jobs.requests] == [[], []]
+
+    run(trial())
+
+
+def test_a_job_goes_on_until_all_have_enough() -> None:
+    async def trial() -> None:
+        jobs, group = Jobs(), Group(2, set())
+        first, second = join(group, jobs, 0), join(group, jobs, 1)
+        assert (await anext(first.responses())).HasField("part")
+        enough(group, first)
+        await asyncio.sleep(0.02)
+        assert jobs.cancelled == []
+        enough(group, second)
+        assert (await heard(first), await heard(second), jobs.cancelled) == ([], ["part"], ["job1"])
+
+    run(trial())
+
+
+def test_who_has_enough_before_a_row_leaves_all_to_the_others() -> None:
+    async def trial() -> None:
+        jobs, group = Jobs(None), Group(2, set())
+        first = join(group, jobs, 0)
+        enough(group, first)
+        assert await heard(first) == []
+        second = join(group, jobs, 1)
+        assert await heard(second) == ["part"]
+        assert jobs.sent_to() == [["e1:1"]]
+
+    run(trial())
+
+
+def test_nobody_gets_rows_of_a_job_whose_receiver_has_gone_away() -> None:
+    async def trial() -> None:
+        jobs, group = Jobs(), Group(2, set())
+        first, second = join(group, jobs, 0), join(group, jobs, 1)
+        assert (await anext(first.responses())).HasField("part")
+        await asyncio.sleep(0.02)
+        group.leave(first)
+        assert await heard(second) == ["part", "a receiver of the job's rows has gone away"]
+        assert jobs.cancelled == ["job1"]
+
+    run(trial())
+
+
+def test_a_group_is_its_clients_own() -> None:
+    async def trial() -> None:
+        known = groups.Groups()
+        id = known.open("a", 2)
+        assert known.find("a", id) is known.find("a", id)
+        for client, asked in (("b", id), ("a", "another")):
+            with pytest.raises(
+                NotFound, match="^no such group of receivers: it was never opened here, or it has expired"
+            ):
+                known.find(client, asked)
+        with pytest.raises(InvalidDataflow, match=r"^a group has 1 to 1024 receivers, not 0$"):
+            known.open("a", 0)
+
+    run(trial())
+
+
+@pytest.mark.parametrize("error", [DIED, CapacityExceeded("full", host="h1", device="c1"), FileChanged("t has changed"),
+                                   Unreachable("h1 is away", host="h1")])  # fmt: skip
+def test_another_run_may_help(error: JumpgateError) -> None:
+    assert may_help(error)
+
+
+@pytest.mark.parametrize("error", [Overflow("too large", host="h1"), Unreachable("no service", address="a:1"),
+                                   TimedOut("too late", host="h1"), Cancelled("by its client", host="h1")])  # fmt: skip
+def test_another_run_cannot_help(error: JumpgateError) -> None:
+    assert not may_help(error)
