@@ -43,9 +43,19 @@ class Embedded:
         self._end_loop()
 
     def _end_loop(self) -> None:
+        asyncio.run_coroutine_threadsafe(_end_tasks(), self._loop).result(STOP_TIMEOUT_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+async def _end_tasks() -> None:
+    """Cancels what still runs on this loop, such as calls whose client reads no further, and waits until it has ended."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
 
 
 def start(config: Config | None = None, registry: Registry | None = None, port: int = 0) -> Embedded:
