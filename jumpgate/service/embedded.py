@@ -50,7 +50,7 @@ class Embedded:
 
 
 async def _end_tasks() -> None:
-    """Cancels what still runs on this loop, such as calls whose client reads no further, and waits until it has ended."""
+    """Cancels what still runs on this loop, such as calls whose client reads no further, and waits for its end."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
