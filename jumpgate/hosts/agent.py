@@ -46,7 +46,7 @@ from jumpgate.errors import (
     ProtocolError,
 )
 from jumpgate.hosts.instances import SPARES, Instance, Process, Spares, released
-from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Caller, Lines, failure
+from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Lines, failure
 from jumpgate.hosts.zygote import End, Zygote
 from jumpgate.machine import memory_bytes
 from jumpgate.nca.shared import filled
@@ -178,7 +178,7 @@ class Connection:
             return
         for id, name in enumerate(names, first):
             try:
-                self._forward(id, self._find({"instance": name}).ask(verb, arguments))
+                self._forward(id, self._find(name).caller.ask(verb, arguments))
             except JumpgateError as error:
                 self.lines.send({"id": id, "error": failure(error)})
 
@@ -219,18 +219,16 @@ class Connection:
         try:
             if instance is not None:
                 await self._spawn(instance, "")
-            caller = self._find({"instance": f"{job}/{id}"})
+            process = self._find(f"{job}/{id}")
         except BaseException as error:
             for number in stages.values():
                 self.lines.send({"id": number, "error": failure(error)})
             raise
-        with caller.lines.together():
-            configured = caller.ask("configure", configuration)
+        with process.caller.lines.together():
+            configured = process.caller.ask("configure", configuration)
             for stage, number in stages.items():
-                self._forward(number, caller.ask("execute", {"stage": stage}))
+                self._forward(number, process.caller.ask("execute", {"stage": stage}))
         await configured
-        process = self._instances[f"{job}/{id}"].process
-        assert process is not None
         return process.pid
 
     def _work(self, work: Coroutine[Any, Any, None]) -> None:
@@ -317,18 +315,18 @@ class Connection:
                 started = (_of(id, self._start(entered[id], allocation)) for id, allocation in wanted.items())
                 return {"started": await asyncio.gather(*started)}
             case "call":
-                return await self._find(arguments).call(str(arguments["verb"]), **arguments.get("arguments", {}))
+                caller = self._find(str(arguments["instance"])).caller
+                return await caller.call(str(arguments["verb"]), **arguments.get("arguments", {}))
             case "release":
                 await self._release(str(arguments["job"]), DESTROY_TIMEOUT_S)
                 return {}
         raise InternalError(f"the agent knows no verb {verb!r}")
 
-    def _find(self, arguments: dict[str, Any]) -> Caller:
-        name = str(arguments["instance"])
+    def _find(self, name: str) -> Process:
         found = self._instances.get(name)
         if found is None or found.process is None:
             raise NotFound(f"no instance {name} of this connection runs", instance=name)
-        return found.process.caller
+        return found.process
 
     async def _start(self, instance: Instance, allocation: dict[str, Any]) -> dict[str, Any]:
         """Spawns an instance of the runtime, which is to listen."""

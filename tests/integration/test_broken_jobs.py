@@ -76,6 +76,7 @@ def test_a_killed_instance_is_named(rig: Rig, table: Dataflow, stages: int) -> N
     batches, job = rig.flowing(dataflows(table)[stages - 1])
     plan = rig.service.engine.job(job).context.plan
     assert plan.stages == stages
+    assert wait_until(lambda: rig.service.engine.describe(job).phases[-1].name == f"stage {stages}")
     victim = plan.edge(plan.result).producers[-1]  # one that works in the last stage
     os.kill(next(p.pid for p in rig.watch.processes("jg ") if p.name == f"jg {victim}"), signal.SIGKILL)
     with pytest.raises(InstanceFailed, match="was killed by SIGKILL") as raised:
