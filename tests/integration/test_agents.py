@@ -247,6 +247,7 @@ def test_instances_are_processes_that_waited_and_the_dead_among_them_are_left_ou
             waiting = set(spares())
             first = await host.spawn("job", "a")
             assert first.pid in waiting
+            assert await asyncio.to_thread(wait_until, lambda: first.pid not in spares())  # it has its name
             assert await asyncio.to_thread(wait_until, is_full), "another one waits in its place"
             for pid in spares():
                 os.kill(pid, signal.SIGKILL)
