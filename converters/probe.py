@@ -111,6 +111,8 @@ def noted() -> Iterator[Findings]:
 def still_hold(findings: Findings, states: FileStates) -> bool:
     """Whether the same is found in files that are in these states now: what is new is asked at once. Raises
     Unreachable."""
+    if not {file for q in findings for file in q.files} <= states.keys():
+        return False
     now = {q: q._replace(states=tuple(states[file] for file in q.files)) for q in findings}
     _ask_at_once(now.values())
     return all(n in _answers(n) and _answers(n).to(n) == findings[q] for q, n in now.items())

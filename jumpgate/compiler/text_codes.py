@@ -2,9 +2,9 @@
 
     L ⋈ T(key, name)   becomes   (L ⋈ T(key, code)) ⋈ D(code, name)
 
-where `code` numbers the texts of T's rows in their order, NULL among them, and D has each code once. Equal rows have
-equal codes whoever computes them, so that T may be computed twice. Hosts join D above the joins of the run, or in front
-of the first one that reads such a text.
+where `code` numbers the texts of T's rows in their order, NULL among them, and D has each code once. T is computed
+twice, so it must have the same rows each time: a limit chooses some, and sums of floats depend on the order of rows.
+Hosts join D above the joins of the run, or in front of the first one that reads such a text.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.arrange_joins import Run, Step
-from jumpgate.compiler.tree import references
+from jumpgate.compiler.tree import references, unique
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import (
     Aggregate,
+    Filter,
+    Join,
     Measure,
     Operator,
     Project,
+    Read,
     SortKey,
+    UnionAll,
     Window,
     WindowFunction,
     column,
@@ -32,6 +36,8 @@ from jumpgate.dataflow.types import Field
 CODE = "text_code"
 #: of columns that are coded: values of any length that have an order
 CODED = ("string", "binary")
+#: measures whose values do not depend on the order of rows, of any type but floats
+REPEATING = ("count", "count_star", "min", "max", "sum")
 
 
 @dataclass(frozen=True)
@@ -92,12 +98,20 @@ def text_codes(run: Run) -> Run | None:
 
 def _texts(step: Step) -> tuple[int, ...]:
     """Columns of the build side that are coded."""
-    if not step.type.pairs:
+    if not step.type.pairs or not all(map(_repeats, unique(step.build))):
         return ()
     read = {i for e in step.building for i in e.columns()}
     if step.residual is not None:
         read |= {i - step.first for i in step.residual.columns()}
     return tuple(i for i, f in enumerate(step.build.schema) if f.type.kind in CODED and i not in read)
+
+
+def _repeats(node: Operator) -> bool:
+    """Whether it has the same rows each time that it has the same input, in whatever order that comes."""
+    if isinstance(node, Aggregate):
+        types = [e.type for m in node.measures for e in m.expressions]
+        return all(m.function in REPEATING for m in node.measures) and not any(t.is_float for t in types)
+    return isinstance(node, Read | Filter | Project | Join | UnionAll)
 
 
 def _coded(build: Operator, texts: Sequence[int]) -> Operator:

@@ -72,9 +72,10 @@ class Group:
         self._job = ""  #: the one that runs, if its rows may still be handed on
         self._kept = False  #: some may have been
         self._loss: JumpgateError | None = None  #: why they are not all rows
+        self._failure: Exception | None = None  #: what those are told that come when it has failed
 
     def join(self, join: pb.JoinGroup, runner: Runner) -> Receiver | None:
-        """None: it has no part, as the job has begun without it. Raises InvalidDataflow."""
+        """None: it has no part, as the job has begun without it. Raises InvalidDataflow, or why the job has failed."""
         if join.receiver >= self._size or join.receiver in self._joined:
             raise InvalidDataflow(
                 f"receiver {join.receiver} of {self._size} joins its group a second time, or was never of it: a result "
@@ -82,6 +83,8 @@ class Group:
             )
         self._joined.add(join.receiver)
         endpoint = endpoint_of(join.request)
+        if self._failure is not None:
+            raise self._failure
         if self._begun:
             return None
         receiver = Receiver(endpoint)
@@ -100,7 +103,7 @@ class Group:
             receiver.endpoint = endpoint_of(request.join.request)
         elif step == "enough":
             receiver.has_enough = True
-            if not self._begun:
+            if not self._begun and receiver in self._receivers:
                 self._receivers.remove(receiver)
                 receiver.told.put_nowait(None)
             elif self._run is not None and all(receiver.has_enough for receiver in self._receivers):
@@ -134,11 +137,13 @@ class Group:
                 await self._again(error)
                 await self._attempt_without(device_of(error), request, runner)
         except Exception as error:
-            self._tell(error)
+            self._failure = error
         except asyncio.CancelledError:
             self._begun = True
-            self._tell(self._loss)
+            self._failure = self._loss
+        self._tell(self._failure)
         self._tell(None)
+        self._receivers = []
 
     async def _attempt_without(self, device: str, request: pb.SubmitRequest, runner: Runner) -> None:
         """With it, if no other can do its work."""

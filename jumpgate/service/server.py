@@ -156,6 +156,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
         async def receive() -> None:
             client = self._client(context)
             join = (await anext(requests, pb.ReceiveRequest())).join
+            client.check_size(join)
             group = self.groups.find(client.name, join.group)
             receiver = group.join(join, _Jobs(self, client, context.peer()))
             if receiver is None:

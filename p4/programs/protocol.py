@@ -112,9 +112,10 @@ class Sender:
 
     def _lost_at(self, number: int, sent: _Sent) -> float:
         """When the packet is taken for lost: the oldest, and END, by the time-out, which each ACK starts again (RFC
-        6298, 5.3 and 5.4). Nothing overtakes packets while the receiver has no room."""
+        6298, 5.3 and 5.4); all of them until the receiver has answered for the first time. Nothing overtakes packets
+        while the receiver has no room."""
         timeout_at = math.inf
-        if number in (self.oldest, 0):
+        if number in (self.oldest, 0) or self.heard_at == -math.inf:
             timeout_at = max(sent.timeout_at, self.acknowledged_at + self.timeout)
         if self.is_busy or self.mean is None or sent.sent_at >= self.newest:
             return timeout_at

@@ -247,3 +247,29 @@ def test_another_run_may_help(error: JumpgateError) -> None:
                                    TimedOut("too late", host="h1"), Cancelled("by its client", host="h1")])  # fmt: skip
 def test_another_run_cannot_help(error: JumpgateError) -> None:
     assert not may_help(error)
+
+
+def test_who_comes_after_the_job_has_failed_is_told_why() -> None:
+    async def trial() -> None:
+        jobs, group = Jobs(Overflow("too large")), Group(2, set())
+        first = join(group, jobs, 0)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(groups, "GATHER_S", 0.01)
+            assert await heard(first) == ["part", "too large"]
+        with pytest.raises(Overflow, match="too large"):
+            join(group, jobs, 1)
+
+    run(trial())
+
+
+def test_who_has_enough_twice_before_the_job_begins_has_it_once() -> None:
+    async def trial() -> None:
+        jobs, group = Jobs(None), Group(3, set())
+        first, second = join(group, jobs, 0), join(group, jobs, 1)
+        enough(group, first)
+        enough(group, first)
+        join(group, jobs, 2)
+        assert await heard(first) == [] and await heard(second) == ["part"]
+        assert jobs.sent_to() == [["e1:1", "e2:1"]]
+
+    run(trial())

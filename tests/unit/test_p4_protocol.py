@@ -209,6 +209,17 @@ def test_a_busy_receiver_is_waited_for() -> None:
     assert sender.due(now + 0.001) == [3, 4, 5, 6, 7, 8]
 
 
+def test_a_receiver_that_was_not_there_in_time_gets_all_packets_after_one_time_out() -> None:
+    """One by one they would take a time-out each, as no round trip is known by which they could be overtaken."""
+    sender, now = Sender(5, 8, window_bits=4), 0.0
+    assert sender.due(now) == [*range(1, 9)]
+    now = sender.wake_at() or now
+    assert sender.due(now) == [*range(1, 9)]
+    for number in range(1, 9):
+        sender.acknowledged(number, now + 0.0005)
+    assert sender.wake_at() is None and now < 0.5
+
+
 def test_a_flow_without_tuples_ends() -> None:
     assert run([[]], lambda _f, _n, p: p, Network(1, 0.3, 0.3)) == []
 

@@ -96,7 +96,7 @@ double FlowSender::overtaken_at(double sent_at) const { return sent_at + OVERTAK
 
 double FlowSender::lost_at(uint32_t number) const {
   const Sent& sent = cell(number);
-  const bool times_out = number == oldest_ || number == 0;
+  const bool times_out = number == oldest_ || number == 0 || heard_at_ == -NEVER;
   const double timeout_at = times_out ? std::max(sent.timeout_at, acknowledged_at_ + timeout_) : NEVER;
   const bool overtaken = !busy_ && mean_ >= 0 && sent.at < newest_;
   return overtaken ? std::min(timeout_at, overtaken_at(sent.at)) : timeout_at;
