@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -27,7 +27,7 @@ from jumpgate.v1 import service_pb2 as pb
 GATHER_S = 2.0
 #: how long a job that is run again waits for its receivers
 REJOIN_S = 30.0
-#: a group is forgotten after this long, and the oldest if there are too many
+#: a group is forgotten after this long, and a client's oldest if it has too many
 GROUP_S = 24 * 3600.0
 GROUPS_MAX = 10_000
 RECEIVERS_MAX = 1024
@@ -196,27 +196,27 @@ class Groups:
     """Those that were opened, by the client that did. A receiver that is alone is a group of its own."""
 
     def __init__(self) -> None:
-        self._groups: OrderedDict[tuple[str, str], tuple[float, Group]] = OrderedDict()
+        self._groups: defaultdict[str, OrderedDict[str, tuple[float, Group]]] = defaultdict(OrderedDict)
         self._runs: set[asyncio.Task[None]] = set()
 
     def open(self, client: str, receivers: int) -> str:
         """Its id, a secret. Raises InvalidDataflow."""
         if not 1 <= receivers <= RECEIVERS_MAX:
             raise InvalidDataflow(f"a group has 1 to {RECEIVERS_MAX} receivers, not {receivers}")
-        now = time.monotonic()
-        while self._groups and (len(self._groups) >= GROUPS_MAX or next(iter(self._groups.values()))[0] < now):
-            self._groups.popitem(last=False)
+        now, known = time.monotonic(), self._groups[client]
+        while known and (len(known) >= GROUPS_MAX or next(iter(known.values()))[0] < now):
+            known.popitem(last=False)
         id = secrets.token_hex(16)
-        self._groups[client, id] = now + GROUP_S, Group(receivers, self._runs)
+        known[id] = now + GROUP_S, Group(receivers, self._runs)
         return id
 
     def find(self, client: str, id: str) -> Group:
         """Raises NotFound."""
         if not id:
             return Group(1, self._runs)
-        if (client, id) not in self._groups:
+        if id not in self._groups[client]:
             raise NotFound("no such group of receivers: it was never opened here, or it has expired")
-        return self._groups[client, id][1]
+        return self._groups[client][id][1]
 
     async def close(self) -> None:
         """Ends what runs."""

@@ -20,11 +20,13 @@ def outcomes(made: pytest.TempPathFactory, workers: int) -> dict[str, Any]:
 
 class TestOneServer(ServerFaults):
     @pytest.fixture(scope="class")
-    def outcomes(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    @classmethod
+    def outcomes(cls, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         return outcomes(tmp_path_factory, workers=0)
 
 
 class TestTwoWorkers(WorkerFaults):
     @pytest.fixture(scope="class")
-    def outcomes(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    @classmethod
+    def outcomes(cls, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         return outcomes(tmp_path_factory, workers=2)

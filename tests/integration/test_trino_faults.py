@@ -14,7 +14,8 @@ pytestmark = pytest.mark.timeout(900)  # a server starts, and on a new machine i
 
 class TestTwoWorkers(WorkerFaults):
     @pytest.fixture(scope="class")
-    def outcomes(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    @classmethod
+    def outcomes(cls, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         folder = tmp_path_factory.mktemp("trino")
         trino.install(folder / "plugin")
         return outcomes_of(folder, trino.library(), "Trino", workers=2)

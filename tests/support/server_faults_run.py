@@ -4,7 +4,8 @@
 
 FOLDER has catalog.json (schema main) and plugin/, LIB the server's jars. With WORKERS beside the server (0: none) each
 result is received by SPLITS of them, and one of these may be lost, too. What became of each query goes to stdout as
-JSON, by the trial's name. In a network namespace of its own (`presto.in_a_network`).
+JSON, by the trial's name; as "late" the answers where all rows had been sent when the fault came. In a network
+namespace of its own (`presto.in_a_network`).
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ FAULTS = [
 LOST_WORKERS = [Fault("worker", phase) for phase in PHASES]
 #: most often before a row has come
 EARLY = Fault("instance", "execute")
-EARLY_TRIES = 20
+#: of a fault that may come when the job has passed the phase
+TRIES = 20
 
 
 class Outcome(NamedTuple):
@@ -75,7 +77,8 @@ def main(folder: Path, lib: Path, engine: Engine, workers: int) -> None:
         with service():
             servers = running(folder, lib, address, AGGREGATE, "", engine, patience, workers)
             trials = Trials(stack.enter_context(servers), engine, session)
-        outcomes = {str(fault): trials.sabotage(fault, query_of(fault)) for fault in FAULTS}
+        late: list[Outcome] = []
+        outcomes = {str(fault): trials.in_time(fault, late) for fault in FAULTS}
         outcomes[str(EARLY)] = trials.before_rows(hosts=1)
         outcomes["another host"] = trials.before_rows(hosts=2)
         outcomes["after a page"] = trials.broken_off()
@@ -87,7 +90,8 @@ def main(folder: Path, lib: Path, engine: Engine, workers: int) -> None:
         for fault in LOST_WORKERS if workers else ():
             outcomes[str(fault)] = trials.sabotage(fault, query_of(fault))
             trials.servers.revive()
-    json.dump({name: found._asdict() for name, found in outcomes.items()}, sys.stdout)
+    named = {name: found._asdict() for name, found in outcomes.items()}
+    json.dump({"late": [found.answer for found in late], **named}, sys.stdout)
 
 
 @contextlib.contextmanager
@@ -116,10 +120,20 @@ class Trials(NamedTuple):
 
     def before_rows(self, hosts: int) -> Outcome:
         """Of the first try in which the instance was killed before a row came, so that the job was run again."""
-        for _ in range(EARLY_TRIES):
+        for _ in range(TRIES):
             found = self.sabotage(EARLY, STREAM, hosts=hosts)
             if found.retries:
                 break
+        return found
+
+    def in_time(self, fault: Fault, late: list[Outcome]) -> Outcome:
+        """Of the first try in which the job had not sent all its rows before the fault came, where rows were coming;
+        `late` gets the others."""
+        for _ in range(TRIES):
+            found = self.sabotage(fault, query_of(fault))
+            if fault.phase != "stream" or found.jobs != ["done"]:
+                break
+            late.append(found)
         return found
 
     def sabotage(self, fault: Fault, query: str, hosts: int = 1) -> Outcome:

@@ -237,6 +237,19 @@ def test_a_group_is_its_clients_own() -> None:
     run(trial())
 
 
+def test_a_client_that_opens_too_many_groups_loses_its_own_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "GROUPS_MAX", 3)
+
+    async def trial() -> None:
+        known = groups.Groups()
+        theirs, *ours = known.open("b", 1), *(known.open("a", 1) for _ in range(4))
+        with pytest.raises(NotFound):
+            known.find("a", ours[0])
+        assert all([known.find("b", theirs), *(known.find("a", id) for id in ours[1:])])
+
+    run(trial())
+
+
 @pytest.mark.parametrize("error", [DIED, CapacityExceeded("full", host="h1", device="c1"), FileChanged("t has changed"),
                                    Unreachable("h1 is away", host="h1")])  # fmt: skip
 def test_another_run_may_help(error: JumpgateError) -> None:

@@ -50,7 +50,12 @@ public final class Reception implements AutoCloseable {
     this.onRetry = onRetry;
     synchronized (this) {
       attempt = new Attempt(host, held);
-      service = client.receive(new Told());
+      try {
+        service = client.receive(new Told());
+      } catch (RuntimeException e) {
+        attempt.close();
+        throw e;
+      }
       join();
     }
   }
@@ -193,6 +198,7 @@ public final class Reception implements AutoCloseable {
         } catch (JumpgateException e) {
           failure = e;
           attempt.close();
+          service.onError(e); // or it would wait, and the others with it
         }
       }
       signal();

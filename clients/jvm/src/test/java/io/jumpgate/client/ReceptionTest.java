@@ -3,8 +3,8 @@ package io.jumpgate.client;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.grpc.Metadata;
@@ -33,6 +33,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -83,6 +84,7 @@ class ReceptionTest {
 
   private static final class FakeService extends JumpgateGrpc.JumpgateImplBase {
     private final BlockingQueue<ReceiveRequest> steps = new LinkedBlockingQueue<>();
+    private final CompletableFuture<Throwable> gone = new CompletableFuture<>();
     private volatile StreamObserver<ReceiveResponse> receiver;
 
     @Override
@@ -95,7 +97,9 @@ class ReceptionTest {
         }
 
         @Override
-        public void onError(Throwable gone) {}
+        public void onError(Throwable error) {
+          gone.complete(error);
+        }
 
         @Override
         public void onCompleted() {}
@@ -107,8 +111,12 @@ class ReceptionTest {
     }
 
     void begin(String job) {
+      begin(job, DESCRIPTOR.text());
+    }
+
+    void begin(String job, String descriptor) {
       NetworkTupleFormat.Builder format =
-          NetworkTupleFormat.newBuilder().setText(DESCRIPTOR.text()).setFingerprint(DESCRIPTOR.fingerprint());
+          NetworkTupleFormat.newBuilder().setText(descriptor).setFingerprint(DESCRIPTOR.fingerprint());
       format.getSchemaBuilder().addFieldsBuilder().setName("a").setType(DataType.INT64.toProto());
       SubmitResponse submitted = SubmitResponse.newBuilder()
                                      .setJobId(job)
@@ -261,6 +269,13 @@ class ReceptionTest {
     assertNext();
     producer.close();
     assertEquals("edge 'e': producer 0: it vanished before the end of its stream", failure().getMessage());
+  }
+
+  @Test
+  void whoCannotReceiveTellsTheService() throws Exception {
+    service.begin("j", "another version's");
+    assertNotNull(failure());
+    service.gone.get(60, TimeUnit.SECONDS);
   }
 
   @Test
