@@ -26,7 +26,8 @@ from jumpgate.testing.leaks import wait_until
 from tests.support.faults import END_TIMEOUT_S, PHASES, Fault, kill, sabotaged, watched
 from tests.support.presto_run import ENGINES, PRESTO, URL, Cluster, Engine, answers, running
 
-SERVICE_PORT = 17411
+#: of the service, by server: networks are their own, but the user's file with a service's token goes by its address
+SERVICE_PORTS = {"Presto": 17411, "Trino": 17412}
 #: what a worker's log says then
 RETRIED = "a job is run again"
 #: seconds after which a server forgets a client that does not ask, or a worker that does not answer
@@ -70,11 +71,12 @@ def query_of(fault: Fault) -> str:
 
 
 def main(folder: Path, lib: Path, engine: Engine, workers: int) -> None:
-    address = f"127.0.0.1:{SERVICE_PORT}"
+    port = SERVICE_PORTS[engine.name]
+    address = f"127.0.0.1:{port}"
     patience = dict.fromkeys(("query.client.timeout", "query.remote-task.max-error-duration"), f"{FORGOTTEN_S}s")
     session = f"jumpgate.splits={SPLITS}" if workers else ""
     with contextlib.ExitStack() as stack:
-        with service():
+        with service(port):
             servers = running(folder, lib, address, AGGREGATE, "", engine, patience, workers)
             trials = Trials(stack.enter_context(servers), engine, session)
         late: list[Outcome] = []
@@ -82,7 +84,7 @@ def main(folder: Path, lib: Path, engine: Engine, workers: int) -> None:
         outcomes[str(EARLY)] = trials.before_rows(hosts=1)
         outcomes["another host"] = trials.before_rows(hosts=2)
         outcomes["after a page"] = trials.broken_off()
-        with service() as healthy:
+        with service(port) as healthy:
             outcomes["healthy"] = outcome(healthy, *trials.asked(STREAM))
             outcomes["limit"] = outcome(healthy, *trials.asked(FEW))
             outcomes["cancelled"] = outcome(healthy, *trials.left(cancelled=True))
@@ -95,8 +97,8 @@ def main(folder: Path, lib: Path, engine: Engine, workers: int) -> None:
 
 
 @contextlib.contextmanager
-def service() -> Iterator[embedded.Embedded]:
-    made = embedded.start(local_hosts(1), port=SERVICE_PORT)
+def service(port: int) -> Iterator[embedded.Embedded]:
+    made = embedded.start(local_hosts(1), port=port)
     try:
         yield made
     finally:
@@ -140,14 +142,16 @@ class Trials(NamedTuple):
         def workers() -> list[int]:
             return [node.pid for node in self.servers.nodes[1:]]
 
-        with nothing_listens(), sabotaged(fault, workers, local_hosts(hosts), SERVICE_PORT) as (service, injected):
+        port = SERVICE_PORTS[self.engine.name]
+        with nothing_listens(), sabotaged(fault, workers, local_hosts(hosts), port) as (service, injected):
             found = outcome(service, *self.asked(query))
             assert injected, "the phase did not come"
             return found
 
     def broken_off(self) -> Outcome:
         """Every instance is killed when the client has had a page."""
-        with nothing_listens(), watched() as watch, service() as healthy:
+        port = SERVICE_PORTS[self.engine.name]
+        with nothing_listens(), watched() as watch, service(port) as healthy:
             had = 0
 
             def strike(rows: int) -> None:
