@@ -1,11 +1,31 @@
 // Fills an arena under a budget that asks a host with little memory: prints how many MiB it held when it was told to
-// stop.
+// stop, and how often rows that another thread moves to disk seemed to exceed a limit.
 #include <cstdio>
+#include <thread>
 
 #include "base/memory.h"
 
+int exceeded_by_movable_rows() {
+  jg::Budget budget;
+  budget.begin(6 << 20, 2);
+  std::atomic<bool> done{false};
+  std::thread moves([&] {
+    jg::Arena rows(&budget, jg::Beyond::kMoves);
+    for (int i = 0; i < 20'000; i++) {
+      for (int chunk = 0; chunk < 8; chunk++) rows.bytes(1 << 20);
+      rows.reset();
+    }
+    done = true;
+  });
+  int exceeded = 0;
+  while (!done) exceeded += budget.exceeded();
+  moves.join();
+  return exceeded;
+}
+
 int main() {
   if (jg::available_memory() <= 0) return 1;
+  std::printf("%d ", exceeded_by_movable_rows());
   jg::Budget budget;
   jg::Arena arena(&budget);
   auto fill = [&](int64_t mib) {

@@ -30,7 +30,8 @@ class Budget {
   static constexpr int64_t kStep = 64ll << 20;      // between two looks at what the host has
 
   std::atomic<int64_t> held{0};
-  std::atomic<int64_t> movable{0};  // of that, what goes to disk when there is too much
+  std::atomic<int64_t> fixed{0};    // of that, what cannot go to disk; kept as a count, since a difference of two
+                                    // would mix two moments
   std::atomic<int64_t> spilled{0};  // bytes that went there
   int64_t limit = 0;
   int64_t spill_from = INT64_MAX, spill_least = 0;  // held together; held by the table of a thread that makes room
@@ -43,12 +44,17 @@ class Budget {
     spill_from = limit > 0 ? limit / 4 * 3 : available() / 5 * 3;
     spill_least = spill_from / (4 * threads);
   }
+  // So many bytes more, or fewer, that cannot go to disk.
+  void count(int64_t bytes) {
+    held += bytes;
+    fixed += bytes;
+  }
   bool should_spill(int64_t own) const {
     return held.load(std::memory_order_relaxed) > spill_from && own > spill_least;
   }
   bool exceeded() {
+    if (limit > 0 && fixed.load(std::memory_order_relaxed) > limit) return true;
     const int64_t now = held.load(std::memory_order_relaxed);
-    if (limit > 0 && now - movable.load(std::memory_order_relaxed) > limit) return true;
     if (now >= next_look_.load(std::memory_order_relaxed)) {
       next_look_ = now + kStep;
       if (available() < kReserve) scarce_ = true;
@@ -157,7 +163,7 @@ class Arena {
   int64_t held() const { return held_; }  // in memory
   // From now on nobody moves it to disk.
   void settle() {
-    if (movable_) budget_->movable -= held_;
+    if (movable_) budget_->fixed += held_;
     movable_ = false;
   }
   // Forgets all but the first chunk's memory.
@@ -206,8 +212,10 @@ class Arena {
   void count(int64_t bytes) {
     held_ += bytes;
     if (!budget_) return;
-    budget_->held += bytes;
-    if (movable_) budget_->movable += bytes;
+    if (movable_)
+      budget_->held += bytes;
+    else
+      budget_->count(bytes);
   }
 
   Budget* budget_ = nullptr;

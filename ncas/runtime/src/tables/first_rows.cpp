@@ -41,7 +41,7 @@ void FirstRows::judge() {
 void FirstRows::make_slots(uint32_t bits) {
   const Slots old = std::exchange(slots_, Slots(size_t{1} << bits, JgPartSlot{}));
   const auto held = static_cast<int64_t>(slots_.size() * sizeof(JgPartSlot));
-  budget_->held += held - std::exchange(held_, held);
+  budget_->count(held - std::exchange(held_, held));
   slots = slots_.data();
   shift = 64 - bits;
   if (slots_.size() < old.size()) return;  // at the end

@@ -14,7 +14,7 @@ class FirstRows : public JgFirst {
   explicit FirstRows(Budget* budget);
   FirstRows(const FirstRows&) = delete;
   FirstRows& operator=(const FirstRows&) = delete;
-  ~FirstRows() { budget_->held -= held_; }
+  ~FirstRows() { budget_->count(-held_); }
 
   // Null where there is no room: the rows of other partitions stay.
   JgPartSlot* add(uint64_t hash, uint64_t size);

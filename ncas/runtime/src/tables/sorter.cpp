@@ -22,7 +22,7 @@ class KeySorter : public Sorter {
     split(static_cast<int>(std::clamp<int64_t>(size_ / kRangeRows, 1, most)));
   }
   ~KeySorter() override {
-    for (const Dealt& dealt : dealt_) budget_->held -= static_cast<int64_t>(dealt.entries.size() * sizeof(Entry));
+    for (const Dealt& dealt : dealt_) budget_->count(-static_cast<int64_t>(dealt.entries.size() * sizeof(Entry)));
   }
 
   void deal(size_t part) override {
@@ -36,7 +36,7 @@ class KeySorter : public Sorter {
     dealt.begin = at;
     dealt.begin.push_back(sum);
     dealt.entries.resize(rows.size());
-    budget_->held += static_cast<int64_t>(rows.size() * sizeof(Entry));
+    budget_->count(static_cast<int64_t>(rows.size() * sizeof(Entry)));
     for (size_t i = 0; i < rows.size(); i++) dealt.entries[at[range[i]]++] = {packing_.key<Key>(rows[i]), rows[i]};
   }
 

@@ -116,7 +116,7 @@ Part* Table::part(int thread) {
 void Table::begin_groups(Part* part) {
   const size_t slots = part->slots.size();
   part->slots = Slots(64, 0);
-  if (slots) budget_->held -= static_cast<int64_t>((slots - part->slots.size()) * sizeof(uint64_t));
+  if (slots) budget_->count(-static_cast<int64_t>((slots - part->slots.size()) * sizeof(uint64_t)));
   const auto words = static_cast<size_t>(info_.memo_words);
   part->memos.assign(words ? (words + 1) << JG_MEMO_BITS : 0, 0);
   part->groups = {};
@@ -171,9 +171,9 @@ void Table::make_room(Part* part) {
     g.capacity = kApartRows;
     return;
   }
-  budget_->held -= static_cast<int64_t>(part->slots.size() * sizeof(uint64_t));
+  budget_->count(-static_cast<int64_t>(part->slots.size() * sizeof(uint64_t)));
   part->slots.assign(slots, 0);
-  budget_->held += static_cast<int64_t>(part->slots.size() * sizeof(uint64_t));
+  budget_->count(static_cast<int64_t>(part->slots.size() * sizeof(uint64_t)));
   g.directory = directory_of(part->slots);
   g.capacity = static_cast<int64_t>(slots);
 }
@@ -211,7 +211,7 @@ void Table::merge_dealt(Part* part, JgTask* task) {
 void Table::grow(Part* part) {
   const size_t old = part->slots.size();
   part->slots = Slots(old * 4, 0);
-  budget_->held += static_cast<int64_t>((part->slots.size() - old) * sizeof(uint64_t));
+  budget_->count(static_cast<int64_t>((part->slots.size() - old) * sizeof(uint64_t)));
   auto& g = part->groups;
   g.capacity = static_cast<int64_t>(part->slots.size());
   g.directory = directory_of(part->slots);
@@ -292,12 +292,12 @@ Status Table::spill_dealt(Part* part) {
 Status Table::spill_sorted(Part* part) {
   std::vector<JgRow*> sorted(part->rows.size());
   const auto sorting = static_cast<int64_t>(sorted.size() * kSortedBytes);
-  budget_->movable += sorting;  // the others need not end for it
+  budget_->fixed -= sorting;  // the others need not end for it
   auto sorter = make_sorter(info_, budget_, {{&part->rows, part->bounds}}, kSortRanges);
   sorter->deal(0);
   for (int r = 0; r < sorter->ranges(); r++) sorter->sort(static_cast<size_t>(r), sorted.data());
   sorter.reset();
-  budget_->movable -= sorting;
+  budget_->fixed += sorting;
   part->runs[0].emplace_back();
   JG_RETURN_IF_ERROR(part->file->write(sorted.data(), sorted.size(), &part->runs[0].back()));
   part->threshold = nullptr;
