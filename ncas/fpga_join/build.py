@@ -18,7 +18,13 @@ HERE = Path(__file__).resolve().parent
 CARD, RTL = HERE / "card", HERE / "rtl"
 RUNTIME = HERE.parent / "runtime"
 #: of the runtime: flows and packets, which hosts have too
-SHARED = ("datagrams/flow.cpp", "datagrams/packet.cpp", "datagrams/socket.cpp", "edges/socket.cpp")
+SHARED = (
+    "datagrams/answers.cpp",
+    "datagrams/flow.cpp",
+    "datagrams/packet.cpp",
+    "datagrams/socket.cpp",
+    "edges/socket.cpp",
+)
 NETWORKED = {
     "emulated": ("main.cpp", "card.cpp", "combiner.cpp", "emulated.cpp", "table.cpp"),
     "verilated": ("main.cpp", "card.cpp", "combiner.cpp", "verilated.cpp"),

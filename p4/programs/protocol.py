@@ -26,6 +26,8 @@ BUSY = (1 << 32) - 1
 #: between repetitions for such a receiver
 BUSY_S = 0.02
 SEQUENCE_MAX = BUSY - 1
+#: the kind of packet that acknowledges several
+ACK_RUN = 7
 
 
 @dataclass
@@ -101,6 +103,11 @@ class Sender:
         self.congestion += 1 if self.congestion < self.threshold else 1 / self.congestion
         self.congestion = min(self.congestion, float(self.window))
         self.oldest = min((n for n in self.on_the_way if n), default=self.next)
+
+    def acknowledged_run(self, first: int, further: int, now: float) -> None:
+        """An ACK_RUN, of the packets [first, first + further]."""
+        for number in range(max(first, 1), first + further + 1):
+            self.acknowledged(number, now)
 
     def busy(self, now: float) -> None:
         """The receiver has no room: until it acknowledges something, only the oldest packet (or END) is repeated, and

@@ -1,6 +1,6 @@
 // One end of an edge through a switch, as a process of its own.
 //   datagram_peer flow WINDOW_BITS PACKETS
-//     reads lines "due NOW", "ack NUMBER NOW" and "busy NOW"; answers each "due" with the numbers to send now, or with
+//     reads lines "due NOW", "ack NUMBER NOW", "run FIRST FURTHER NOW" and "busy NOW"; answers each "due" with the numbers to send now, or with
 //     "given up NUMBER"
 //   datagram_peer send|receive WORD=VALUE…
 //     ntf=FILE        canonical text of the edge's format
@@ -180,6 +180,10 @@ int follow(int window_bits, uint32_t packets) {
     const auto said = split(line, ' ');
     const double now = std::strtod(said.back().c_str(), nullptr);
     if (said[0] == "ack") sender.acknowledged(static_cast<uint32_t>(std::stoul(said[1])), now);
+    if (said[0] == "run") {
+      sender.acknowledged_run(static_cast<uint32_t>(std::stoul(said[1])), static_cast<uint32_t>(std::stoul(said[2])),
+                              now);
+    }
     if (said[0] == "busy") sender.busy(now);
     if (said[0] != "due") continue;
     numbers.clear();

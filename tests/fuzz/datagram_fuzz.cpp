@@ -55,6 +55,8 @@ struct Ends {
         sender.busy(now);
       else
         sender.acknowledged(header.sequence, now);
+    } else if (header.kind == ACK_RUN) {
+      sender.acknowledged_run(header.sequence, header.present, now);
     } else if (header.kind == DATA) {
       data(packet, size, header);
     } else {

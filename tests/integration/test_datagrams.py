@@ -364,6 +364,11 @@ def test_the_sender_is_the_reference(peers: Peers) -> None:
                 on_the_way.remove(number)
                 sender.acknowledged(number, now)
                 lines.append(f"ack {number} {now!r}")
+            if seed % 2 and on_the_way and r.random() < 0.2:  # of packets that are not there, or were lost, too
+                first, further = max(0, r.choice(on_the_way) - r.randrange(3)), r.randrange(256)
+                on_the_way = [n for n in on_the_way if not max(first, 1) <= n <= first + further]
+                sender.acknowledged_run(first, further, now)
+                lines.append(f"run {first} {further} {now!r}")
             if not on_the_way:
                 now = max(now, sender.wake_at() or now)
         done = subprocess.run([str(peers.program), "flow", str(bits), str(packets)], input="\n".join(lines) + "\n",

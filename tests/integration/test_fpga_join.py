@@ -34,7 +34,7 @@ from jumpgate.ncas.fpga_join.build import build
 from jumpgate.ncas.fpga_join.child import Child
 from jumpgate.ncas.fpga_join.driver import CardDriver
 from jumpgate.ncas.fpga_join.kind import FPGA
-from jumpgate.p4.programs.protocol import HEADER
+from jumpgate.p4.programs.protocol import ACK_RUN, HEADER
 from jumpgate.service import embedded
 from jumpgate.service.embedded import Embedded
 from jumpgate.testing import oracle
@@ -461,6 +461,44 @@ def test_requests_that_wait_fail_when_the_card_is_closed(monkeypatch: pytest.Mon
 
     failures = asyncio.run(asked())
     assert [type(failure) for failure in failures] == [Unreachable, Unreachable]
+
+
+def test_a_repetition_is_acknowledged_with_all_that_was_taken_behind_it() -> None:
+    """Answers to these may be lost, too; a gap ends the run."""
+
+    async def asked() -> tuple[set[int], tuple[int, ...], str]:
+        child = await Child.start("card", "emulated", "127.0.0.1")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+            end.bind(("127.0.0.1", 0))
+            end.settimeout(20)
+            here = "{}:{}".format(*end.getsockname())
+            await child.call("join", "j", "00c0ffee00000001", 8, 1 << 20, *ONE_TABLE)
+            await child.call("receiver", "j", 1, here)
+            await child.call("flow", "j", 2, 0, here)
+            await child.call("start", "j")
+            host, _, port = child.data.rpartition(":")
+
+            def send(number: int) -> None:
+                end.sendto(HEADER.pack(1, 1, 2, number, 0xC0FFEE00000001) + struct.pack(">Bqq", 0, 7, 1),
+                           (host, int(port)))  # fmt: skip
+
+            def answer() -> tuple[int, ...]:
+                return HEADER.unpack(end.recv(2048))[:4]
+
+            taken: set[int] = set()
+            for number in (1, 2, 3, 4, 6, 7):
+                send(number)
+            while len(taken) < 6:
+                kind, further, flow, first = answer()
+                assert (kind, flow) == (ACK_RUN, 2)
+                taken |= {*range(first, first + further + 1)}
+            send(2)
+            again = answer()
+        built = (await child.call("count", "j"))[0]
+        await child.close()
+        return taken, again, built
+
+    assert asyncio.run(asked()) == ({1, 2, 3, 4, 6, 7}, (ACK_RUN, 2, 2, 2), "6")
 
 
 def test_a_card_takes_nothing_without_the_jobs_secret() -> None:

@@ -20,8 +20,8 @@ NTF_SOURCES = (
 #: the ends of edges over datagrams stand alone likewise
 DATAGRAM_SOURCES = (
     "ntf/crc32c", "ntf/descriptor", "ntf/columnar", "ntf/row", "edges/socket",
-    "datagrams/packet", "datagrams/flow", "datagrams/socket", "datagrams/tuples", "datagrams/blocks", "datagrams/drain",
-    "datagrams/sender", "datagrams/receiver",
+    "datagrams/packet", "datagrams/answers", "datagrams/flow", "datagrams/socket", "datagrams/tuples",
+    "datagrams/blocks", "datagrams/drain", "datagrams/sender", "datagrams/receiver",
 )  # fmt: skip
 RELEASE = ("-O2", "-march=native")
 SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")

@@ -81,6 +81,11 @@ class Machine:
             words = f"qdisc replace dev {device} root tbf rate {rate} burst 256kb latency 50ms".split()
             _run("tc", "-n", namespace, *words)
 
+    def cut_packets(self) -> None:
+        """From now on what leaves it is counted as a wire has it, each packet with its headers: interfaces of this
+        kind pass on what senders put together for the kernel to cut, with one header."""
+        _ip("-n", self.namespace, "link", "set", "eth0", "gso_max_segs", "1")
+
     def cut_off(self) -> None:
         """From now on no packet reaches it or leaves it, and nobody is told."""
         _ip("-n", self._network.bridge, "link", "set", self.port, "down")

@@ -111,9 +111,7 @@ double Card::work() {
     send(id, running.get(), now);
     for (auto& [number, out] : running->leaving) wake_at = std::min(wake_at, out.sender.wake_at());
   }
-  for (const Reply& reply : replies_) outgoing_->add(reply.to, reply.bytes, sizeof reply.bytes);
-  outgoing_->flush();
-  replies_.clear();
+  answers_.send(outgoing_.get());
   return any ? 0 : std::max(0.0, wake_at - datagram::seconds_now());
 }
 
@@ -125,11 +123,14 @@ void Card::arrived(const datagram::Address& from, const uint8_t* packet, size_t 
   Running* running = joins_[owner->second].get();
   if (running->failed || !running->started || header.secret != running->shape.secret) return;
   if (const auto out = running->leaving.find(header.flow); out != running->leaving.end()) {
-    if (header.kind != datagram::ACK || !datagram::same(from, out->second.to)) return;
-    if (header.sequence == datagram::BUSY) {
-      out->second.sender.busy(now);
-    } else {
-      out->second.sender.acknowledged(header.sequence, now);
+    if (!datagram::same(from, out->second.to)) return;
+    datagram::FlowSender& sender = out->second.sender;
+    if (header.kind == datagram::ACK_RUN) {
+      sender.acknowledged_run(header.sequence, header.present, now);
+    } else if (header.kind == datagram::ACK && header.sequence == datagram::BUSY) {
+      sender.busy(now);
+    } else if (header.kind == datagram::ACK) {
+      sender.acknowledged(header.sequence, now);
     }
     return;
   }
@@ -139,11 +140,11 @@ void Card::arrived(const datagram::Address& from, const uint8_t* packet, size_t 
 
 void Card::received(const std::string& id, Running* running, uint16_t number, Arriving* flow, const uint8_t* packet,
                     size_t size, const Header& header) {
-  uint32_t answer = header.sequence;
   datagram::Data data;
+  bool has_room = true;
   if (header.kind == datagram::END) {
     flow->ended = true;
-    answer = 0;
+    return answers_.add(flow->from, {datagram::ACK, 0, number, 0, flow->secret});
   } else if (header.kind != datagram::DATA || header.sequence == 0 || header.sequence > datagram::SEQUENCE_MAX ||
              !datagram::parse_rows(packet, size, header, &data)) {
     return;
@@ -155,11 +156,11 @@ void Card::received(const std::string& id, Running* running, uint16_t number, Ar
         return;
       }
     } else if (!running->have_ended(false) || running->join->waiting() >= WAITING_MAX) {
-      answer = datagram::BUSY;
+      has_room = false;
     } else if (!running->join->probe(data.payload, data.payload_bytes)) {
       return;
     }
-    if (answer != datagram::BUSY) {
+    if (has_room) {
       flow->protocol.delivered(header.sequence);
       if (flow->table == PROBE) {  // a sender is ahead by the packets of a window that wait
         flow->held.insert(header.sequence);
@@ -168,14 +169,23 @@ void Card::received(const std::string& id, Running* running, uint16_t number, Ar
       }
     }
   } else if (flow->held.count(header.sequence)) {
-    answer = datagram::BUSY;
+    has_room = false;
   }
-  reply(*flow, number, answer);
+  if (has_room) {
+    answers_.acknowledge(flow->from, header, header.sequence, further(*flow, header.sequence));
+  } else {
+    answers_.add(flow->from, {datagram::ACK, 0, number, datagram::BUSY, flow->secret});
+  }
 }
 
-void Card::reply(const Arriving& flow, uint16_t number, uint32_t answer) {
-  replies_.push_back({flow.from, {}});
-  datagram::put_header(replies_.back().bytes, {datagram::ACK, 0, number, answer, flow.secret});
+// Packets behind that number that are acknowledged already: of a repetition their answers may be lost, too.
+uint32_t Card::further(const Arriving& flow, uint32_t number) {
+  uint32_t found = 0;
+  while (found + 1 < datagram::RUN_MAX && flow.protocol.has(number + found + 1) &&
+         !flow.held.count(number + found + 1)) {
+    found++;
+  }
+  return found;
 }
 
 // Makes packets of joined rows while there is room, one for each receiver in turn; whether it made any.
@@ -193,7 +203,7 @@ bool Card::produce(Running* running) {
     const auto [number, sequence] = running->held.front();
     Arriving& flow = running->flows.at(number);
     flow.held.erase(sequence);
-    reply(flow, number, sequence);
+    answers_.acknowledge(flow.from, {datagram::ACK_RUN, 0, number, sequence, flow.secret}, sequence, 0);
   }
   running->complete = running->join->waiting() == 0 && running->have_ended(true) && running->have_ended(false);
   return any;

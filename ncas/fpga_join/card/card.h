@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "datagrams/answers.h"
 #include "datagrams/flow.h"
 #include "datagrams/packet.h"
 #include "datagrams/socket.h"
@@ -41,10 +42,6 @@ class Card {
   std::vector<std::string> events();
 
  private:
-  struct Reply {
-    datagram::Address to;
-    uint8_t bytes[datagram::HEADER_BYTES];
-  };
   struct Arriving {
     datagram::Address from;
     int table;  // or PROBE
@@ -83,7 +80,7 @@ class Card {
   void arrived(const datagram::Address& from, const uint8_t* packet, size_t size, double now);
   void received(const std::string& id, Running* running, uint16_t number, Arriving* flow, const uint8_t* packet,
                 size_t size, const datagram::Header& header);
-  void reply(const Arriving& flow, uint16_t number, uint32_t answer);
+  static uint32_t further(const Arriving& flow, uint32_t number);
   bool produce(Running* running);
   bool fill(Running* running, uint16_t flow, Leaving* out);
   void send(const std::string& id, Running* running, double now);
@@ -95,7 +92,7 @@ class Card {
   std::map<size_t, std::string> bitstreams_;
   std::map<std::string, std::unique_ptr<Running>> joins_;
   std::map<uint16_t, std::string> owners_;  // of flows, those that leave too
-  std::deque<Reply> replies_;
+  datagram::Answers answers_;
   std::vector<uint32_t> due_;
   std::vector<std::string> events_;
 };

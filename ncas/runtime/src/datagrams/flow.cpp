@@ -85,6 +85,15 @@ bool FlowSender::acknowledged(uint32_t number, double now) {
   return true;
 }
 
+bool FlowSender::acknowledged_run(uint32_t first, uint32_t further, double now) {
+  bool any = false;
+  const uint64_t end = std::min<uint64_t>(uint64_t{first} + further + 1, next_);
+  for (uint64_t number = std::max({first, oldest_, 1u}); number < end; number++) {
+    any |= acknowledged(static_cast<uint32_t>(number), now);
+  }
+  return any;
+}
+
 void FlowSender::busy(double now) {
   busy_ = true;
   heard_at_ = now;

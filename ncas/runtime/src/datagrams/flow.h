@@ -22,6 +22,8 @@ class FlowSender {
   double wake_at() const { return wake_at_; }
   // Whether the packet was on its way.
   bool acknowledged(uint32_t number, double now);
+  // Whether one of the packets [first, first + further] was.
+  bool acknowledged_run(uint32_t first, uint32_t further, double now);
   // The receiver has no room: until it acknowledges something, only the oldest packet is repeated, however often.
   void busy(double now);
 
@@ -68,6 +70,7 @@ class FlowReceiver {
   explicit FlowReceiver(int window_bits) : mask_((1u << window_bits) - 1), cells_(mask_ + 1) {}
   bool is_new(uint32_t number) const { return number > cells_[number & mask_]; }
   void delivered(uint32_t number) { cells_[number & mask_] = number; }
+  bool has(uint32_t number) const { return cells_[number & mask_] == number; }
 
  private:
   const uint32_t mask_;

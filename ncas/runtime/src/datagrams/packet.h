@@ -7,13 +7,14 @@
 
 namespace jg::datagram {
 
-enum Kind : uint8_t { DATA = 1, ACK = 2, READ_FIRST = 3, READ_SECOND = 4, CLEAR = 5, END = 6 };
+enum Kind : uint8_t { DATA = 1, ACK = 2, READ_FIRST = 3, READ_SECOND = 4, CLEAR = 5, END = 6, ACK_RUN = 7 };
 
 inline constexpr size_t HEADER_BYTES = 16, TUPLE_BYTES = 17, SLOTS_MAX = 8;
 inline constexpr size_t PACKET_BYTES_MAX = 1400;  // passes every network that carries Ethernet frames
 
 inline constexpr uint32_t BUSY = 0xFFFFFFFF;  // acknowledged by a receiver that has no room: nothing was taken
 inline constexpr uint32_t SEQUENCE_MAX = BUSY - 1;
+inline constexpr uint32_t RUN_MAX = 256;  // packets that an ACK_RUN acknowledges
 
 struct Header {
   uint8_t kind = 0, present = 0;

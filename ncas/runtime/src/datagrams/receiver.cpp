@@ -7,6 +7,7 @@
 #include <new>
 #include <thread>
 
+#include "datagrams/answers.h"
 #include "datagrams/blocks.h"
 #include "datagrams/drain.h"
 #include "datagrams/edge.h"
@@ -153,7 +154,6 @@ class DatagramSource : public Source {
     datagram::Outgoing outgoing(socket_.get());
     while (!stopped_) {
       double wake_at = datagram::NEVER;
-      replies_.clear();
       bool any = false;
       {
         const std::lock_guard lock(mutex_);
@@ -163,8 +163,7 @@ class DatagramSource : public Source {
         if (!done_ && failure_.ok() && all_ended()) advance(now, &wake_at);
         changed_.notify_all();
       }
-      for (Reply& reply : replies_) outgoing.add(reply.to, reply.bytes, sizeof reply.bytes);
-      outgoing.flush();
+      answers_.send(&outgoing);
       if (!any) datagram::wait_for_packets(socket_.get(), wake_.get(), wake_at - datagram::seconds_now());
     }
   }
@@ -205,7 +204,7 @@ class DatagramSource : public Source {
     if (header.kind == datagram::END) {
       if (!flow->ended) flow->packets = header.sequence;
       flow->ended = true;
-      reply(flow->from, {datagram::ACK, 0, flow->number, 0, flow->secret});
+      answers_.add(flow->from, {datagram::ACK, 0, flow->number, 0, flow->secret});
       return true;
     }
     Data data;
@@ -217,7 +216,7 @@ class DatagramSource : public Source {
     if (!flow->ended && flow->protocol.is_new(header.sequence)) {
       Block* block = room();
       if (block == nullptr) {
-        reply(flow->from, {datagram::ACK, 0, flow->number, datagram::BUSY, flow->secret});
+        answers_.add(flow->from, {datagram::ACK, 0, flow->number, datagram::BUSY, flow->secret});
         return true;
       }
       const int32_t before = block->rows;
@@ -227,7 +226,7 @@ class DatagramSource : public Source {
       counters.bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed);
       counters.batches.fetch_add(1, std::memory_order_relaxed);
     }
-    reply(flow->from, {datagram::ACK, 0, flow->number, header.sequence, flow->secret});
+    acknowledge(*flow, header);
     return true;
   }
 
@@ -249,16 +248,22 @@ class DatagramSource : public Source {
                              std::to_string(datagram::SENDS_MAX) + " times. Did it restart? Run the job again.");
         return;
       }
-      for (const Header& request : requests_) reply(draining.from, request);
+      for (const Header& request : requests_) answers_.add(draining.from, request);
       *wake_at = std::min(*wake_at, draining.drain.wake_at());
       done &= draining.drain.done();
     }
     done_ = done;
   }
 
-  void reply(const Address& to, const Header& header) {
-    replies_.push_back({to, {}});
-    datagram::put_header(replies_.back().bytes, header);
+  // A card reads how many there are; a repetition says that an answer was lost, perhaps those of the next packets, too.
+  void acknowledge(const Arriving& flow, const Header& data) {
+    if (!options_.only_rows()) {
+      answers_.add(flow.from, {datagram::ACK, 0, flow.number, data.sequence, flow.secret});
+      return;
+    }
+    uint32_t further = 0;
+    while (further + 1 < datagram::RUN_MAX && flow.protocol.has(data.sequence + further + 1)) further++;
+    answers_.acknowledge(flow.from, data, data.sequence, further);
   }
 
   const EdgeOptions edge_;
@@ -268,11 +273,7 @@ class DatagramSource : public Source {
   std::thread thread_;
   std::atomic<bool> stopped_{false};
 
-  struct Reply {
-    Address to;
-    uint8_t bytes[datagram::HEADER_BYTES];
-  };
-  std::vector<Reply> replies_;  // of the thread, as those that follow
+  datagram::Answers answers_;  // of the thread, as those that follow
   std::vector<Header> requests_;
   std::vector<Arriving> flows_;
   std::vector<Draining> drains_;

@@ -220,9 +220,13 @@ class DatagramEmitter : public Emitter {
 
   bool acknowledged(const Address& from, const uint8_t* packet, size_t size, double now) {
     Header header;
-    if (datagram::parse_header(packet, size, &header) && header.kind == datagram::ACK) {
+    if (datagram::parse_header(packet, size, &header) &&
+        (header.kind == datagram::ACK || header.kind == datagram::ACK_RUN)) {
       for (auto& flow : flows_) {
         if (flow->number != header.flow || flow->secret != header.secret || !datagram::same(flow->to, from)) continue;
+        if (header.kind == datagram::ACK_RUN) {
+          return flow->protocol.acknowledged_run(header.sequence, header.present, now);
+        }
         if (header.sequence != datagram::BUSY) return flow->protocol.acknowledged(header.sequence, now);
         flow->protocol.busy(now);
         return false;
