@@ -1,7 +1,7 @@
-"""What the prober and its workers say to each other: frames of a length and JSON.
+"""What the prober and its workers say to each other: frames of a length and a text.
 
-JSON alone, since what a worker answers may have been made of a hostile file's bytes: the dataclasses in VALUES are
-named in it with their fields, bytes are base64, and nothing else can be built.
+Answers are JSON alone, since they may have been made of a hostile file's bytes: the dataclasses in VALUES are named in
+it with their fields, bytes are base64, and nothing else can be built. Questions are the prober's own, and pickled.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import pickle
 import socket
 import struct
 from typing import Any
@@ -33,21 +34,39 @@ _LENGTH = struct.Struct("!I")
 
 def send(connection: socket.socket, value: Any) -> None:
     """Raises ProtocolError for what is too long, OSError."""
-    text = json.dumps(_plain(value)).encode()
+    _send(connection, json.dumps(_plain(value)).encode())
+
+
+def receive(connection: socket.socket) -> Any:
+    """The next value. Raises EOFError where the other end has closed, ProtocolError, OSError (TimeoutError)."""
+    text = _received(connection)
+    try:
+        return _built(json.loads(text))
+    except (ValueError, TypeError, KeyError, RecursionError) as e:
+        raise ProtocolError(f"a frame that says nothing: {e}") from None
+
+
+def ask(connection: socket.socket, question: Any) -> None:
+    """To a worker. Raises as `send`."""
+    _send(connection, pickle.dumps(question, pickle.HIGHEST_PROTOCOL))
+
+
+def asked(connection: socket.socket) -> Any:
+    """In a worker, what its prober asks next. Raises EOFError, OSError, ProtocolError."""
+    return pickle.loads(_received(connection))
+
+
+def _send(connection: socket.socket, text: bytes) -> None:
     if len(text) > FRAME_BYTES_MAX:
         raise ProtocolError(f"{len(text)} bytes are too many for one frame")
     connection.sendall(_LENGTH.pack(len(text)) + text)
 
 
-def receive(connection: socket.socket) -> Any:
-    """The next value. Raises EOFError where the other end has closed, ProtocolError, OSError (TimeoutError)."""
+def _received(connection: socket.socket) -> bytes:
     (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
     if length > FRAME_BYTES_MAX:
         raise ProtocolError(f"a frame of {length} bytes is too long")
-    try:
-        return _built(json.loads(_exactly(connection, length)))
-    except (ValueError, TypeError, KeyError, RecursionError) as e:
-        raise ProtocolError(f"a frame that says nothing: {e}") from None
+    return _exactly(connection, length)
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:

@@ -48,7 +48,7 @@ def main(descriptor: int) -> None:
     wire.send(connection, {"ready": os.getpid()})
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            questions, limit_s = wire.receive(connection)
+            questions, limit_s = wire.asked(connection)
             with _bounded(connection, limit_s):
                 answers = [_answer(*question) for question in questions]
             _tell(connection, answers)

@@ -203,7 +203,7 @@ class _Worker:
             self._ready = True
         self.connection.settimeout(timeout_s)
         try:
-            wire.send(self.connection, request)
+            wire.ask(self.connection, request)
             return wire.receive(self.connection)
         except TimeoutError:
             raise _Died(signal.SIGALRM) from None

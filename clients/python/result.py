@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from jumpgate import debug, extras
 from jumpgate.client import notebook
-from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError
+from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError, from_dict
 
 if TYPE_CHECKING:
     import pandas
@@ -64,6 +65,8 @@ class Execution:
             self.follower.see(event)
         if event.state == "done":  # the service then takes the job down; nobody need wait for that
             self.ended.set()
+        elif event.state in ("failed", "cancelled"):
+            self.end(from_dict(json.loads(event.detail_json)))
 
     def end(self, error: JumpgateError | None) -> None:
         """There are no more events; `error` is the job's."""

@@ -85,7 +85,8 @@ class AgentHost:
         self._artifacts: dict[str, tuple[str, float]] = {}  # paths, and when they were heard
         self._compiling: dict[str, asyncio.Task[str]] = {}
         self._later: dict[str, asyncio.Task[None]] = {}  # and those that failed
-        self._hangs = self._is_built = False
+        self._hangs = False
+        self.is_built = False  #: it has said that it has its runtime
 
     @staticmethod
     async def connect(
@@ -153,8 +154,8 @@ class AgentHost:
 
     async def building(self) -> dict[str, int]:
         """Of the build of its runtime: steps that are `done`, `of` so many; empty if none runs, from then on."""
-        steps = {} if self._is_built else dict(await self._ask("building"))
-        self._is_built = not steps
+        steps = dict(await self._ask("building"))
+        self.is_built = not steps
         return steps
 
     def known(self, key: str) -> str | None:

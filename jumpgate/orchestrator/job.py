@@ -46,12 +46,13 @@ def starts_together(lifecycle: LifeCycle) -> StartsTogether | None:
 @dataclass(frozen=True)
 class Event:
     """Something that a client may see. `counters` by instance id: all with done, some with progress (running). By host
-    while runtimes are built: steps that are `done`, `of` so many."""
+    while runtimes are built: steps that are `done`, `of` so many. `error`: why it is failed, or cancelled."""
 
     state: str
     stage: int
     time_ns: int
     counters: dict[str, dict[str, Any]] | None = None
+    error: JumpgateError | None = None
 
 
 class Job:
@@ -114,7 +115,8 @@ class Job:
             first = {(i.fragment, i.device.name): i for i in reversed(self.instances)}
             built = {key: self._compiled(i) for key, i in first.items()}
             missing = [key for key, artifact in built.items() if artifact is None]
-            built.update(zip(missing, await all_of(build(first[key]) for key in missing), strict=True))
+            if missing:
+                built.update(zip(missing, await all_of(build(first[key]) for key in missing), strict=True))
             self._artifacts = {i.id: built[i.fragment, i.device.name] for i in self.instances}
         self.record.state = "compiled"
 
@@ -125,7 +127,8 @@ class Job:
     async def run(self, on_event: Callable[[Event], None]) -> None:
         """Executes the job; returns, or raises the one error that explains a failure, when nothing of it is left.
 
-        `on_event` hears of `done` as soon as the last stage has ended: the instances are taken down after it.
+        `on_event` hears of `done` as soon as the last stage has ended, and of a failure once its cause is known: the
+        instances are taken down after it.
         """
         self._on_event = on_event
         self._task = asyncio.create_task(self._stages())
@@ -141,7 +144,9 @@ class Job:
             # an instance that had nothing left to do dies unseen, until its peers miss it
             if consequence and died is None and self._is_clients(error):
                 await self._hear_of_client(ended_ns)
-            raise self._failed(died if consequence and died is not None else error, ended_ns) from None
+            failure = self._failed(died if consequence and died is not None else error, ended_ns)
+            await asyncio.sleep(0)
+            raise failure from None
         finally:
             await self._destroy()
 
@@ -154,8 +159,9 @@ class Job:
         elif not self.record.ended_ns:
             self.record.state, self.record.ended_ns = "cancelled", time.time_ns()
 
-    def fail(self, error: JumpgateError) -> JumpgateError:
+    def fail(self, error: JumpgateError, on_event: Callable[[Event], None]) -> JumpgateError:
         """The error, of a job that ended with it before it was run."""
+        self._on_event = on_event
         return self._failed(error, time.time_ns())
 
     # ---- the way through ----
@@ -292,7 +298,7 @@ class Job:
             error = InternalError(f"{type(error).__name__}: {error}", job=self.id)
         error.fields.setdefault("job", self.id)
         self.record.error, self.record.ended_ns = error.to_dict(), ended_ns
-        self._enter("cancelled" if isinstance(error, Cancelled) else "failed")
+        self._enter("cancelled" if isinstance(error, Cancelled) else "failed", error=error)
         return error
 
     def _is_clients(self, error: BaseException) -> bool:
@@ -345,9 +351,15 @@ class Job:
     def _host(self, i: InstancePlan) -> Groups:
         return self.context.hosts[i.device.name]  # type: ignore[return-value]  # those of jobs are agents
 
-    def _enter(self, state: str, stage: int = 0, counters: dict[str, dict[str, Any]] | None = None) -> None:
+    def _enter(
+        self,
+        state: str,
+        stage: int = 0,
+        counters: dict[str, dict[str, Any]] | None = None,
+        error: JumpgateError | None = None,
+    ) -> None:
         self.record.state = state
-        self._on_event(Event(state, stage, time.time_ns(), counters))
+        self._on_event(Event(state, stage, time.time_ns(), counters, error))
 
     def _compiler_begins(self) -> None:
         """The first compiler ends the phase in which programs were generated."""

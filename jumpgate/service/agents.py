@@ -81,9 +81,11 @@ class Agents:
     async def building(self, names: Iterable[str]) -> dict[str, dict[str, int]]:
         """The named hosts that build their runtime, and how far each is (AgentHost.building). Raises what keeps one
         from being used."""
-        hosts = (await self.lend(set(names), [])).values()
-        assert all(isinstance(host, AgentHost) for host in hosts)
-        found = await asyncio.gather(*(host.building() for host in hosts if isinstance(host, AgentHost)))
+        lent = (await self.lend(set(names), [])).values()
+        hosts = [host for host in lent if isinstance(host, AgentHost) and not host.is_built]
+        if not hosts:
+            return {}
+        found = await asyncio.gather(*(host.building() for host in hosts))
         return {host.device.name: steps for host, steps in zip(hosts, found, strict=True) if steps}
 
     async def look(

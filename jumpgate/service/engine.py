@@ -196,18 +196,18 @@ class Engine:
             self.agents.forget_artifacts()
             raise
 
-    async def _built(self, job: Job, events: asyncio.Queue[Event | None]) -> None:
+    async def _built(self, job: Job, on_event: Callable[[Event], None]) -> None:
         """Compiles a job that was submitted while hosts built their runtime, once they have."""
         if job.is_compiled:
             return
         try:
             while not job.is_cancelled and (steps := await self.agents.building(job.context.hosts)):
-                events.put_nowait(Event("building", 0, time.time_ns(), {**steps}))
+                on_event(Event("building", 0, time.time_ns(), {**steps}))
                 await asyncio.sleep(BUILDING_S)
             if not job.is_cancelled:
                 await self._compile(job)
         except JumpgateError as error:
-            raise job.fail(error) from None
+            raise job.fail(error, on_event) from None
 
     def _certificate(self) -> JobCertificate | None:
         """Of a new job, whose edges are encrypted by it."""
@@ -222,7 +222,7 @@ class Engine:
         """Runs the job when it is its turn among all clients', yielding its events; raises its failure. A consumer that
         goes away cancels it.
 
-        The last event is `done`; the iteration ends, or raises, when nothing of the job is left.
+        The last event is `done`, or has the error; the iteration ends, or raises, when nothing of the job is left.
         """
         self._expire()
         job = self.job(id)
@@ -245,14 +245,16 @@ class Engine:
         def told(place: int) -> None:
             events.put_nowait(Event("queued", place, time.time_ns()))
 
+        def happened(event: Event) -> None:
+            if event.error is not None:  # before its client, who may ask for another job
+                self.agents.forget_artifacts()
+            events.put_nowait(event)
+
         job.on_work = functools.partial(self.admission.works, job.id)
         try:
-            await self._built(job, events)
+            await self._built(job, happened)
             async with self.admission.turn(job.id, client, demand_of(job.context.plan), told):
-                await job.run(events.put_nowait)
-        except JumpgateError:
-            self.agents.forget_artifacts()
-            raise
+                await job.run(happened)
         finally:
             await asyncio.to_thread(save, job.record, records_folder())  # the next job need not wait for the disk
             events.put_nowait(None)

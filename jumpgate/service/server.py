@@ -192,18 +192,18 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def execute(self, id: str, peer: str) -> AsyncGenerator[Event, None]:
         """What happens to the job; raises its failure."""
-        try:
-            async with contextlib.aclosing(self.engine.execute(id, peer)) as events:
-                async for event in events:
-                    yield event
-        except CapacityExceeded as error:
-            self._full.failed(id, error)
-            raise
+        async with contextlib.aclosing(self.engine.execute(id, peer)) as events:
+            async for event in events:
+                if isinstance(event.error, CapacityExceeded):
+                    self._full.failed(id, event.error)
+                yield event
 
     async def _execute(self, id: str, context: Any) -> None:
         async with contextlib.aclosing(self.execute(id, context.peer())) as events:
             async for event in events:
                 detail = "" if event.counters is None else json.dumps(event.counters)
+                if event.error is not None:
+                    detail = metadata_of(event.error)
                 await context.write(
                     pb.Event(
                         job_id=id,

@@ -408,6 +408,24 @@ def test_cancel_ends_a_job_wherever_it_is(scripted_host: Path, watch: Watch, ver
     with_rig(scripted_host, body)
 
 
+def test_a_failure_is_told_before_the_job_is_taken_down(scripted_host: Path, watch: Watch) -> None:
+    async def body(rig: Rig) -> None:
+        # the other one is deaf to everything: to end it takes its host until it is no longer patient
+        rig.lifecycle.script("i0", stage1=scripted.fail("data", "the file is damaged"))
+        rig.lifecycle.script("i1", stage1={"do": "hang"})
+        job = await rig.submit(rig.plan())
+        events = []
+        with pytest.raises(errors.DataError) as raised:
+            async for event in rig.engine.execute(job):
+                events.append(event)
+                if event.error is not None:
+                    assert sorted(p.name for p in watch.processes("jg ")) == ["jg i0", "jg i1"]
+        assert events[-1].state == "failed" and events[-1].error is raised.value
+        assert watch.processes("jg ") == []
+
+    with_rig(scripted_host, body, hosts=2)
+
+
 def test_a_consumer_that_goes_away_cancels_the_job(
     scripted_host: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import queue
 import threading
 from collections.abc import Iterator
@@ -125,6 +126,18 @@ def test_broken_stream_names_the_cause(run: Run) -> None:
     threading.Timer(0.01, run.call.items.put, [InstanceFailed("f1.0 was killed")]).start()
     with pytest.raises(InstanceFailed, match="f1.0 was killed"):
         list(run.result)
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
+def test_a_failure_that_an_event_tells_needs_no_end_of_the_events(run: Run, state: str) -> None:
+    told = InstanceFailed("f1.0 was killed", instance="f1.0")
+    run.stream.put(BATCH, ProtocolError("closed without an end frame"))
+    run.call.items.put(SimpleNamespace(state=state, detail_json=json.dumps(told.to_dict())))
+    with pytest.raises(InstanceFailed, match="f1.0 was killed") as raised:
+        list(run.result)
+    assert raised.value.fields == {"instance": "f1.0"}
+    assert not run.call.cancelled, "the service ends the events when it has taken the job down"
+    run.call.items.put("end")
 
 
 def test_broken_stream_without_a_cause(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
