@@ -171,12 +171,12 @@ class Job:
             raise self._cancelled
         with self._phase("allocating", "allocate"):
             allocating = [(group[0], self._allocate(group)) for group in self._groups]
-            await on_all(allocating, "allocate", self._give_up("allocated"))
+            await self._set_up(allocating, "allocate")
         answers: dict[int, list[tuple[InstancePlan, Answer]]] = {}
         try:
             with self._phase("configuring", "configure"):
                 configuring, answers = self._begin()
-                await on_all(configuring, "configure", self._give_up("configured"))
+                await self._set_up(configuring, "configure")
             for stage in range(1, self.context.plan.stages + 1):
                 self._ended.clear()
                 with self._phase("running", f"stage {stage}", stage):
@@ -245,9 +245,16 @@ class Job:
         is_queued = len(self.instances) == 1 and getattr(self._lifecycle(self.instances[0]), "queues_stages", False)
         return range(1, 1 + (self.context.plan.stages if is_queued else 1))
 
-    async def _give_up(self, what: str) -> None:
-        await asyncio.sleep(SETUP_TIMEOUT_S)
-        raise TimedOut(f"the instances of job {self.id} were not {what} within {SETUP_TIMEOUT_S:g} s", job=self.id)
+    async def _set_up(self, verbs: list[tuple[InstancePlan, Awaitable[Any]]], verb: str) -> None:
+        """Awaits a verb on all instances. Raises TimedOut."""
+        try:
+            async with asyncio.timeout(SETUP_TIMEOUT_S) as limit:
+                await on_all(verbs, verb)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            what = f"{verb}d within {SETUP_TIMEOUT_S:g} s"
+            raise TimedOut(f"the instances of job {self.id} were not {what}", job=self.id) from None
 
     def _execute(self, stage: int) -> list[tuple[InstancePlan, Awaitable[dict[str, Any]]]]:
         """Asks each instance for a stage."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from jumpgate.errors import NotFound
 JOBS_KEPT = 200
 #: so many more may lie there until the oldest are removed all at once
 JOBS_SLACK = 50
+#: until the record of a job that has ended is saved
+SAVE_AFTER_S = 0.2
 
 
 @dataclass
@@ -61,13 +65,50 @@ class JobRecord:
         return JobRecord(**data)
 
 
-def save(record: JobRecord, folder: Path) -> None:
-    """Writes the record atomically. A full disk loses the record, not the job."""
+class Recorder:
+    """Saves the records of one service's jobs a moment after they have ended, several at a time: queries that follow
+    each other need not share a core with what writes files. `folder` is asked when something is saved."""
+
+    def __init__(self, folder: Callable[[], Path]) -> None:
+        self._folder = folder
+        self._unsaved: dict[str, JobRecord] = {}
+        self._saving: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    def add(self, record: JobRecord) -> None:
+        """A job that has ended."""
+        self._unsaved[record.job] = record
+        if self._saving is None or self._saving.done():
+            self._saving = asyncio.create_task(self._save_soon())
+
+    async def _save_soon(self) -> None:
+        while self._unsaved:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), SAVE_AFTER_S)
+            records = [*self._unsaved.values()]
+            await asyncio.to_thread(save, records, self._folder())
+            for record in records:
+                del self._unsaved[record.job]
+
+    def load(self, job: str) -> JobRecord:
+        """As the function of that name, and what is about to be saved."""
+        return self._unsaved.get(job) or load(job, self._folder())
+
+    async def close(self) -> None:
+        """Returns once all are saved."""
+        self._closing.set()
+        if self._saving is not None:
+            await self._saving
+
+
+def save(records: Sequence[JobRecord], folder: Path) -> None:
+    """Writes each record atomically. A full disk loses records, not jobs."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        partial = folder / f".{record.job}.partial"
-        partial.write_text(record.to_json())
-        partial.rename(folder / f"{record.job}.json")
+        for record in records:
+            partial = folder / f".{record.job}.partial"
+            partial.write_text(record.to_json())
+            partial.rename(folder / f"{record.job}.json")
         if sum(name.endswith(".json") for name in os.listdir(folder)) > JOBS_KEPT + JOBS_SLACK:
             for old in _by_age(folder)[:-JOBS_KEPT]:
                 old.unlink(missing_ok=True)

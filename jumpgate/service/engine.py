@@ -29,7 +29,7 @@ from jumpgate.nca import quick_builds
 from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches, Statistics
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
-from jumpgate.orchestrator.record import JobRecord, Phase, load, save
+from jumpgate.orchestrator.record import JobRecord, Phase, Recorder
 from jumpgate.service import calibration
 from jumpgate.service.admission import Admission, demand_of
 from jumpgate.service.agents import Agents
@@ -79,6 +79,7 @@ class Engine:
         self.admission = Admission(lambda: self.agents.devices)
         self._jobs: dict[str, Job] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}  # of jobs that have been executed, until they are forgotten
+        self._recorder = Recorder(records_folder)
         prober.hold()
 
     # ---- devices without agents ----
@@ -256,7 +257,7 @@ class Engine:
             async with self.admission.turn(job.id, client, demand_of(job.context.plan), told):
                 await job.run(happened)
         finally:
-            await asyncio.to_thread(save, job.record, records_folder())  # the next job need not wait for the disk
+            self._recorder.add(job.record)
             events.put_nowait(None)
 
     def cancel(self, id: str) -> None:
@@ -277,9 +278,9 @@ class Engine:
             return self._jobs[id].record
         ours = [j.record for j in self._jobs.values() if j.record.ended_ns]
         if id != "latest" or not ours:
-            return load(id, records_folder())
+            return self._recorder.load(id)
         with contextlib.suppress(NotFound):
-            ours.append(load(id, records_folder()))
+            ours.append(self._recorder.load(id))
         return max(ours, key=lambda record: record.ended_ns)
 
     def jobs(self) -> list[JobRecord]:
@@ -293,6 +294,7 @@ class Engine:
             job.cancel()
             self.admission.leave(id)
         await asyncio.gather(*self._runs.values(), return_exceptions=True)
+        await self._recorder.close()
         await asyncio.gather(*(driver.close() for driver in self.drivers.values()), return_exceptions=True)
         await self.agents.close()
         prober.release()

@@ -104,9 +104,11 @@ def test_a_job_runs_stage_by_stage_and_reports_it(scripted_host: Path, watch: Wa
         names = ["map", "agents", "generate", "allocate", "configure", "stage 1", "stage 2"]
         assert [p.name for p in record.phases] == names
         assert all(0 < p.start_ns <= p.end_ns <= record.ended_ns for p in record.phases)
-        assert load("latest", engine_module.records_folder()) == record, "what was saved is what was known"
         verbs = [v for i, v in rig.lifecycle.calls if i == "i0"]
         assert verbs == ["compile", "allocate", "configure", "stage 1", "stage 2", "destroy"]
+        saved = engine_module.records_folder() / f"{record.job}.json"
+        assert await asyncio.to_thread(wait_until, saved.exists)
+        assert load("latest", engine_module.records_folder()) == record, "what was saved is what was known"
 
     with_rig(scripted_host, body, hosts=2)
 
@@ -116,7 +118,7 @@ def test_the_latest_job_is_the_last_to_end_wherever_it_ran(scripted_host: Path, 
         await rig.run(rig.plan())
         (mine,) = rig.engine.jobs()
         for ended_ns, latest in ((1, mine.job), (mine.ended_ns + 1, "elsewhere")):
-            save(replace(mine, job="elsewhere", ended_ns=ended_ns), engine_module.records_folder())
+            save([replace(mine, job="elsewhere", ended_ns=ended_ns)], engine_module.records_folder())
             assert rig.engine.describe("latest").job == latest
 
     with_rig(scripted_host, body)

@@ -20,7 +20,7 @@ from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
 from jumpgate.orchestrator import progress, record
 from jumpgate.orchestrator.failures import on_all
 from jumpgate.orchestrator.job import starts_together
-from jumpgate.orchestrator.record import JobRecord, Phase, load, save
+from jumpgate.orchestrator.record import JobRecord, Phase, Recorder, load, save
 from tests.support import scripted
 
 
@@ -103,7 +103,7 @@ def test_records_are_kept_in_a_bounded_number(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(record, "JOBS_KEPT", 3)
     monkeypatch.setattr(record, "JOBS_SLACK", 0)
     for n in range(5):
-        save(JobRecord(f"job{n}", phases=[Phase("map", 1, 2)]), tmp_path)
+        save([JobRecord(f"job{n}", phases=[Phase("map", 1, 2)])], tmp_path)
         os.utime(tmp_path / f"job{n}.json", ns=(n, n))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["job2.json", "job3.json", "job4.json"]
     assert load("latest", tmp_path) == JobRecord("job4", phases=[Phase("map", 1, 2)])
@@ -115,9 +115,36 @@ def test_records_are_kept_in_a_bounded_number(tmp_path: Path, monkeypatch: pytes
         load("latest", tmp_path / "absent")
 
 
+def test_records_of_jobs_that_follow_each_other_are_saved_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together: list[list[str]] = []
+
+    def noted(records: Sequence[JobRecord], folder: Path) -> None:
+        together.append([r.job for r in records])
+        save(records, folder)
+
+    monkeypatch.setattr(record, "save", noted)
+    monkeypatch.setattr(record, "SAVE_AFTER_S", 60.0)
+
+    async def body() -> None:
+        await Recorder(lambda: tmp_path).close()
+        recorder = Recorder(lambda: tmp_path)
+        for job in ("job0", "job1"):
+            recorder.add(JobRecord(job))
+            await asyncio.sleep(0)
+        assert not together and not [*tmp_path.iterdir()]
+        assert recorder.load("job1").job == "job1"
+        await recorder.close()  # which does not wait for the moment
+        assert together == [["job0", "job1"]]
+        assert load("job0", tmp_path).job == "job0"
+
+    asyncio.run(asyncio.wait_for(body(), 30.0))
+
+
 def test_records_that_another_service_removes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(3):
-        save(JobRecord(f"job{n}"), tmp_path)
+        save([JobRecord(f"job{n}")], tmp_path)
         os.utime(tmp_path / f"job{n}.json", ns=(n, n))
     files = [tmp_path / name for name in ("job0.json", "job1.json", "job2.json", "gone.json")]
     monkeypatch.setattr(record, "_by_age", lambda folder: files)
@@ -131,7 +158,7 @@ def test_records_that_another_service_removes_meanwhile(tmp_path: Path, monkeypa
 
 def test_a_record_that_cannot_be_written_is_lost_without_noise(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    save(JobRecord("job"), tmp_path / "file" / "folder")
+    save([JobRecord("job")], tmp_path / "file" / "folder")
     assert [p.name for p in tmp_path.rglob("*")] == ["file"] and (tmp_path / "file").read_text() == ""
 
 
