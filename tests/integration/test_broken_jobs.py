@@ -152,6 +152,7 @@ def test_a_client_that_reads_slowly_is_no_stall(impatient: Rig, table: Dataflow)
 
 def test_a_stopped_instance_is_found(impatient: Rig, table: Dataflow) -> None:
     batches, job = impatient.flowing(table)
+    assert wait_until(lambda: impatient.service.engine.describe(job).phases[-1].name == "stage 1")
     plan = impatient.service.engine.job(job).context.plan
     (victim,) = (p for p in impatient.watch.processes("jg ") if p.name == f"jg {plan.edge(plan.result).producers[0]}")
     os.kill(victim.pid, signal.SIGSTOP)
