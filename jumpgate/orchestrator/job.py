@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -245,7 +245,7 @@ class Job:
         is_queued = len(self.instances) == 1 and getattr(self._lifecycle(self.instances[0]), "queues_stages", False)
         return range(1, 1 + (self.context.plan.stages if is_queued else 1))
 
-    async def _set_up(self, verbs: list[tuple[InstancePlan, Awaitable[Any]]], verb: str) -> None:
+    async def _set_up(self, verbs: Sequence[tuple[InstancePlan, Awaitable[Any]]], verb: str) -> None:
         """Awaits a verb on all instances. Raises TimedOut."""
         try:
             async with asyncio.timeout(SETUP_TIMEOUT_S) as limit:

@@ -86,7 +86,10 @@ class Recorder:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), SAVE_AFTER_S)
             records = [*self._unsaved.values()]
-            await asyncio.to_thread(save, records, self._folder())
+            if self._closing.is_set():  # perhaps by the end of the process, which has no threads to lend any more
+                save(records, self._folder())
+            else:
+                await asyncio.to_thread(save, records, self._folder())
             for record in records:
                 del self._unsaved[record.job]
 
