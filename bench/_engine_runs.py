@@ -191,7 +191,8 @@ def runner(settings: Settings, folder: Path) -> Iterator[Runner]:
         stack.callback(service.close)
         properties = {"jumpgate.service": service.address, "jumpgate.catalog": folder / "catalog.json"}
         lib = presto.library() if engine == "Presto" else trino.library()
-        ours = stack.enter_context(_engines.serving(engine, folder, lib, 18080, "jumpgate", properties))
+        table = f"{next(iter(schemas))}.{settings.suites()[0].tables[0]}"
+        ours = stack.enter_context(_engines.serving(engine, folder, lib, 18080, "jumpgate", properties, table))
         own = replace(ours, session=f"{ours.session},jumpgate.offload=false")
         if engine == "Presto":
             own = stack.enter_context(_hive(settings, folder / "hive"))

@@ -87,9 +87,12 @@ def _unpack(archive: Path, folder: Path) -> None:
 
 @contextmanager
 def serving(
-    engine: str, folder: Path, lib: Path, port: int, connector: str, properties: Mapping[str, object]
+    engine: str, folder: Path, lib: Path, port: int, connector: str, properties: Mapping[str, object], table: str = ""
 ) -> Iterator[Catalog]:
-    """A server with a catalog of these properties, and the plugins of its folder, until the block ends."""
+    """A server with a catalog of these properties, and the plugins of its folder, until the block ends.
+
+    `table`: one of the catalog's, as SCHEMA.NAME: a server lists schemas before it has a worker that reads them.
+    """
     kind = ENGINES[engine]
     url = f"http://127.0.0.1:{port}"
     (folder / "catalog").mkdir(exist_ok=True)
@@ -106,7 +109,8 @@ def serving(
             command(folder, lib, opened, JAVA), cwd=folder, stdout=log, stderr=log, start_new_session=True
         )
     try:
-        wait_for(server, folder, f"SHOW SCHEMAS FROM {name}", "", kind, url)
+        ready = f"SELECT count(*) FROM {name}.{table}" if table else f"SHOW SCHEMAS FROM {name}"
+        wait_for(server, folder, ready, "", kind, url)
         yield Catalog(kind, url, name)
     finally:
         server.terminate()

@@ -146,6 +146,21 @@ FIRST = [
     "SELECT word FROM t ORDER BY word NULLS FIRST LIMIT 4",
 ]
 
+#: in order, in row groups of GROUP_ROWS
+RUNS, GROUP_ROWS = pa.table({"n": pa.array(range(100_000), pa.int64())}), 1_000
+#: joins that Trino shows to no connector, and how many rows of `runs` are read: groups from the least key to the last
+DYNAMIC = {
+    f"SELECT count(*), sum(n) FROM runs WHERE n IN (SELECT {keys} AND rand() < 2)": rows
+    for keys, rows in {
+        "n * 1000 FROM keys WHERE n IN (10, 21)": 12_000,
+        "n * 1000 FROM keys WHERE n = 20": 1_000,
+        "n FROM keys WHERE n % 13 = 1": 0,
+    }.items()
+}
+#: of their sessions
+THREE = "jumpgate.splits=3"
+UNFILTERED = "jumpgate.offload_filter=false"
+
 OFF = "jumpgate.offload=false"
 STRICT = "jumpgate.strict=true"
 STATISTICS = "SHOW STATS FOR skew"
@@ -179,6 +194,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     catalog = presto.tpch_catalog(folder) | {name: presto.write_table(folder, name, t) for name, t in written.items()}
     for name in ("missing", "broken"):
         catalog[name] = {"format": "parquet", "files": [str(folder / f"{name}.parquet")], "columns": {"n": "int64"}}
+    catalog["runs"] = presto.write_table(folder, "runs", RUNS, GROUP_ROWS)
     (folder / "broken.parquet").write_bytes(b"PAR1 and no more PAR1")
     queries = []
     for text in [*WHOLE, *TRINOS, *FIRST, *PARTLY, *FAILURES]:
@@ -188,6 +204,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     for switch, (text, _) in SWITCHES.items():
         session = f"jumpgate.{switch}=false"
         queries += [Query(text, session), Query(text, OFF), Query(f"EXPLAIN {text}", session)]
+    queries += [Query(text, session) for text in DYNAMIC for session in ("", THREE, UNFILTERED)]
     for number in NUMBERS:
         queries += [Query(trino.trino_text(number)), Query(f"EXPLAIN {trino.trino_text(number)}")]
     queries += map(Query, [*BROKEN, STATISTICS, SIZES, COMMENT, *folders.QUERIES, *folders.DECLARED, folders.COLUMNS])
@@ -270,6 +287,16 @@ def test_a_session_leaves_an_operator_with_trino(switch: str, answers: Answers) 
     stays = rf"{operator} stays: \[disabled\] this session leaves it with Trino \(setting: {switch}\)"
     assert re.search(stays, answers.plan(text, session)), answers.plan(text, session)
     assert answers.rows(text, session) == answers.rows(text, OFF)
+
+
+@pytest.mark.parametrize("session", ["", THREE])
+@pytest.mark.parametrize("text", DYNAMIC)
+def test_what_a_join_of_trinos_drops_is_not_read(text: str, session: str, answers: Answers) -> None:
+    expected = answers.rows(text, UNFILTERED)
+    assert answers.rows(text, session) == expected
+    assert answers.rows_read[Query(text, session)] - KEYS.num_rows == DYNAMIC[text]
+    if DYNAMIC[text]:  # Trino itself stops reading for a join without keys
+        assert answers.rows_read[Query(text, UNFILTERED)] - KEYS.num_rows == RUNS.num_rows
 
 
 def test_the_optimiser_knows_rows_and_values(answers: Answers) -> None:

@@ -79,10 +79,10 @@ def suite_catalog(suite: Suite, folder: Path, format: str) -> dict[str, Any]:
     }
 
 
-def write_table(folder: Path, name: str, table: pa.Table) -> dict[str, Any]:
+def write_table(folder: Path, name: str, table: pa.Table, row_group_rows: int | None = None) -> dict[str, Any]:
     """Writes a Parquet file; gives what a catalog says of it."""
     file = folder / f"{name}.parquet"
-    pa.parquet.write_table(table, file)
+    pa.parquet.write_table(table, file, row_group_size=row_group_rows)
     return {"format": "parquet", "files": [str(file)], "columns": {f.name: type_text(f) for f in table.schema}}
 
 

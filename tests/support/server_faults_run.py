@@ -178,14 +178,12 @@ class Trials(NamedTuple):
         """Rows, or the text of the error, and how often a job was run again. heard: gets the rows of each answer."""
         rows: list[Any] = []
         found: Any = rows
-        before = self.servers.logged(RETRIED)
         for answer in answers(query, self.session, self.engine):
             if "error" in answer:
                 found = f"{answer['error']['errorName']}: {answer['error']['message']}"
             heard(len(answer.get("data", [])))
             rows += answer.get("data", [])
-        logged = self.servers.logged(RETRIED) - before
-        return found, retries(answer["id"]) if self.engine is PRESTO else logged
+        return found, retries(answer["id"], self.engine)
 
 
 def outcome(service: embedded.Embedded, answer: Any, again: int) -> Outcome:
@@ -201,15 +199,20 @@ def receivers(job: JobRecord) -> int:
     return len(to)
 
 
-def retries(query: str) -> int:
-    """As Presto counts them, in each stage, once it knows all about the query."""
+def retries(query: str, engine: Engine) -> int:
+    """As the server counts them, in each stage, once it knows all about the query."""
+    request = urllib.request.Request(f"{URL}/v1/query/{query}", headers={f"X-{engine.name}-User": "test"})
     while True:
-        with urllib.request.urlopen(f"{URL}/v1/query/{query}") as response:
+        with urllib.request.urlopen(request) as response:
             known = json.load(response)
         if known["finalQueryInfo"]:
-            metrics = known["queryStats"]["runtimeStats"]
-            return sum(int(metric["sum"]) for name, metric in metrics.items() if name.endswith("jumpgateRetries"))
+            break
         time.sleep(0.1)
+    if engine is PRESTO:
+        metrics = known["queryStats"]["runtimeStats"]
+        return sum(int(metric["sum"]) for name, metric in metrics.items() if name.endswith("jumpgateRetries"))
+    metrics = [operator["connectorMetrics"] for operator in known["queryStats"]["operatorSummaries"]]
+    return sum(metric["jumpgateRetries"]["total"] for metric in metrics if "jumpgateRetries" in metric)
 
 
 def listeners() -> set[str]:

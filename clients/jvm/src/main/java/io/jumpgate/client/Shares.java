@@ -1,8 +1,13 @@
 package io.jumpgate.client;
 
+import io.jumpgate.JumpgateException;
 import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.v1.Estimate;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Executors;
+import java.util.function.Function;
 import java.util.function.IntSupplier;
 import java.util.stream.IntStream;
 
@@ -16,9 +21,33 @@ public record Shares(JumpgateClient client, Estimates estimates, IntSupplier wor
       "how many of the workers' threads share a result; 0: one for each core, fewer where few rows are expected";
   /** Fewer are received by one thread before another one has begun. */
   private static final int ROWS_MIN = 250_000;
+  /** Waits for the service, so that no thread of an engine does. */
+  private static final Executor CALLS = Executors.newCachedThreadPool(call -> {
+    Thread thread = new Thread(call, "jumpgate-shares");
+    thread.setDaemon(true);
+    return thread;
+  });
 
-  /** As many shares of a result as are chosen. Raises what the service has against it. */
-  public List<Share> of(Unsent result, int chosen) {
+  /**
+   * As many shares of a result as are chosen: what {@code use} makes of them, soon. What the service has against it is
+   * what {@code explain} makes of its error.
+   */
+  public <T> CompletableFuture<T> open(
+      Unsent result, int chosen, Function<List<Share>, T> use, Function<JumpgateException, RuntimeException> explain) {
+    CompletableFuture<T> opened = new CompletableFuture<>();
+    CALLS.execute(() -> {
+      try {
+        opened.complete(use.apply(of(result, chosen)));
+      } catch (JumpgateException e) {
+        opened.completeExceptionally(explain.apply(e));
+      } catch (RuntimeException e) {
+        opened.completeExceptionally(e);
+      }
+    });
+    return opened;
+  }
+
+  private List<Share> of(Unsent result, int chosen) {
     int count = chosen == AUTOMATIC ? worthwhile(result) : chosen;
     if (count == 1) {
       return List.of(Share.ALL);

@@ -7,34 +7,16 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.grpc.Metadata;
-import io.grpc.Server;
-import io.grpc.Status;
-import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
-import io.grpc.stub.StreamObserver;
 import io.jumpgate.JumpgateException;
-import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Field;
 import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.ntf.ColumnarFrame;
-import io.jumpgate.ntf.Descriptor;
-import io.jumpgate.ntf.Expected;
 import io.jumpgate.ntf.TestProducer;
 import io.jumpgate.v1.Dataflow;
-import io.jumpgate.v1.JumpgateGrpc;
-import io.jumpgate.v1.NetworkTupleFormat;
 import io.jumpgate.v1.Operator;
-import io.jumpgate.v1.Part;
 import io.jumpgate.v1.ReceiveRequest;
-import io.jumpgate.v1.ReceiveResponse;
-import io.jumpgate.v1.SubmitResponse;
 import java.io.IOException;
-import java.net.InetSocketAddress;
-import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -45,34 +27,28 @@ import org.junit.jupiter.api.Timeout;
 /** A share of a result, of a made-up service and a producer: nothing waits but the tests. */
 @Timeout(300)
 class ReceptionTest {
-  private static final Descriptor DESCRIPTOR = Descriptor.columnar(List.of(new Field("a", DataType.INT64)));
-
-  private final FakeService service = new FakeService();
   private final AtomicInteger retries = new AtomicInteger();
-  private Server server;
-  private JumpgateClient client;
+  private FakeService service;
   private Reception reception;
   private String endpoint;
   private TestProducer producer;
 
   @BeforeEach
   void join() throws Exception {
-    server = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0)).addService(service).build().start();
-    client = JumpgateClient.connect("127.0.0.1:" + server.getPort(), Duration.ofSeconds(30));
+    service = new FakeService();
     Unsent request = new Unsent(Dataflow.newBuilder().addOperators(Operator.getDefaultInstance()).build());
-    reception = Reception.open(client, request, new Share("g", 3), "127.0.0.1", retries::incrementAndGet);
+    reception = Reception.open(service.client(), request, new Share("g", 3), "127.0.0.1", retries::incrementAndGet);
     ReceiveRequest step = service.heard();
     assertEquals("g", step.getJoin().getGroup());
     assertEquals(3, step.getJoin().getReceiver());
-    endpoint = endpoint(step);
+    endpoint = FakeService.endpoint(step);
     assertFalse(reception.ready().isDone());
   }
 
   @AfterEach
   void nothingIsHeld() throws Exception {
     reception.close();
-    client.close();
-    server.shutdownNow().awaitTermination();
+    service.close();
     if (producer != null) {
       producer.close();
     }
@@ -82,81 +58,9 @@ class ReceptionTest {
     assertEquals(0, reception.heldBytes());
   }
 
-  private static final class FakeService extends JumpgateGrpc.JumpgateImplBase {
-    private final BlockingQueue<ReceiveRequest> steps = new LinkedBlockingQueue<>();
-    private final CompletableFuture<Throwable> gone = new CompletableFuture<>();
-    private volatile StreamObserver<ReceiveResponse> receiver;
-
-    @Override
-    public StreamObserver<ReceiveRequest> receive(StreamObserver<ReceiveResponse> to) {
-      receiver = to;
-      return new StreamObserver<>() {
-        @Override
-        public void onNext(ReceiveRequest step) {
-          steps.add(step);
-        }
-
-        @Override
-        public void onError(Throwable error) {
-          gone.complete(error);
-        }
-
-        @Override
-        public void onCompleted() {}
-      };
-    }
-
-    ReceiveRequest heard() throws InterruptedException {
-      return steps.poll(60, TimeUnit.SECONDS);
-    }
-
-    void begin(String job) {
-      begin(job, DESCRIPTOR.text());
-    }
-
-    void begin(String job, String descriptor) {
-      NetworkTupleFormat.Builder format =
-          NetworkTupleFormat.newBuilder().setText(descriptor).setFingerprint(DESCRIPTOR.fingerprint());
-      format.getSchemaBuilder().addFieldsBuilder().setName("a").setType(DataType.INT64.toProto());
-      SubmitResponse submitted = SubmitResponse.newBuilder()
-                                     .setJobId(job)
-                                     .setEdge("e")
-                                     .setProducers(1)
-                                     .setFormat(format)
-                                     .setToken("t")
-                                     .build();
-      receiver.onNext(
-          ReceiveResponse.newBuilder().setPart(Part.newBuilder().setJob(submitted).setPartition(1)).build());
-    }
-
-    void keep(String job) {
-      receiver.onNext(ReceiveResponse.newBuilder().setKeep(job).build());
-    }
-
-    void again(String why) {
-      receiver.onNext(ReceiveResponse.newBuilder().setAgain(why).build());
-    }
-
-    void end() {
-      receiver.onCompleted();
-    }
-
-    void fail(String json) {
-      Metadata trailers = new Metadata();
-      trailers.put(Metadata.Key.of("jumpgate-error", Metadata.ASCII_STRING_MARSHALLER), json);
-      receiver.onError(Status.UNAVAILABLE.asRuntimeException(trailers));
-    }
-  }
-
-  private static String endpoint(ReceiveRequest join) {
-    Dataflow dataflow = join.getJoin().getRequest().getDataflow();
-    return dataflow.getOperators(dataflow.getOperatorsCount() - 1).getSend().getEndpoints(0);
-  }
-
   /** The job begins, and its producer has connected. */
   private void begin(String job) throws IOException {
-    service.begin(job);
-    producer = TestProducer.admitted(endpoint, new Expected(job, "e", "t", DESCRIPTOR, 1, 1), 0);
+    producer = service.begin(job, endpoint);
   }
 
   private void send(long value) throws IOException {
@@ -234,7 +138,7 @@ class ReceptionTest {
     assertEquals("j1", service.heard().getHandOut());
     service.again("a host failed");
     String first = endpoint;
-    endpoint = endpoint(service.heard());
+    endpoint = FakeService.endpoint(service.heard());
     assertNotEquals(first, endpoint);
     producer.close();
     begin("j2");
@@ -273,9 +177,9 @@ class ReceptionTest {
 
   @Test
   void whoCannotReceiveTellsTheService() throws Exception {
-    service.begin("j", "another version's");
+    service.part("j", "another version's");
     assertNotNull(failure());
-    service.gone.get(60, TimeUnit.SECONDS);
+    service.gone().get(60, TimeUnit.SECONDS);
   }
 
   @Test

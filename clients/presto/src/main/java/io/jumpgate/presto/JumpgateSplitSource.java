@@ -3,8 +3,9 @@ package io.jumpgate.presto;
 import com.facebook.presto.spi.ConnectorSplitSource;
 import com.facebook.presto.spi.FixedSplitSource;
 import com.facebook.presto.spi.connector.ConnectorPartitionHandle;
-import io.jumpgate.JumpgateException;
+import io.jumpgate.client.Share;
 import io.jumpgate.client.Shares;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /** The splits of a result, which are made when its stage begins: their group does not wait forever. */
@@ -23,17 +24,17 @@ final class JumpgateSplitSource implements ConnectorSplitSource {
   @Override
   public synchronized CompletableFuture<ConnectorSplitBatch> getNextBatch(
       ConnectorPartitionHandle partition, int maxSize) {
-    if (splits == null) {
-      try {
-        splits = new FixedSplitSource(shares.of(table.unsent(), chosen)
-                .stream()
-                .map(share -> new JumpgateSplit(table.name(), share.group(), share.receiver()))
-                .toList());
-      } catch (JumpgateException e) {
-        throw JumpgateErrorCode.explain(e);
-      }
+    if (splits != null) {
+      return splits.getNextBatch(partition, maxSize);
     }
-    return splits.getNextBatch(partition, maxSize);
+    return shares.open(table.unsent(), chosen,
+        made -> begin(made).getNextBatch(partition, maxSize).join(), JumpgateErrorCode::explain);
+  }
+
+  private synchronized FixedSplitSource begin(List<Share> made) {
+    splits = new FixedSplitSource(
+        made.stream().map(share -> new JumpgateSplit(table.name(), share.group(), share.receiver())).toList());
+    return splits;
   }
 
   @Override

@@ -50,7 +50,9 @@ final class JumpgateConnector implements Connector {
       @Override
       public ConnectorSplitSource getSplits(ConnectorTransactionHandle transaction, ConnectorSession session,
           ConnectorTableHandle table, DynamicFilter dynamicFilter, Constraint constraint) {
-        return new JumpgateSplitSource((TableHandle) table, shares, SessionProperties.splits(session));
+        return new JumpgateSplitSource((TableHandle) table, shares, SessionProperties.splits(session),
+            SessionProperties.filters(session) ? dynamicFilter : DynamicFilter.EMPTY,
+            SessionProperties.dynamicFilteringWaitTimeout(session));
       }
     };
   }
@@ -59,8 +61,7 @@ final class JumpgateConnector implements Connector {
   public ConnectorPageSourceProvider getPageSourceProvider() {
     return (transaction, session, split, table, columns, dynamicFilter) -> {
       List<JumpgateColumn> wanted = columns.stream().map(c -> (JumpgateColumn) c).toList();
-      return JumpgatePageSource.open(
-          client, (TableHandle) table, wanted, ((JumpgateSplit) split).share(), receiverHost);
+      return JumpgatePageSource.open(client, (TableHandle) table, wanted, (JumpgateSplit) split, receiverHost);
     };
   }
 

@@ -3,32 +3,44 @@ package io.jumpgate.trino;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.client.Reception;
-import io.jumpgate.client.Share;
+import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.ntf.ColumnarFrame;
+import io.trino.plugin.base.metrics.LongCount;
 import io.trino.spi.Page;
 import io.trino.spi.block.Block;
 import io.trino.spi.connector.ConnectorPageSource;
+import io.trino.spi.metrics.Metrics;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** The rows of a split as pages. */
 final class JumpgatePageSource implements ConnectorPageSource {
+  /** Of an operator's metrics: how often a job was run again. */
+  private static final String RETRIES = "jumpgateRetries";
+
   private final Reception reception;
   private final int columns;
+  private final AtomicInteger retries;
   private long rows;
 
-  private JumpgatePageSource(Reception reception, int columns) {
+  private JumpgatePageSource(Reception reception, int columns, AtomicInteger retries) {
     this.reception = reception;
     this.columns = columns;
+    this.retries = retries;
   }
 
   /** Asks for a share of the rows of these columns; where only rows count, of one. Raises TrinoException. */
   static JumpgatePageSource open(
-      JumpgateClient client, TableHandle table, List<JumpgateColumn> wanted, Share share, String host) {
+      JumpgateClient client, TableHandle table, List<JumpgateColumn> wanted, JumpgateSplit split, String host) {
+    AtomicInteger retries = new AtomicInteger();
+    Runnable onRetry = split.receiver() == 0 ? retries::incrementAndGet : () -> {};
     try {
-      Reception reception = Reception.open(client, table.columns(wanted), share, host, () -> {});
-      return new JumpgatePageSource(reception, wanted.size());
+      Unsent columns = table.computedBy(split.request()).columns(wanted);
+      Reception reception = Reception.open(client, columns, split.share(), host, onRetry);
+      return new JumpgatePageSource(reception, wanted.size(), retries);
     } catch (JumpgateException e) {
       throw JumpgateErrorCode.explain(e);
     }
@@ -79,6 +91,12 @@ final class JumpgatePageSource implements ConnectorPageSource {
   @Override
   public long getMemoryUsage() {
     return reception.heldBytes();
+  }
+
+  @Override
+  public Metrics getMetrics() {
+    int count = retries.get();
+    return count == 0 ? Metrics.EMPTY : new Metrics(Map.of(RETRIES, new LongCount(count)));
   }
 
   @Override

@@ -148,6 +148,16 @@ public final class TableHandle implements ConnectorTableHandle {
     return Unsent.parse(request);
   }
 
+  /** What computes all of its columns with one more operator above it, which leaves rows out. */
+  Unsent unsent(Operator above) {
+    return Unsent.of(above, TRINO);
+  }
+
+  /** With another request for the same columns; its own, if that is empty. */
+  TableHandle computedBy(String other) {
+    return other.isEmpty() ? this : new TableHandle(name, other, any);
+  }
+
   /** What computes these of its columns; one, if none is wanted. Raises {@code config} where there is none. */
   Unsent columns(List<JumpgateColumn> wanted) {
     if (wanted.isEmpty() && any == null) {

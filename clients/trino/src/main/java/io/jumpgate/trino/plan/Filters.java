@@ -46,6 +46,20 @@ public final class Filters {
     return new Filters(handle).apply(constraint);
   }
 
+  /**
+   * The handle's rows without some that are not wanted, if there are terms that can tell: who wants them drops the
+   * others itself, so that what is not offloaded is left out, and long lists become ranges.
+   */
+  public static Optional<Operator> narrowed(TableHandle handle, TupleDomain<ColumnHandle> wanted) {
+    Operator input = handle.operator();
+    Filters filters = new Filters(handle);
+    wanted.getDomains().orElseThrow().forEach((column, domain) -> filters.tried(() -> {
+      Expression value = input.column(((JumpgateColumn) column).index());
+      return domain(value, domain.simplify(RANGES_MAX));
+    }));
+    return filters.terms.isEmpty() ? Optional.empty() : Optional.of(input.filter(all(filters.terms)));
+  }
+
   private Optional<ConstraintApplicationResult<ConnectorTableHandle>> apply(Constraint constraint) {
     Operator input = handle.operator();
     TupleDomain<ColumnHandle> enforced = handle.pushed().enforced();
