@@ -354,8 +354,8 @@ class Driver(Reached, Protocol):
     def alive(self) -> bool:
         """Whether it can still be used; if not, it is closed and reached anew for the next job."""
 
-    async def watch(self) -> None:
-        """Runs while a stage does; raises the typed error when the device fails."""
+    async def watch(self, job: str) -> None:
+        """Runs while a stage of the job does; raises the typed error when the device, or what the job has of it, fails."""
 
     async def close(self) -> None:
         """The service ends: ends what was started for the device; may be called twice."""

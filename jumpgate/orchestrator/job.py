@@ -180,7 +180,7 @@ class Job:
             for stage in range(1, self.context.plan.stages + 1):
                 self._ended.clear()
                 with self._phase("running", f"stage {stage}", stage):
-                    watchers = [self._watch(stage), *(d.watch() for d in self.context.drivers.values())]
+                    watchers = [self._watch(stage), *(d.watch(self.id) for d in self.context.drivers.values())]
                     executing = answers[stage] if stage in answers else self._execute(stage)
                     executed = [(i, self._executed(i, answer, stage)) for i, answer in executing]
                     await on_all(executed, f"stage {stage}", *watchers)

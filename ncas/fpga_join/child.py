@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterable
 
 from jumpgate.errors import InstanceFailed, InternalError, Unreachable
 from jumpgate.ncas.fpga_join.build import build
@@ -25,8 +26,9 @@ class Child:
         self._listening: asyncio.Task[None] | None = None
         self._failure: asyncio.Future[InstanceFailed] = asyncio.get_running_loop().create_future()
         self._ended = False
-        #: of joins whose receivers have all rows
+        #: of joins whose receivers have all rows, and of those that failed
         self._joins: dict[str, asyncio.Event] = {}
+        self._failures: dict[str, asyncio.Future[InstanceFailed]] = {}
 
     @staticmethod
     async def start(name: str, backend: str, address: str) -> Child:
@@ -57,11 +59,14 @@ class Child:
     def alive(self) -> bool:
         return not self._ended
 
-    async def watch(self) -> None:
-        """Until the card ends or a join on it fails; then raises InstanceFailed."""
-        if self._ended:
-            raise InstanceFailed(f"card '{self.name}' has ended", device=self.name)
-        raise await asyncio.shield(self._failure)
+    async def watch(self, ids: Iterable[str]) -> None:
+        """Until one of these joins fails or the card ends, if it has not; then raises InstanceFailed."""
+        failures = [*map(self._failure_of, ids), self._failure]
+        await asyncio.wait(failures, return_when=asyncio.FIRST_COMPLETED)
+        raise next(failure.result() for failure in failures if failure.done())
+
+    def _failure_of(self, id: str) -> asyncio.Future[InstanceFailed]:
+        return self._failures.setdefault(id, asyncio.get_running_loop().create_future())
 
     async def ended(self, id: str) -> None:
         """Until the receiver of a join has all its rows."""
@@ -69,6 +74,7 @@ class Child:
 
     def forget(self, id: str) -> None:
         """The join is gone: who waits for its end waits no longer."""
+        self._failures.pop(id, None)
         if event := self._joins.pop(id, None):
             event.set()
 
@@ -102,19 +108,15 @@ class Child:
                 self._joins.setdefault(line.split()[1], asyncio.Event()).set()
             elif line.startswith("failed "):
                 _, id, code, why = line.strip().split(" ", 3)
-                self._fail(f"card '{self.name}': {id}: {why}" + (". Raise rest_bytes." if code == "memory" else ""))
+                what = f"card '{self.name}': {id}: {why}" + (". Raise rest_bytes." if code == "memory" else "")
+                self._failure_of(id).set_result(InstanceFailed(what, device=self.name))
             else:
                 self._answers.put_nowait(line.strip())
         self._ended = True
-        self._fail(f"card '{self.name}' ended while jobs used it")
+        self._failure.set_result(InstanceFailed(f"card '{self.name}' ended while jobs used it", device=self.name))
         self._answers.put_nowait("")
         for event in self._joins.values():
             event.set()
-
-    def _fail(self, what: str) -> None:
-        """Tells who watches now."""
-        failure, self._failure = self._failure, asyncio.get_running_loop().create_future()
-        failure.set_result(InstanceFailed(what, device=self.name))
 
     async def close(self) -> None:
         """May be called twice. Requests that wait have failed when it returns."""

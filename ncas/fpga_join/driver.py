@@ -56,8 +56,8 @@ class CardDriver:
     def alive(self) -> bool:
         return self.child.alive
 
-    async def watch(self) -> None:
-        await self.child.watch()
+    async def watch(self, job: str) -> None:
+        await self.child.watch([lease.id for lease in self._leases if lease.job == job])
 
     async def release(self, job: str) -> None:
         for lease in [x for x in self._leases if x.job == job]:

@@ -88,7 +88,7 @@ class SwitchDriver:
     def alive(self) -> bool:
         return self.client.alive
 
-    async def watch(self) -> None:
+    async def watch(self, job: str) -> None:
         await self.client.watch()
 
     async def release(self, job: str) -> None:

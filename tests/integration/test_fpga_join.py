@@ -430,6 +430,41 @@ def test_several_jobs_at_once(carded: Session, tmp_path: Path) -> None:
         oracle.assert_same(answer, lab.truth(flow.root))
 
 
+def test_a_join_that_fails_is_none_of_the_others() -> None:
+    """The third entry of a key has no room, and the first join's host keeps none. Who looks later hears of it, too."""
+
+    async def asked() -> tuple[str, bool, str]:
+        child = await Child.start("card", "emulated", "127.0.0.1")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+            end.bind(("127.0.0.1", 0))
+            end.settimeout(20)
+            here = "{}:{}".format(*end.getsockname())
+            host, _, port = child.data.rpartition(":")
+            other = asyncio.create_task(child.watch(["k"]))
+            for id, flow, rest in (("j", 2, 0), ("k", 4, 1 << 20)):
+                await child.call("join", id, "00c0ffee00000001", 8, rest, *ONE_TABLE)
+                await child.call("receiver", id, flow + 1, here)
+                await child.call("flow", id, flow, 0, here)
+                await child.call("start", id)
+                row = struct.pack(">Bqq", 0, 7, 1)
+                end.sendto(HEADER.pack(1, 1, flow, 1, 0xC0FFEE00000001) + 3 * row, (host, int(port)))
+                if id == "j":
+                    with pytest.raises(InstanceFailed, match="rest_bytes"):
+                        await asyncio.wait_for(child.watch(["j"]), 20)
+            await asyncio.to_thread(end.recv, 2048)  # the card has taken what came for the second one
+        with pytest.raises(InstanceFailed, match="rest_bytes") as again:
+            await asyncio.wait_for(child.watch(["k", "j"]), 20)
+        built = " ".join((await child.call("count", "k"))[:2])
+        going_on = not other.done()
+        await child.close()
+        with pytest.raises(InstanceFailed, match="ended while jobs used it"):
+            await other
+        return again.value.message, going_on, built
+
+    said, going_on, built = asyncio.run(asked())
+    assert "card 'card': j:" in said and going_on and built == "3 1"
+
+
 def test_requests_get_their_own_answers_though_one_is_cancelled() -> None:
     async def asked() -> list[str]:
         child = await Child.start("card", "emulated", "127.0.0.1")

@@ -256,7 +256,7 @@ def test_a_switch_that_dies_is_noticed(table: Dataflow, grpc_is_up: None) -> Non
             assert driver.alive and driver.child is not None
             os.kill(driver.child.pid, signal.SIGKILL)
             with pytest.raises(InstanceFailed, match="switch 'tor1' at .* ended while jobs used it"):
-                await asyncio.wait_for(driver.watch(), WAIT_S)
+                await asyncio.wait_for(driver.watch("a"), WAIT_S)
             assert not driver.alive
             await instance.close()
 
@@ -322,7 +322,7 @@ def test_a_switch_of_somebody_else(table: Dataflow) -> None:
             there = {"p4runtime": own.child.p4runtime, "data": own.data}
             async with reached(switch(**there)) as later:  # a later controller takes it over
                 with pytest.raises(InstanceFailed, match="was taken over by another controller"):
-                    await asyncio.wait_for(own.watch(), WAIT_S)
+                    await asyncio.wait_for(own.watch("a"), WAIT_S)
                 instance = Instance(later, sums(table))
                 await instance.configure()
                 await instance.close()

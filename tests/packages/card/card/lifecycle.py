@@ -54,7 +54,7 @@ class CardDriver:
     def alive(self) -> bool:
         return not self._reader.at_eof()
 
-    async def watch(self) -> None:
+    async def watch(self, job: str) -> None:
         while not self._reader.at_eof():
             await asyncio.sleep(0.1)
         raise InstanceFailed(f"card '{self.device.name}' at {self.address} ended", device=self.device.name)
