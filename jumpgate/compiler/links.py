@@ -114,7 +114,7 @@ def arriving(match: Match, wire: Wire, hosts: int, estimator: Estimator) -> floa
     """Bytes that reach a device that answers the match: of the rows that probe, those that filters leave."""
     leaves = match_inputs(match)
     probing, *building = (estimator.rows(leaves[w.leaf]) * row_bytes(w.schema) for w in wire.inputs)
-    for join in reversed(match.operators) if match.completeness is Completeness.FULL else ():
+    for join in reversed(match.operators) if match.completeness is not Completeness.PRUNE else ():
         if isinstance(join, Join):
             probing = _filtered(join, probing, hosts, estimator)
     return probing + sum(building)

@@ -355,7 +355,7 @@ class Driver(Reached, Protocol):
         """Whether it can still be used; if not, it is closed and reached anew for the next job."""
 
     async def watch(self, job: str) -> None:
-        """Runs while a stage of the job does; raises the typed error when the device, or what the job has of it, fails."""
+        """Runs while a stage of the job does; raises the typed error of the device, or of the job's part of it."""
 
     async def close(self) -> None:
         """The service ends: ends what was started for the device; may be called twice."""

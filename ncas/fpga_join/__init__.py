@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
-from jumpgate.dataflow.operators import Operator
-from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, LifeCycle, Match, Unsupported
+from jumpgate.dataflow.operators import Aggregate, Operator
+from jumpgate.nca.interface import Answer, Device, Estimates, LifeCycle, Match, Unsupported
 from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import Transport
 from jumpgate.ncas.fpga_join.chain import Chain, chains, is_root, value_bytes
@@ -26,6 +26,7 @@ from jumpgate.ncas.fpga_join.kind import (
     slots,
 )
 from jumpgate.ncas.fpga_join.memory import FILL_MAX, table_bits
+from jumpgate.ncas.fpga_join.totals import Totals, refusal, totals
 from jumpgate.ncas.switch.transport import DATAGRAMS, packed
 from jumpgate.ntf.descriptor import Descriptor
 
@@ -63,17 +64,20 @@ class FpgaJoin:
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT, estimates: Estimates | None = None
     ) -> Answer:
         """`estimates` size the tables."""
-        if device.kind != FPGA.name or not is_root(node):
+        root = node.input if isinstance(node, Aggregate) and node.phase == "full" else node
+        if device.kind != FPGA.name or not is_root(root):
             return None
         if dialect.on_overflow == "wrap":
             return Unsupported("the senders' arithmetic does not wrap around", "overflow_wrap",
                                "Use a dialect with on_overflow = error or null.")  # fmt: skip
         # cards of a pool share rows by one key
         tables = 1 if device.pool else FPGA.value(device, "tables")
-        found = chains(node, tables, ROW_BYTES_MAX[FPGA.value(device, "backend")])
-        return tuple(self._match(c, device, estimates) if isinstance(c, Chain) else c for c in found)
+        if isinstance(node, Aggregate) and (no := refusal(node, dialect)) is not None:
+            return no
+        found = chains(root, tables, ROW_BYTES_MAX[FPGA.value(device, "backend")])
+        return tuple(self._match(c, node, device, estimates) if isinstance(c, Chain) else c for c in found)
 
-    def _match(self, chain: Chain, device: Device, estimates: Estimates | None) -> Match | Unsupported:
+    def _match(self, chain: Chain, root: Operator, device: Device, estimates: Estimates | None) -> Match | Unsupported:
         widths = [signature(value_bytes(side.sent(0).schema)) or 0 for side in chain.builds]
         if FPGA.value(device, "backend") == VERILATED:  # a bitstream has one width
             widths = [max(widths)] * len(widths)
@@ -87,10 +91,11 @@ class FpgaJoin:
             )  # fmt: skip
         tables = ", ".join(f"2^{b} buckets of {slots(w)} × (64 + {8 * w}) bits"
                            for b, w in zip(bits, widths, strict=True))  # fmt: skip
+        of: Chain | Totals = totals(root, chain) if isinstance(root, Aggregate) else chain
         return Match(
-            self.name, chain.operators, Completeness.FULL, chain.operators[0].schema,
-            note=f"{len(widths)} of {FPGA.value(device, 'tables')} tables: {tables}",
-            wire=chain.wire(), claims=(TABLES,),
+            self.name, of.operators, of.completeness, of.schema,
+            note=f"{len(widths)} of {FPGA.value(device, 'tables')} tables: {tables}{of.note}",
+            wire=of.wire(), claims=(TABLES,),
             options=(("bucket_bits", " ".join(map(str, bits))), ("value_bytes", " ".join(map(str, widths)))),
         )  # fmt: skip
 

@@ -8,14 +8,14 @@ columns out may stand between the joins, and above them: what nobody needs does 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, Project, Receive, column
 from jumpgate.dataflow.types import Field, Schema
-from jumpgate.nca.interface import Unsupported, Wire, WireInput
+from jumpgate.nca.interface import Completeness, Unsupported, Wire, WireInput
 from jumpgate.ncas.fpga_join.kind import KEY_BYTES, signature
 from jumpgate.ncas.switch.transport import DATAGRAMS, packed
 from jumpgate.ncas.switch.wire import converted
@@ -69,11 +69,26 @@ class Chain:
     builds: tuple[Side, ...]
     output: tuple[Origin, ...]
 
+    completeness = Completeness.FULL
+    note = ""
+
+    @property
+    def schema(self) -> Schema:
+        return self.operators[0].schema
+
     @property
     def joins(self) -> tuple[Join, ...]:
         return tuple(o for o in reversed(self.operators) if isinstance(o, Join))
 
     def wire(self) -> Wire:
+        sent, body, places = self.joined(self.output)
+        back = tuple(
+            converted(column(body.schema, place), field.type) for place, field in zip(places, self.schema, strict=True)
+        )
+        return Wire(sent, body, back, DATAGRAMS, spreads=True)
+
+    def joined(self, wanted: Sequence[Origin]) -> tuple[tuple[WireInput, ...], Operator, list[int]]:
+        """What is sent, the joins over it, of whose rows these columns leave, at least one; and where each is then."""
         sent = [side.sent(i) for i, side in enumerate((self.probe, *self.builds))]
         body: Operator = Receive("0", sent[0].schema)
         first = {PROBE: 0}
@@ -81,16 +96,12 @@ class Chain:
             built = Receive(str(t + 1), sent[t + 1].schema)
             first[t] = len(body.schema)
             body = Join(body, built, join.type, (column(body.schema, t),), (column(built.schema, 0),))
-        places = [self._place(table, index, first) for table, index in self.output]
+        places = [self._place(table, index, first) for table, index in wanted]
         kept = sorted({*places}) or [0]
         if len(kept) < len(body.schema):
             columns = tuple(column(body.schema, i) for i in kept)
             body = Project(body, columns, tuple(body.schema.names[i] for i in kept))
-        back = tuple(
-            converted(column(body.schema, kept.index(place)), field.type)
-            for place, field in zip(places, self.operators[0].schema, strict=True)
-        )
-        return Wire(tuple(sent), body, back, DATAGRAMS, spreads=True)
+        return tuple(sent), body, [kept.index(place) for place in places]
 
     def _place(self, table: int, index: int, first: Mapping[int, int]) -> int:
         """Where column `index` of an input is in joined rows; a partner's key is that of the row that found it."""

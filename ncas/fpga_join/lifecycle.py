@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from jumpgate.dataflow.operators import Join, Operator, Project, Receive
+from jumpgate.dataflow.operators import Aggregate, Join, Operator, Project, Receive
 from jumpgate.dataflow.types import Schema
 from jumpgate.errors import InstanceFailed, InternalError, JumpgateError
 from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
@@ -26,7 +26,8 @@ PROBE = -1
 @dataclass(frozen=True)
 class Task:
     """The edges of a chain, by where their rows go: those that probe, then those of each table, its joins, and which
-    columns of their rows leave; log2 of the buckets of each table, and the bytes of its values."""
+    columns of their rows leave; log2 of the buckets of each table, and the bytes of its values; `totals`: how many
+    columns of counts and sums leave in place of the rows, 0: none."""
 
     probe: Receive
     builds: tuple[Receive, ...]
@@ -34,11 +35,15 @@ class Task:
     leaving: tuple[int, ...]
     bucket_bits: tuple[int, ...]
     value_bytes: tuple[int, ...]
+    totals: int
 
     @staticmethod
     def of(instance: InstancePlan) -> Task:
         node: Operator = instance.root.inputs[0]
         joins: list[Join] = []
+        totals = 0
+        if isinstance(node, Aggregate):
+            totals, node = len(node.measures), node.input
         leaving = [*range(len(node.schema))]
         if isinstance(node, Project):
             leaving, node = [i for e in node.expressions for i in e.columns()], node.input
@@ -49,7 +54,7 @@ class Task:
         options = dict(instance.options)
         bits, widths = (tuple(map(int, options[name].split())) for name in ("bucket_bits", "value_bytes"))
         assert isinstance(node, Receive) and all(isinstance(b, Receive) for b in builds)
-        return Task(node, builds, tuple(joins), tuple(leaving), bits, widths)  # type: ignore[arg-type]
+        return Task(node, builds, tuple(joins), tuple(leaving), bits, widths, totals)  # type: ignore[arg-type]
 
     def table(self, edge: str) -> int:
         """Of the edge's rows; PROBE for those that probe."""
@@ -65,7 +70,7 @@ class Task:
         found += [len(self.leaving), leaving.null_bytes]
         for leaver in (joined.fields[i] for i in self.leaving):
             found += [leaver.null_bit, leaver.offset - joined.null_bytes, leaver.width]
-        return found
+        return [*found, self.totals]
 
 
 def _row(schema: Schema) -> tuple[int, int, int]:

@@ -26,7 +26,7 @@ from jumpgate.client import col, count, sum_
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.types import parse_type
-from jumpgate.errors import InstanceFailed, Unreachable
+from jumpgate.errors import InstanceFailed, Overflow, Unreachable
 from jumpgate.hosts.config import Config, local_hosts
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.fpga_join import FpgaJoin
@@ -46,7 +46,7 @@ FACTS = {"a": "int32", "b": "int64", "day": "date", "price": "decimal(7, 2)", "n
 DIMENSION = {"k": "int32", "x": "int64", "flag": "bool"}
 ROWS = 20_000
 #: of the control channel: rows that probe by one key, a table of a key and a number, and the key leaves
-ONE_TABLE = (1, 1, 8, 1, "inner", 2, 1, 16, 23, 4, 1, 1, 0, 0, 8)
+ONE_TABLE = (1, 1, 8, 1, "inner", 2, 1, 16, 23, 4, 1, 1, 0, 0, 8, 0)
 
 
 def facts(rows: int = ROWS, keys: int = 900) -> list[tuple[Any, ...]]:
@@ -352,6 +352,48 @@ def test_a_rest_that_is_full_is_an_error(tmp_path: Path) -> None:
             lab.check(JOINS["inner"](lab.table(FACTS, facts(500)), lab.table(DIMENSION, dimension(10))))
     finally:
         service.close()
+
+
+# ---- counts and sums ----
+
+AGGREGATES: dict[str, Make] = {
+    "count": lambda f, d: JOINS["inner"](f, d).aggregate(n=count()),
+    "all": lambda f, d: JOINS["inner"](f, d).aggregate(n=count(), v=count("x"), s=sum_("x")),
+    "a sum of what probes": lambda f, d: JOINS["inner"](f, d).aggregate(s=sum_("price"), n=count()),
+    "a key": lambda f, d: f.select(c=col("a").cast("int64")).join(
+        d.select(l=col("k").cast("int64")), left_on=col("c"), right_on=col("l")
+    ).aggregate(s=sum_("l")),
+    "left": lambda f, d: JOINS["left"](f, d).aggregate(n=count(), v=count("x"), s=sum_("x")),
+    "semi": lambda f, d: JOINS["semi"](f, d).aggregate(n=count(), s=sum_("n")),
+    "anti": lambda f, d: JOINS["anti"](f, d).aggregate(n=count(), s=sum_("n")),
+    "no build rows": lambda f, d: JOINS["left"](f, d.filter(col("k") < 0)).aggregate(n=count(), s=sum_("x")),
+    "no rows": lambda f, d: JOINS["inner"](f.filter(col("n") < 0), d).aggregate(n=count(), v=count("x"), s=sum_("x")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("copies", [1, 9])
+@pytest.mark.parametrize("case", AGGREGATES)
+def test_counts_and_sums_leave_in_place_of_rows(lab: Lab, case: str, copies: int) -> None:
+    """With NULLs, and with entries that have no room in their buckets, whose rows the card's host adds."""
+    flow = AGGREGATES[case](lab.table(FACTS, facts(3000, 300), files=4), lab.table(DIMENSION, dimension(200, copies)))
+    assert lab.check(flow).num_rows == 1
+    seen = counts(lab.session)
+    if case != "no rows":
+        assert seen["joined"] > 1000 and (copies == 1 or case == "no build rows" or seen["rest"] > 0)
+        assert "one leaves, with their count and sum" in str(lab.session.explain(flow))
+
+
+def test_sums_are_exact_in_128_bits(lab: Lab) -> None:
+    """What exceeds 64 bits on the way fits in the end, or is an error: no sum wraps around."""
+    far = 2**63 - 1
+    facts = lab.table({"a": "int64", "n": "int64"}, [(1, far)] * 40 + [(1, -far - 1)] * 40 + [(2, far)] * 2 + [(3, 5)])
+    keys = lab.table({"k": "int64"}, [(1,), (1,), (1,), (1,), (1,), (3,)])
+    flow = facts.join(keys, left_on=col("a"), right_on=col("k")).aggregate(n=count(), s=sum_("n"))
+    assert lab.check(flow).to_pylist() == [{"n": 401, "s": 5 - 200}]
+    assert counts(lab.session)["joined"] == 401
+    more = lab.table({"k": "int64"}, [(2,)])
+    with pytest.raises(Overflow):
+        lab.run(facts.join(more, left_on=col("a"), right_on=col("k")).aggregate(s=sum_("n")))
 
 
 # ---- bad networks, a card that dies, several jobs --------------------------------------------------------------------

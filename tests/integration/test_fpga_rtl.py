@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jumpgate.client import col
+from jumpgate.client import col, count, sum_
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.types import parse_type
@@ -128,6 +128,22 @@ def test_a_chain_and_empty_sides_through_the_model(session: Session, tmp_path: P
     lab.check(chain(second.filter(col("l") == 7)))
     assert counts(session)["built"] == 60 + 300
     assert lab.check(facts.filter(col("c") < 0).join(second, left_on=col("b"), right_on=col("l"))).num_rows == 0
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "anti"])
+def test_counts_and_sums_through_the_model(session: Session, tmp_path: Path, how: str) -> None:
+    """The RTL's, and those of the rows that its host joins."""
+    lab = Lab(session, tmp_path)
+    rows = [(None if i % 9 == 0 else i % 70, None if i % 5 == 0 else i - 2**40) for i in range(900)]
+    facts = lab.table({"a": "int32", "n": "int64"}, rows)
+    for keys in (50, 400):  # eight entries of each key, or one
+        built = [(i % keys, -i if i % 4 else None) for i in range(400)]
+        flow = facts.join(lab.table({"k": "int32", "x": "int64"}, built), left_on=col("a"), right_on=col("k"), how=how)
+        for whole in (flow.aggregate(rows=count(), s=sum_("n")), flow.aggregate(n=count("n"), s=sum_("n"))):
+            lab.check(whole)
+            assert "one leaves, with their count and sum" in str(session.explain(whole))
+        lab.check(flow.aggregate(rows=count()))
+        assert (counts(session)["rest"] > 0) == (keys == 50)
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "semi"])

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumpgate.client import col
+from jumpgate.client import col, count, min_, sum_
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Join
 from jumpgate.errors import ConfigError
-from jumpgate.nca.interface import Match, Unsupported
+from jumpgate.nca.interface import Completeness, Match, Unsupported
 from jumpgate.nca.matching import each, malformed
 from jumpgate.ncas.fpga_join import FPGA_JOIN
 from jumpgate.ncas.fpga_join.kind import BUCKET_BYTES, FPGA, KEY_BYTES, SIGNATURES, bucket_bits, signature, slots
@@ -55,6 +55,31 @@ def refusal(flow: Dataflow) -> str:
     found = answers(flow)[-1]
     assert isinstance(found, Unsupported)
     return found.reason
+
+
+def test_counts_and_sums_without_keys(lab: Lab, facts: Dataflow) -> None:
+    """One row of a count, or of two counts and a sum in 128 bits."""
+    rows = facts.select("a", "b", "price")
+    flow = rows.join(dimension(lab, 1, x="decimal(18, 3)"), left_on=col("a"), right_on=col("k1"))
+    for measures, types in (
+        ({"n": count()}, ["int64"]),
+        ({"n": count("b"), "s": sum_("b")}, ["int64", "int64", "decimal(38,0)?"]),
+        ({"s": sum_("x1"), "n": count()}, ["int64", "int64", "decimal(38,3)?"]),
+    ):
+        (match,) = matches(flow.aggregate(**measures))
+        assert match.completeness is Completeness.PARTIAL and match.wire is not None
+        assert [t.name.replace(", ", ",") + "?" * t.nullable for t in match.wire.body.schema.types] == types
+
+
+def test_aggregates_that_are_refused(lab: Lab, facts: Dataflow) -> None:
+    flow = facts.select("a", "b", "day", "price").join(dimension(lab, 1), left_on=col("a"), right_on=col("k1"))
+    assert "no groups" in refusal(flow.aggregate(by=["b"], n=count()))
+    assert "does not compute min" in refusal(flow.aggregate(m=min_("b")))
+    assert "adds up one column" in refusal(flow.aggregate(s=sum_("b"), t=sum_("price")))
+    assert "is no column of 64 bits" in refusal(flow.aggregate(s=sum_("a")))
+    assert "is no column of 64 bits" in refusal(flow.aggregate(s=sum_(col("b") + 1)))
+    (no,) = each(FPGA_JOIN.match_operations(flow.aggregate(s=sum_("b")).root, CARD, Dialect(on_overflow="null")))
+    assert isinstance(no, Unsupported) and "on_overflow = null" in no.reason
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])

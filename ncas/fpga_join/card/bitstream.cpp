@@ -33,7 +33,10 @@ class Verilated : public Bitstream {
   void step() override { model_.step(); }
   std::vector<Bytes> left() override { return std::exchange(model_.sent, {}); }
   Counts counts() const override {
-    return {model_.card.built, model_.card.probed, model_.card.joined, model_.cycles()};
+    const Vcard& card = model_.card;
+    __int128 sum = 0;
+    std::memcpy(&sum, &card.sum, sizeof sum);
+    return {card.built, card.probed, card.joined, model_.cycles(), card.added, sum};
   }
 
  private:
@@ -55,6 +58,7 @@ class Verilated : public Bitstream {
     Vcard& card = model_.card;
     card.secret = shape_.secret;
     card.udp_port = PORT;
+    card.aggregates = shape_.totals > 0;
     card.probe_nulls = static_cast<uint8_t>(shape_.probe.null_bytes);
     uint64_t base = 0;
     for (size_t t = 0; t < shape_.tables.size(); t++) {

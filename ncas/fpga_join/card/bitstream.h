@@ -19,7 +19,8 @@ class Bitstream {
     virtual void rested(const uint8_t* row, const std::vector<Answer>& answers) = 0;
   };
   struct Counts {
-    uint64_t built, probed, joined, cycles;
+    uint64_t built, probed, joined, cycles, added;
+    __int128 sum;
   };
 
   virtual ~Bitstream() = default;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ntf/row.h"
+
 namespace jg::card {
 namespace {
 
@@ -12,7 +14,8 @@ using datagram::PACKET_BYTES_MAX;
 constexpr int QUEUED_WINDOWS = 4;     // packets that leave and are held, in windows
 constexpr size_t WAITING_MAX = 4096;  // packets of probing rows that wait for room among those that leave
 constexpr uint32_t LEAD_MAX = 64;     // packets that a receiver may have more than another: links are to be used evenly
-constexpr int RECEIVES_AT_ONCE = 8;   // calls, before what is due is sent
+constexpr int ADDED_AT_ONCE = 1 << 16;  // joined rows, before what is due is sent
+constexpr int RECEIVES_AT_ONCE = 8;     // calls, before what is due is sent
 
 }  // namespace
 
@@ -190,8 +193,9 @@ uint32_t Card::further(const Arriving& flow, uint32_t number) {
 
 // Makes packets of joined rows while there is room, one for each receiver in turn; whether it made any.
 bool Card::produce(Running* running) {
-  bool any = false;
-  for (bool more = true; more;) {
+  const bool adds = running->shape.totals > 0;
+  bool any = adds && add_up(running);
+  for (bool more = !adds; more;) {
     more = false;
     uint32_t least = datagram::SEQUENCE_MAX;
     for (const auto& [number, out] : running->leaving) least = std::min(least, out.queued);
@@ -206,7 +210,43 @@ bool Card::produce(Running* running) {
     answers_.acknowledge(flow.from, {datagram::ACK_RUN, 0, number, sequence, flow.secret}, sequence, 0);
   }
   running->complete = running->join->waiting() == 0 && running->have_ended(true) && running->have_ended(false);
+  if (auto& [flow, out] = *running->leaving.begin(); adds && running->complete && out.queued == 0) {
+    put_totals(*running, flow, &out);
+  }
   return any;
+}
+
+// Adds up joined rows as long as there are some; whether there may be more.
+bool Card::add_up(Running* running) {
+  const RowShape out = running->shape.out();
+  uint8_t row[PACKET_BYTES_MAX];
+  for (int i = 0; i < ADDED_AT_ONCE; i++) {
+    if (!running->join->produce(row)) return false;
+    running->totals.rows++;
+    if (running->shape.totals == 1 || out.is_null(row, 0)) continue;
+    running->totals.values++;
+    running->totals.sum += static_cast<int64_t>(ntf::load<uint64_t>(row + out.null_bytes, true));
+  }
+  return true;
+}
+
+// The packet of one row of totals.
+void Card::put_totals(const Running& running, uint16_t flow, Leaving* out) {
+  const Totals of_card = running.join->totals();
+  const uint64_t values = running.totals.values + of_card.values;
+  const auto sum = static_cast<unsigned __int128>(running.totals.sum + of_card.sum);
+  uint8_t* packet = out->packet(++out->queued);
+  datagram::put_header(packet, {datagram::DATA, 1, flow, out->queued, running.shape.secret});
+  uint8_t* to = packet + HEADER_BYTES;
+  const bool all = running.shape.totals > 1;
+  if (all) *to++ = values == 0 ? 1u << 2 : 0;  // of its NULL bits the sum's
+  ntf::store(to, running.totals.rows + of_card.rows, true);
+  if (all) {
+    ntf::store(to + 8, values, true);
+    ntf::store(to + 16, static_cast<uint64_t>(sum >> 64), true);
+    ntf::store(to + 24, static_cast<uint64_t>(sum), true);
+  }
+  out->sizes[out->queued % out->capacity] = static_cast<uint16_t>(to + (all ? 32 : 8) - packet);
 }
 
 // A packet of the next joined rows; false if there are none.

@@ -73,6 +73,7 @@ class Card {
     std::map<uint16_t, Leaving> leaving{};  // receivers take packets in turns
     std::deque<std::pair<uint16_t, uint32_t>>
         held{};  // flow and number of the probing packets that wait, in their order
+    Totals totals{};
     bool started = false, complete = false, ended = false, failed = false;
 
     bool have_ended(bool probing) const;
@@ -82,6 +83,8 @@ class Card {
                 size_t size, const datagram::Header& header);
   static uint32_t further(const Arriving& flow, uint32_t number);
   bool produce(Running* running);
+  static bool add_up(Running* running);
+  static void put_totals(const Running& running, uint16_t flow, Leaving* out);
   bool fill(Running* running, uint16_t flow, Leaving* out);
   void send(const std::string& id, Running* running, double now);
   void fail(const std::string& id, Running* running, const std::string& what);

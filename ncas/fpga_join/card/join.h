@@ -12,6 +12,12 @@ struct Counts {
   uint64_t built = 0, rest = 0, probed = 0, joined = 0, cycles = 0;
 };
 
+// Of joined rows; a column's values that are not NULL.
+struct Totals {
+  uint64_t rows = 0, values = 0;
+  __int128 sum = 0;
+};
+
 class Join {
  public:
   virtual ~Join() = default;
@@ -23,6 +29,8 @@ class Join {
   virtual size_t waiting() const = 0;
   // Writes the next row to `out`, which has room for one that leaves; false when none is left.
   virtual bool produce(uint8_t* out) = 0;
+  // Of those that `produce` has not written, where the card's logic adds them up (JoinShape::totals).
+  virtual Totals totals() const { return {}; }
   virtual Counts counts() const = 0;
 };
 

@@ -27,7 +27,7 @@ bool read_row(std::istream& in, RowShape* row) {
 
 // `join ID SECRET WINDOW_BITS REST_BYTES`, the row that probes, `TABLES`, then for each table `KIND`, its row,
 // `VALUE_BYTES BUCKET_BITS`, then how many columns leave, the bytes of their NULL bits, and for each `COLUMN OFFSET
-// BYTES`.
+// BYTES`, and how many columns of totals leave in place of these.
 std::string add_join(Card* card, std::istream& in) {
   static constexpr const char* KINDS[] = {"inner", "left", "semi", "anti"};
   std::string id;
@@ -58,6 +58,7 @@ std::string add_join(Card* card, std::istream& in) {
             c.bytes <= joined.bytes - c.offset;
     shape.leaving.push_back(c);
   }
+  right = right && in >> shape.totals && (shape.totals <= 1 || (shape.totals == 3 && shape.leaving[0].bytes == 8));
   if (!right) return "no malformed";
   return say(card->add_join(id, shape, window_bits));
 }

@@ -42,6 +42,9 @@ struct JoinShape {
   std::vector<TableShape> tables;
   std::vector<Leaver> leaving;  // in the order of their numbers
   size_t out_null_bytes = 0;    // that these have in front
+  // Columns that leave in one row in place of joined rows: their number, then of those whose first column (an integer
+  // of 64 bits) is not NULL, and its sum in 128 bits, which is NULL if there are none. 0: joined rows leave.
+  size_t totals = 0;
   size_t rest_bytes = 0;
   uint64_t secret = 0;  // in every packet of its flows, both ways
 

@@ -73,6 +73,11 @@ class Verilated : public Join, Bitstream::Host {
     }
   }
 
+  Totals totals() const override {
+    const Bitstream::Counts rtl = rtl_->counts();
+    return {rtl.joined, rtl.added, rtl.sum};
+  }
+
   Counts counts() const override {
     const Bitstream::Counts rtl = rtl_->counts();
     return {rtl.built, combiner_.kept(), rtl.probed, rtl.joined + combiner_.joined(), rtl.cycles};
