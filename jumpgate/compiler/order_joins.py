@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.estimate import Estimator
@@ -28,6 +28,9 @@ SWAP_PIPELINE = 4.0
 LOWER_MAX = 1.5
 #: how much longer looking a row up takes by several keys, and in a build of LARGE rows, than by one in a small build
 KEYS_COST, LARGE_COST = 3.0, 2.0
+#: rows that differ by less, and parts of them dropped for the work, are alike: then the request's order decides. So a
+#: query whose literals are changed a little, and its estimates with them, keeps its plan and compiles nothing.
+ALIKE_ROWS, ALIKE_DROPPED = 1.02, 0.01
 
 
 def order_joins(plan: Plan) -> Plan:
@@ -47,6 +50,23 @@ class _Part:
     rows: float
     largest: float
     shape: object
+
+
+@dataclass(frozen=True, eq=False)
+class _Attempt:
+    """A join of two parts of a chain, with its estimated rows."""
+
+    probe: _Part
+    build: _Part
+    join: Join
+    rows: float
+
+    @property
+    def dropped(self) -> float:
+        """The part of the probing rows that it drops, for the work of looking one up."""
+        dropped = max(0.0, 1 - self.rows / self.probe.rows) if self.probe.rows else 0.0
+        large = math.log(max(self.build.rows, SMALL) / SMALL, LARGE / SMALL)
+        return dropped / ((1 if len(self.join.left_keys) == 1 else KEYS_COST) * (1 + LARGE_COST * large))
 
 
 @dataclass(frozen=True)
@@ -221,26 +241,26 @@ class _Orderer:
         same = all(part.node is leaf for part, leaf in zip(parts, chain.leaves, strict=True))
         equal = [_Equality((a, b), (a.columns(), b.columns())) for a, b in chain.equal]
         terms = [*chain.terms]
-        tried: dict[tuple[_Part, _Part], tuple[tuple[float, float], Join] | None] = {}
+        tried: dict[tuple[_Part, _Part], _Attempt | None] = {}
         while len(parts) > 1:
-            found: list[tuple[tuple[float, float], _Part, _Part, Join]] = []
+            found: list[_Attempt] = []
             for i, a in enumerate(parts):
                 for b in parts[i + 1 :]:
                     probe, build = _sides(a, b)
                     if (probe, build) not in tried:
                         tried[probe, build] = self._attempt(probe, build, equal)
-                    attempt = tried[probe, build]
-                    if attempt is not None:
-                        found.append((attempt[0], probe, build, attempt[1]))
+                    if (attempt := tried[probe, build]) is not None:
+                        found.append(attempt)
             if not found:
                 return None
-            _, chosen, _, _ = min(found, key=lambda f: f[0])
-            (rows, _), probe, build, joined = min((f for f in found if f[1] is chosen), key=_rank)
+            chosen = _fewest(found).probe
+            best = _best([f for f in found if f.probe is chosen])
+            probe, build, joined = best.probe, best.build, best.join
             width = len(probe.node.schema)
             place = probe.place | {c: width + p for c, p in build.place.items()}
             joined, equal, terms = _closed(joined, probe, build, place, equal, terms)
             largest = max(probe.largest, build.largest)
-            new = _Part(joined, place, self.estimator.of(joined).rows or rows, largest, (probe.shape, build.shape))
+            new = _Part(joined, place, self.estimator.of(joined).rows or best.rows, largest, (probe.shape, build.shape))
             parts = [new if p is probe else p for p in parts if p is not build]
         (whole,) = parts
         if same and whole.shape == _left_deep(len(chain.leaves)) and _is_left_deep(node, len(chain.leaves)):
@@ -249,10 +269,8 @@ class _Orderer:
         output = tuple(e.remap(lambda i: column(schema, whole.place[i])) for e in chain.output)
         return project(whole.node, output, node.schema.names)
 
-    def _attempt(
-        self, probe: _Part, build: _Part, equal: Iterable[_Equality]
-    ) -> tuple[tuple[float, float], Join] | None:
-        """The join of two parts by all keys that connect them, ranked by its rows and the build's; None without any."""
+    def _attempt(self, probe: _Part, build: _Part, equal: Iterable[_Equality]) -> _Attempt | None:
+        """The join of two parts by all keys that connect them; None without any."""
         left_keys: list[Expression] = []
         right_keys: list[Expression] = []
         here, there = probe.node.schema, build.node.schema
@@ -265,18 +283,22 @@ class _Orderer:
         if not left_keys:
             return None
         joined = Join(probe.node, build.node, JoinType.INNER, tuple(left_keys), tuple(right_keys))
-        return (self.estimator.of(joined).rows or 0.0, build.rows), joined
+        return _Attempt(probe, build, joined, self.estimator.of(joined).rows or 0.0)
 
 
-def _rank(attempt: tuple[tuple[float, float], _Part, _Part, Join]) -> tuple[float, float, float]:
-    """What orders joins that rows of one part go through: first those that drop most for the work of looking a row up
-    (Ibaraki and Kameda, TODS 1984), which grows with the build and with the keys; of those that drop alike, the smaller
-    """
-    (rows, built), probe, _, join = attempt
-    dropped = max(0.0, 1 - rows / probe.rows) if probe.rows else 0.0
-    large = math.log(max(built, SMALL) / SMALL, LARGE / SMALL)
-    lookup = (1 if len(join.left_keys) == 1 else KEYS_COST) * (1 + LARGE_COST * large)
-    return -round(dropped / lookup, 2), rows, built
+def _fewest(found: Sequence[_Attempt]) -> _Attempt:
+    """The join with the fewest rows; of those alike, with the smallest build; of those alike, the first."""
+    most = min(a.rows for a in found) * ALIKE_ROWS
+    found = [a for a in found if a.rows <= most]
+    largest = min(a.build.rows for a in found) * ALIKE_ROWS
+    return next(a for a in found if a.build.rows <= largest)
+
+
+def _best(found: Sequence[_Attempt]) -> _Attempt:
+    """Of joins that rows of one part go through, the one that drops most for the work of looking a row up (Ibaraki and
+    Kameda, TODS 1984), which grows with the build and with the keys; of those alike, the one with the fewest rows."""
+    least = max(a.dropped for a in found) - ALIKE_DROPPED
+    return _fewest([a for a in found if a.dropped >= least])
 
 
 def _is_product(node: Join) -> bool:
@@ -290,7 +312,7 @@ def _chooses(node: Project) -> bool:
 
 def _sides(a: _Part, b: _Part) -> tuple[_Part, _Part]:
     """(probe, build): the pipeline of the largest table goes on, unless the other part has become much larger."""
-    if b.largest > a.largest:
+    if b.largest > a.largest * ALIKE_ROWS:
         a, b = b, a
     return (b, a) if b.rows > a.rows * SWAP_PIPELINE else (a, b)
 

@@ -284,6 +284,16 @@ def test_a_star_builds_its_dimensions() -> None:
     assert ordered.schema == root.schema
 
 
+@pytest.mark.parametrize("b", [98.5, 100, 101.5])
+def test_a_little_more_or_less_changes_no_order(b: float) -> None:
+    fact = table("fact", fa=int32, fb=int32)
+    root = joined(joined(fact, A, "fa", "ak"), B, "fb", "bk")
+    other = joined(joined(fact, B, "fb", "bk"), A, "fa", "ak")
+    assert tree(after(order_joins, root, fact=1e6, a=100, b=b)) == tree(root)
+    assert tree(after(order_joins, other, fact=1e6, a=100, b=b)) == tree(other)
+    assert tree(after(order_joins, root, fact=1e6, a=100, b=50)) != tree(root)
+
+
 def test_two_facts_meet_after_each_was_filtered_by_its_dimension() -> None:
     """Bushy: each fact shrinks by its own dimension before the facts are joined."""
     sold, back = table("sold", s1=int32, sk=int32), table("back", r1=int32, rk=int32)
