@@ -111,7 +111,9 @@ class Sender:
 
     def busy(self, now: float) -> None:
         """The receiver has no room: until it acknowledges something, only the oldest packet (or END) is repeated, and
-        however often."""
+        however often. Said when nothing is on its way, it is out of date."""
+        if not self.on_the_way:
+            return
         self.is_busy = True
         self.heard_at = now
         for sent in self.on_the_way.values():

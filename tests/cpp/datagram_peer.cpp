@@ -2,6 +2,8 @@
 //   datagram_peer flow WINDOW_BITS PACKETS
 //     reads lines "due NOW", "ack NUMBER NOW", "run FIRST FURTHER NOW" and "busy NOW"; answers each "due" with the numbers to send now, or with
 //     "given up NUMBER"
+//   datagram_peer answers
+//     reads lines "run PORT SECRET FLOW FIRST FURTHER" and "busy PORT SECRET FLOW", and sends these answers together
 //   datagram_peer send|receive WORD=VALUE…
 //     ntf=FILE        canonical text of the edge's format
 //     slots=N tuple=aggregate|prune window_bits=N threads=N
@@ -25,6 +27,7 @@
 #include <sstream>
 #include <thread>
 
+#include "datagrams/answers.h"
 #include "datagrams/edge.h"
 #include "datagrams/flow.h"
 #include "datagrams/socket.h"
@@ -196,6 +199,28 @@ int follow(int window_bits, uint32_t packets) {
   return 0;
 }
 
+int answer() {
+  jg::net::Fd socket;
+  int port = 0;
+  if (!jg::datagram::bind_socket("127.0.0.1", &socket, &port).ok()) return 1;
+  jg::datagram::Answers answers;
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto said = split(line, ' ');
+    jg::datagram::Address to;
+    if (!jg::datagram::resolve("127.0.0.1:" + said[1], socket.get(), &to).ok()) return 1;
+    jg::datagram::Header header{jg::datagram::ACK, 0, static_cast<uint16_t>(std::stoul(said[3])), jg::datagram::BUSY,
+                                std::stoull(said[2])};
+    if (said[0] == "busy") answers.add(to, header);
+    if (said[0] == "run") {
+      answers.acknowledge(to, header, static_cast<uint32_t>(std::stoul(said[4])),
+                          static_cast<uint32_t>(std::stoul(said[5])));
+    }
+  }
+  jg::datagram::Outgoing outgoing(socket.get());
+  answers.send(&outgoing);
+  return 0;
+}
+
 Status run(bool sends, std::string* ok) {
   jg::EdgeOptions edge;
   jg::DatagramOptions options;
@@ -226,6 +251,7 @@ Status run(bool sends, std::string* ok) {
 
 int main(int argc, char** argv) {
   if (argc == 4 && std::strcmp(argv[1], "flow") == 0) return follow(std::atoi(argv[2]), std::atoi(argv[3]));
+  if (argc == 2 && std::strcmp(argv[1], "answers") == 0) return answer();
   for (int i = 2; i < argc; i++) {
     const char* equals = std::strchr(argv[i], '=');
     if (equals == nullptr) return 2;

@@ -11,7 +11,7 @@ import pytest
 from jumpgate.dataflow.types import DataType, Schema, int64, string
 from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
-from jumpgate.p4.programs.protocol import HEADER
+from jumpgate.p4.programs.protocol import ACK_RUN, HEADER
 from tests.support import cpp, fuzz
 
 HERE = Path(__file__).parent
@@ -21,10 +21,12 @@ ROWS = Descriptor.row(
     byte_order="big", packed=True,
 )  # fmt: skip
 DATA, ACK, READ_FIRST, READ_SECOND, CLEAR = 1, 2, 3, 4, 5
+#: a flow of datagram_fuzz.cpp
+TOGETHER = 4
 
 
-def packet(kind: int, present: int, sequence: int, body: bytes = b"") -> bytes:
-    whole = HEADER.pack(kind, present, 3, sequence, 0) + body
+def packet(kind: int, present: int, sequence: int, body: bytes = b"", flow: int = 3) -> bytes:
+    whole = HEADER.pack(kind, present, flow, sequence, 0) + body
     return bytes([len(whole)]) + whole
 
 
@@ -38,6 +40,8 @@ def seeds(folder: Path) -> None:
     (folder / "tuples").write_bytes(b"\0" + packet(DATA, 15, 1, tuples) + packet(DATA, 2, 2, tuples[:17]) * 3)
     (folder / "buckets").write_bytes(b"\0" + b"".join(buckets))
     acks = [packet(ACK, 0, number) for number in (3, 1, 2, 2**32 - 1, 4, 5, 0)]
+    late = packet(ACK_RUN, 39, 1) + packet(ACK, 0, 2**32 - 1, flow=TOGETHER) + packet(ACK, 0, 9)
+    (folder / "overtaken").write_bytes(b"\0" + late)
     (folder / "acknowledgements").write_bytes(b"\0" + b"".join(acks))
     codec = Codec(ROWS)
     for which, row in enumerate([(1, "one", b"xyz", True), (2, None, b"", None)]):

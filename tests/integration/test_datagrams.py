@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import socket
 import struct
 import subprocess
 import time
@@ -32,10 +31,10 @@ from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.p4.programs import crc, protocol, render
-from jumpgate.p4.programs.protocol import BUSY, HEADER, SENDS_MAX
+from jumpgate.p4.programs.protocol import ACK_RUN, BUSY, HEADER, SENDS_MAX
 from jumpgate.testing import live
 from tests.support.cpp import runtime_source
-from tests.support.datagrams import Answer, Chaos, Line, Peer, Peers, Relay
+from tests.support.datagrams import Answer, Chaos, Fake, Line, Peer, Peers, Relay
 from tests.support.switch_programs import ACK, DATA, END, SECRET, WORD, region
 
 AGGREGATE = render.AggregateSizes()
@@ -369,37 +368,30 @@ def test_the_sender_is_the_reference(peers: Peers) -> None:
                 on_the_way = [n for n in on_the_way if not max(first, 1) <= n <= first + further]
                 sender.acknowledged_run(first, further, now)
                 lines.append(f"run {first} {further} {now!r}")
+            if busy and not sender.on_the_way:  # the acknowledgements have overtaken it
+                sender.busy(now)
+                lines.append(f"busy {now!r}")
             if not on_the_way:
                 now = max(now, sender.wake_at() or now)
+        assert sender.ended or wanted[-1].startswith("given up"), f"seed {seed}"
         done = subprocess.run([str(peers.program), "flow", str(bits), str(packets)], input="\n".join(lines) + "\n",
                               capture_output=True, text=True, check=True, timeout=60)  # fmt: skip
         assert done.stdout.split("\n")[:-1] == wanted, f"seed {seed}"
 
 
-class Fake:
-    """A switch that the test plays."""
-
-    def __init__(self) -> None:
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind(("127.0.0.1", 0))
-        self._socket.settimeout(20)
-        self.port: int = self._socket.getsockname()[1]
-
-    def send(self, port: int, *packets: bytes) -> None:
-        for packet in packets:
-            self._socket.sendto(packet, ("127.0.0.1", port))
-
-    def take(self) -> tuple[int, int, int, int]:
-        """Kind, present, flow and sequence of the next packet."""
-        kind, present, flow, sequence, secret = HEADER.unpack_from(self.receive())
-        assert secret == SECRET
-        return kind, present, flow, sequence
-
-    def receive(self) -> bytes:
-        return self._socket.recv(2048)
-
-    def close(self) -> None:
-        self._socket.close()
+def test_answers_that_are_merged_are_of_one_flow_and_keep_their_order(fake: Fake, peers: Peers) -> None:
+    """Cards of a pool number their flows alike; and what is taken after a BUSY is said after it."""
+    other = Fake()
+    one, two = f"{fake.port} 1", f"{other.port} 2"  # the port that it goes to, and the secret
+    lines = [f"run {one} 3 1 0", f"run {two} 3 2 1", f"run {one} 3 2 0", f"run {two} 4 4 0", f"busy {one} 3",
+             f"run {one} 3 3 2", f"run {two} 3 4 0", f"run {one} 3 4 2"]  # fmt: skip
+    subprocess.run([str(peers.program), "answers"], input="\n".join(lines) + "\n", text=True, check=True, timeout=60)
+    said = [[HEADER.unpack(end.receive()) for _ in range(3 if end is fake else 2)] for end in (fake, other)]
+    other.close()
+    assert said == [
+        [(ACK_RUN, 1, 3, 1, 1), (ACK, 0, 3, BUSY, 1), (ACK_RUN, 3, 3, 3, 1)],
+        [(ACK_RUN, 2, 3, 2, 2), (ACK_RUN, 0, 4, 4, 2)],
+    ]
 
 
 @pytest.fixture

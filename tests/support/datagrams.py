@@ -21,6 +21,7 @@ from jumpgate.nca.interface import InstancePlan, JobContext, LifeCycle
 from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.p4.programs import render
+from jumpgate.p4.programs.protocol import HEADER
 from jumpgate.p4.switch.switch import PortSpec
 from tests.support import cpp
 from tests.support.switch_programs import SECRET, Bench, Host
@@ -220,6 +221,32 @@ def written(folder: Path, descriptor: Descriptor) -> Path:
     path = folder / f"{descriptor.fingerprint()}.ntf"
     path.write_text(descriptor.text())
     return path
+
+
+class Fake:
+    """A switch that the test plays."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.settimeout(20)
+        self.port: int = self._socket.getsockname()[1]
+
+    def send(self, port: int, *packets: bytes) -> None:
+        for packet in packets:
+            self._socket.sendto(packet, ("127.0.0.1", port))
+
+    def take(self) -> tuple[int, int, int, int]:
+        """Kind, present, flow and sequence of the next packet."""
+        kind, present, flow, sequence, secret = HEADER.unpack_from(self.receive())
+        assert secret == SECRET
+        return kind, present, flow, sequence
+
+    def receive(self) -> bytes:
+        return self._socket.recv(2048)
+
+    def close(self) -> None:
+        self._socket.close()
 
 
 class Lossy:

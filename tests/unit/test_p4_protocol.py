@@ -209,6 +209,19 @@ def test_a_busy_receiver_is_waited_for() -> None:
     assert sender.due(now + 0.001) == [3, 4, 5, 6, 7, 8]
 
 
+def test_a_busy_receiver_that_has_all_that_was_sent_is_sent_more() -> None:
+    """Its acknowledgements have overtaken what it said of a packet before it took that."""
+    sender = Sender(5, 20)
+    for number in sender.due(0.0):
+        sender.acknowledged(number, 0.001)
+    sender.busy(0.002)
+    assert sender.due(0.002) == [17, 18, 19, 20]
+    for number in range(17, 21):
+        sender.acknowledged(number, 0.003)
+    sender.busy(0.003)
+    assert sender.due(0.003) == [0] and sender.wake_at() is not None
+
+
 def test_a_receiver_that_was_not_there_in_time_gets_all_packets_after_one_time_out() -> None:
     """One by one they would take a time-out each, as no round trip is known by which they could be overtaken."""
     sender, now = Sender(5, 8, window_bits=4), 0.0

@@ -4,8 +4,13 @@
 
 namespace jg::datagram {
 
+void Answers::add(const Address& to, const Header& header) {
+  latest_.erase({header.secret, header.flow});
+  answers_.push_back({to, header, {}});
+}
+
 void Answers::acknowledge(const Address& to, const Header& flow, uint32_t first, uint32_t further) {
-  const auto [latest, is_first] = latest_.try_emplace(flow.flow, answers_.size());
+  const auto [latest, is_first] = latest_.try_emplace({flow.secret, flow.flow}, answers_.size());
   if (!is_first) {
     Header& before = answers_[latest->second].header;
     const uint64_t next = uint64_t{before.sequence} + before.present + 1, end = uint64_t{first} + further + 1;
@@ -15,7 +20,7 @@ void Answers::acknowledge(const Address& to, const Header& flow, uint32_t first,
     }
   }
   latest->second = answers_.size();
-  add(to, {ACK_RUN, static_cast<uint8_t>(further), flow.flow, first, flow.secret});
+  answers_.push_back({to, {ACK_RUN, static_cast<uint8_t>(further), flow.flow, first, flow.secret}, {}});
 }
 
 void Answers::send(Outgoing* outgoing) {

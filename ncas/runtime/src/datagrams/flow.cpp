@@ -95,6 +95,7 @@ bool FlowSender::acknowledged_run(uint32_t first, uint32_t further, double now) 
 }
 
 void FlowSender::busy(double now) {
+  if (on_the_way_ == 0) return;
   busy_ = true;
   heard_at_ = now;
   wake_at_ = now;  // looked at once more: what is waited for has changed

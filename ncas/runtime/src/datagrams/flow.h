@@ -25,6 +25,7 @@ class FlowSender {
   // Whether one of the packets [first, first + further] was.
   bool acknowledged_run(uint32_t first, uint32_t further, double now);
   // The receiver has no room: until it acknowledges something, only the oldest packet is repeated, however often.
+  // Said when nothing is on its way, it is out of date.
   void busy(double now);
 
   uint32_t oldest() const { return oldest_; }  // the first that is not acknowledged
