@@ -86,10 +86,10 @@ class Recorder:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), SAVE_AFTER_S)
             records = [*self._unsaved.values()]
-            if self._closing.is_set():  # perhaps by the end of the process, which has no threads to lend any more
-                save(records, self._folder())
-            else:
+            try:
                 await asyncio.to_thread(save, records, self._folder())
+            except RuntimeError:  # a process that ends has no threads to lend, before its service is closed
+                save(records, self._folder())
             for record in records:
                 del self._unsaved[record.job]
 
@@ -101,7 +101,10 @@ class Recorder:
         """Returns once all are saved."""
         self._closing.set()
         if self._saving is not None:
-            await self._saving
+            await asyncio.wait([self._saving])  # if that has failed, they are still here
+        if self._unsaved:
+            save([*self._unsaved.values()], self._folder())
+            self._unsaved.clear()
 
 
 def save(records: Sequence[JobRecord], folder: Path) -> None:

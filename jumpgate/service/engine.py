@@ -294,10 +294,12 @@ class Engine:
             job.cancel()
             self.admission.leave(id)
         await asyncio.gather(*self._runs.values(), return_exceptions=True)
-        await self._recorder.close()
-        await asyncio.gather(*(driver.close() for driver in self.drivers.values()), return_exceptions=True)
-        await self.agents.close()
-        prober.release()
+        try:
+            await self._recorder.close()
+        finally:
+            await asyncio.gather(*(driver.close() for driver in self.drivers.values()), return_exceptions=True)
+            await self.agents.close()
+            prober.release()
 
     # ---- housekeeping ----
 

@@ -13,14 +13,19 @@ from typing import Any
 import pytest
 
 from jumpgate import debug, errors
+from jumpgate.converters.prober import prober
 from jumpgate.hosts import wire
+from jumpgate.hosts.config import local_hosts
 from jumpgate.hosts.wire import Lines
 from jumpgate.nca.interface import Device, InstancePlan
+from jumpgate.nca.registry import Registry
 from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
 from jumpgate.orchestrator import progress, record
 from jumpgate.orchestrator.failures import on_all
 from jumpgate.orchestrator.job import starts_together
 from jumpgate.orchestrator.record import JobRecord, Phase, Recorder, load, save
+from jumpgate.service.agents import Agents
+from jumpgate.service.engine import Engine
 from tests.support import scripted
 
 
@@ -140,6 +145,70 @@ def test_records_of_jobs_that_follow_each_other_are_saved_together(
         assert load("job0", tmp_path).job == "job0"
 
     asyncio.run(asyncio.wait_for(body(), 30.0))
+
+
+def test_records_are_saved_by_a_process_that_has_no_threads_to_lend_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_arguments: object) -> None:
+        raise RuntimeError("cannot schedule new futures after shutdown")
+
+    monkeypatch.setattr(asyncio, "to_thread", refused)
+    monkeypatch.setattr(record, "SAVE_AFTER_S", 0.0)
+
+    async def body() -> None:
+        recorder = Recorder(lambda: tmp_path)
+        recorder.add(JobRecord("job0"))
+        while not (tmp_path / "job0.json").exists():
+            await asyncio.sleep(0.001)
+        await recorder.close()
+
+    asyncio.run(asyncio.wait_for(body(), 30.0))
+
+
+def test_closing_saves_what_could_not_be_saved_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[int] = []
+
+    def fails_once(records: Sequence[JobRecord], folder: Path) -> None:
+        tries.append(len(records))
+        if len(tries) == 1:
+            raise ValueError("a defect")
+        save(records, folder)
+
+    monkeypatch.setattr(record, "save", fails_once)
+    monkeypatch.setattr(record, "SAVE_AFTER_S", 0.0)
+
+    async def body() -> None:
+        recorder = Recorder(lambda: tmp_path)
+        recorder.add(JobRecord("job0"))
+        while not tries:
+            await asyncio.sleep(0.001)
+        await recorder.close()
+
+    asyncio.run(asyncio.wait_for(body(), 30.0))
+    assert tries == [1, 1] and load("job0", tmp_path).job == "job0"
+
+
+def test_an_engine_is_closed_though_its_records_cannot_be_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+
+    async def fails(_recorder: Recorder) -> None:
+        raise ValueError("a defect")
+
+    async def noted(_agents: Agents) -> None:
+        closed.append("agents")
+
+    monkeypatch.setattr(Recorder, "close", fails)
+    monkeypatch.setattr(Agents, "close", noted)
+    monkeypatch.setattr(prober, "hold", lambda: None)
+    monkeypatch.setattr(prober, "release", lambda: closed.append("prober"))
+
+    async def body() -> None:
+        await Engine(local_hosts(1), Registry([])).close()
+
+    with pytest.raises(ValueError, match="a defect"):
+        asyncio.run(body())
+    assert closed == ["agents", "prober"]
 
 
 def test_records_that_another_service_removes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

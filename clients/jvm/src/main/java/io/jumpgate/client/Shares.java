@@ -40,7 +40,7 @@ public record Shares(JumpgateClient client, Estimates estimates, IntSupplier wor
         opened.complete(use.apply(of(result, chosen)));
       } catch (JumpgateException e) {
         opened.completeExceptionally(explain.apply(e));
-      } catch (RuntimeException e) {
+      } catch (Throwable e) { // errors of the virtual machine, too: somebody waits
         opened.completeExceptionally(e);
       }
     });
