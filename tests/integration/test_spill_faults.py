@@ -30,6 +30,8 @@ pytestmark = pytest.mark.usefixtures("grpc_is_up")
 ROWS = 1_000_000
 LIMIT_BYTES = 12 << 20
 PATIENCE_S = 300
+#: of what must happen while a query runs
+TRIALS = 5
 
 #: what holds more than the limit → a query
 QUERIES = {
@@ -143,6 +145,26 @@ def service(own_cache: Path, watch: Watch) -> Iterator[embedded.Embedded]:
     service.close()
 
 
+def _asked_when_killed(
+    service: embedded.Embedded, file: Path, query: str, killed: str, watch: Watch, spool: Path
+) -> Asked:
+    """A query that has ended, whose instance or agent was killed while it wrote tables to disk, unless it was faster.
+    Another job of the same agent goes on."""
+    with jumpgate.connect(service.address, offload="always") as connection:
+        connection.register("facts", file)
+        asked = Asked(service.address, file, QUERIES[query], LIMIT_BYTES)
+        instance = _stopped(watch, spool)
+        other = connection.sql("SELECT id, text, v FROM facts")
+        batches = other.batches()
+        rows = next(batches).num_rows
+        agent = service.engine.agents.own["local"].process.pid
+        os.kill(instance if killed == "instance" else agent, signal.SIGKILL)
+        if killed == "instance":
+            assert rows + sum(b.num_rows for b in batches) == ROWS
+        other.close()
+    return asked.end()
+
+
 @pytest.mark.parametrize("killed", ["instance", "agent"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_who_is_killed_while_it_writes_leaves_nothing(
@@ -155,19 +177,14 @@ def test_who_is_killed_while_it_writes_leaves_nothing(
     killed: str,
 ) -> None:
     spool = own_cache / "spool"
-    with jumpgate.connect(service.address, offload="always") as connection:
-        connection.register("facts", file)
-        asked = Asked(service.address, file, QUERIES[query], LIMIT_BYTES)
-        instance = _stopped(watch, spool)
-        other = connection.sql("SELECT id, text, v FROM facts")
-        batches = other.batches()
-        rows = next(batches).num_rows
-        agent = service.engine.agents.own["local"].process.pid
-        os.kill(instance if killed == "instance" else agent, signal.SIGKILL)
-        if killed == "instance":  # the other job goes on
-            assert rows + sum(b.num_rows for b in batches) == ROWS
-        other.close()
-    error = asked.end().error
+    error = None
+    for _ in range(TRIALS):
+        asked = _asked_when_killed(service, file, query, killed, watch, spool)
+        error = asked.error
+        if error is not None:
+            break
+        assert asked.rows == expected[query]  # it had ended before it was stopped
+        assert wait_until(lambda: not _spilling(watch, spool))
     assert error is not None
     assert error.code == "instance_failed", error
     assert "SIGKILL" in str(error) or "agent" in str(error)
