@@ -44,6 +44,7 @@ from jumpgate.codegen.program import (
     source_columns,
     step_expressions,
 )
+from jumpgate.codegen.views import view_of
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import (
@@ -73,8 +74,8 @@ from jumpgate.errors import InternalError
 from jumpgate.nca.interface import KeyFilter
 
 #: window functions that number rows, and that take values of other rows
-RANKS = ("row_number", "rank", "dense_rank", "ntile")
-LOOKS = ("lag", "lead", "first_value", "last_value")
+RANKS = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile")
+LOOKS = ("lag", "lead", "first_value", "last_value", "nth_value")
 
 
 @dataclass
@@ -519,9 +520,9 @@ class Lowering:
             states.append((Held(f.function, first, measure.row_types[0]), argument))
             table.fields.extend(state_types(measure))
             outputs.append((measure, list(range(first, len(table.fields)))))
-        frame = node.frame
-        seen = "whole" if frame.end is None or (frame.unit == "range" and not node.order_by) else frame.unit
-        table.windows = Windows(len(partition), len(node.order_by), seen, tuple(ranks), tuple(states), tuple(looks))
+        held_in = [i for m, positions in outputs if m is not None for i in positions]
+        view = view_of(node, table, held_in, self.integer)
+        table.windows = Windows(len(partition), len(node.order_by), view, tuple(ranks), tuple(states), tuple(looks))
         stage = self._collect(node, table, "window")
         fields = self.fields(table, 0)
         env: list[Expression] = [fields[w] for w in where]
@@ -531,7 +532,7 @@ class Lowering:
         return [self._kept(node, table, env, stage, "window")]
 
     def _count(self, f: WindowFunction) -> int:
-        """The parameter of ntile's count, or of lag's and lead's offset, which is 1 where it is not given. -1: none."""
+        """The parameter of a function's count, of rows or parts, or an offset of 1 where it is not given. -1: none."""
         if f.count is None:
             return self.integer(1) if f.function in ("lag", "lead") else -1
         literal = f.arguments[f.count]

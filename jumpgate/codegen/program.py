@@ -168,8 +168,9 @@ class Held:
 
 @dataclass(frozen=True)
 class Look:
-    """lag, lead, first_value or last_value: `field` becomes that of `argument` in another row, `offset` (a parameter)
-    rows away, or `default` of its own row where there is none. -1: no such thing."""
+    """lag, lead, first_value, last_value or nth_value: `field` becomes that of `argument` in another row, `offset` (a
+    parameter) rows away or from the frame's start, or `default` of its own row where there is none. -1: no such thing.
+    """
 
     function: str
     field: int
@@ -178,19 +179,36 @@ class Look:
     default: int = -1
 
 
+#: where a frame's bound is that of the current row's peers
+PEERS = -1
+
+
+@dataclass(frozen=True)
+class View:
+    """What a window function sees of the partition. seen: the `whole`, `rows` up to the current one, a `range` up to
+    its peers, or a `frame` of that unit: from `start` to `end`, parameters with offsets, PEERS, or None where it has
+    no bound. later: of a frame that leaves rows behind, (field, the field of the same state of the rows from there on).
+    """
+
+    seen: str
+    unit: str = ""
+    start: int | None = None
+    end: int | None = None
+    later: tuple[tuple[int, int], ...] = ()
+
+
 @dataclass(frozen=True)
 class Windows:
     """Window functions over a sort buffer's rows, computed into fields of these rows once they are in order.
 
-    The first `partition` fields of the order make a partition, the next `peers` those that tie. seen: what a function
-    sees of the partition: `whole`, or `rows` up to the current one, or a `range` up to its peers. ranks: (function,
+    The first `partition` fields of the order make a partition, the next `peers` those that tie. ranks: (function,
     field, parameter of ntile's count or -1); states: (where it is held, argument field or -1), as a group's measures;
     looks: values of other rows.
     """
 
     partition: int
     peers: int
-    seen: str
+    view: View
     ranks: tuple[tuple[str, int, int], ...]
     states: tuple[tuple[Held, int], ...]
     looks: tuple[Look, ...]

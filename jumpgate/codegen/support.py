@@ -16,6 +16,8 @@ WRAP = Unsupported(
 )
 
 WINDOW_FUNCTIONS = (*RANKS, *LOOKS, "sum", "count", "count_star", "min", "max", "avg", "stddev")
+#: digits of a decimal by whose values rows are in range: differences of two have 38 at most
+RANGE_DIGITS_MAX = 37
 
 
 def unsupported(what: Operator | Expression, dialect: Dialect = DEFAULT) -> Unsupported | None:
@@ -45,10 +47,10 @@ def unsupported(what: Operator | Expression, dialect: Dialect = DEFAULT) -> Unsu
 
 
 def _window(node: Window) -> Unsupported | None:
-    """Generated windows see the whole partition, or everything up to the current row."""
-    frame = node.frame
-    if frame.start is not None or frame.end not in (None, 0):
-        return Unsupported("window frames that slide are not generated", "window_frame")
+    frame, keys = node.frame, node.order_by
+    if frame.unit == "range" and (frame.start or frame.end) and keys[0].expression.type.precision > RANGE_DIGITS_MAX:
+        what = f"ranges of values by {keys[0].expression.type.name} are not generated"
+        return Unsupported(what, "window_range", f"cast it to at most {RANGE_DIGITS_MAX} digits")
     for f in node.functions:
         if f.function not in WINDOW_FUNCTIONS:
             return Unsupported(f"window function {f.function} is not generated", "window_function")

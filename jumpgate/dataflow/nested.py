@@ -16,7 +16,18 @@ from jumpgate.dataflow.operators import (
 )
 
 #: measures and window functions that do not look into the value
-_PASSING = ("count", "count_star", "lag", "lead", "first_value", "last_value", "row_number", "rank", "dense_rank")
+_PASSING = (
+    "count",
+    "count_star",
+    "lag",
+    "lead",
+    "first_value",
+    "last_value",
+    "nth_value",
+    "row_number",
+    "rank",
+    "dense_rank",
+)
 
 
 def compared_nested(node: Operator) -> list[str]:

@@ -11,13 +11,15 @@ from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal
 from jumpgate.dataflow.join_types import JoinType, Output
 from jumpgate.dataflow.layouts import Layout
-from jumpgate.dataflow.types import DataType, Field, Schema, bool_, int64
+from jumpgate.dataflow.types import DataType, Field, Schema, bool_, float64, int64
 from jumpgate.errors import InvalidDataflow
 
 WINDOW_FUNCTIONS = (
-    "row_number", "rank", "dense_rank", "ntile", "lag", "lead", "first_value", "last_value",
+    "row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "first_value",
+    "last_value", "nth_value",
     "sum", "count", "count_star", "min", "max", "avg", "stddev",
 )  # fmt: skip
+FRAME_UNITS = ("rows", "range", "groups")
 #: measures of numbers alone
 NUMERIC_MEASURES = frozenset(a.name for a in AGGREGATES.values() if a.numeric)
 PHASES = ("full", "partial", "final")
@@ -303,9 +305,11 @@ class Skyline(Unary):
 
 @dataclass(frozen=True)
 class Frame:
-    """The rows around each row that a window function sees. unit: rows | range (rows, or peers by the order).
+    """The rows around each row that a window function sees. unit: rows | range | groups (of peers by the order).
 
     `start` and `end` are offsets from the current row (0: itself, or its peers; negative: before); None: unbounded.
+    Those of a range are differences of the one key that orders: of integers, of a decimal's last digit, in days of a
+    date, in microseconds of a timestamp.
     """
 
     unit: str = "range"
@@ -315,8 +319,9 @@ class Frame:
 
 @dataclass(frozen=True)
 class WindowFunction:
-    """One window function. Of `arguments`, ntile's count and the offset of lag and lead, their second one, are
-    literals; their third one, of the first one's type, is what they give for rows that have none so far away."""
+    """One window function. Of `arguments`, ntile's count and the second one of nth_value, lag and lead, a row's number
+    or distance, are literals; the third one of lag and lead, of the first one's type, is what they give for rows that
+    have none so far away."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -326,7 +331,7 @@ class WindowFunction:
     @property
     def count(self) -> int | None:
         """Where among the arguments the one is that must be a literal."""
-        found = {"ntile": 0, "lag": 1, "lead": 1}.get(self.function)
+        found = {"ntile": 0, "lag": 1, "lead": 1, "nth_value": 1}.get(self.function)
         return None if found is None or found >= len(self.arguments) else found
 
     @property
@@ -346,11 +351,13 @@ class WindowFunction:
 
 
 def window_type(function: str, arguments: tuple[DataType, ...]) -> DataType:
-    """Result type: positions and counts int64, never NULL; lag, lead, first_value and last_value keep the argument's
-    type, nullable; the others are those of the measure of that name."""
+    """Result type: positions and counts int64 and shares of a partition float64, never NULL; lag, lead, first_value,
+    last_value and nth_value keep the argument's type, nullable; the others are those of the measure of that name."""
     if function in ("row_number", "rank", "dense_rank", "ntile"):
         return int64.with_nullable(False)
-    if function in ("lag", "lead", "first_value", "last_value"):
+    if function in ("percent_rank", "cume_dist"):
+        return float64.with_nullable(False)
+    if function in ("lag", "lead", "first_value", "last_value", "nth_value"):
         return arguments[0].with_nullable(True)
     return AGGREGATES[function].type_of(arguments)
 
@@ -372,7 +379,7 @@ class FirstRows:
 class Window(Unary):
     """The input's columns and one more for each function, computed within each partition in the order given.
 
-    Functions that rank or look elsewhere (row_number, rank, dense_rank, ntile, lag, lead) ignore the frame. Where the
+    Functions that rank, and lag and lead, ignore the frame. Where the
     compiler finds that nobody asks for other rows than the `first`, the others may be missing.
     """
 

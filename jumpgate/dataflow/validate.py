@@ -13,6 +13,7 @@ from jumpgate.dataflow.literals import holds
 from jumpgate.dataflow.located import split
 from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import (
+    FRAME_UNITS,
     PHASES,
     WINDOW_FUNCTIONS,
     Aggregate,
@@ -237,18 +238,37 @@ def _measure(m: Measure) -> list[str]:
 def _window(node: Window) -> list[str]:
     found = [] if node.functions else ["no functions"]
     frame = node.frame
-    if frame.unit not in ("rows", "range"):
-        found.append(f"unknown frame unit {frame.unit!r}; there are rows, range")
+    if frame.unit not in FRAME_UNITS:
+        found.append(f"unknown frame unit {frame.unit!r}{suggest(frame.unit, FRAME_UNITS)}")
     if frame.start is not None and frame.end is not None and frame.start > frame.end:
         found.append(f"a frame from {frame.start} to {frame.end}")
+    if frame.unit != "rows" and (frame.start or frame.end):
+        found += _distance(node)
     return found + [p for f in node.functions for p in _window_function(f)]
+
+
+def _distance(node: Window) -> list[str]:
+    """What is wrong with the order of a frame that is so far from a row."""
+    if node.frame.unit == "groups":
+        return [] if node.order_by else ["a frame of groups without an order"]
+    if len(node.order_by) != 1:
+        return [f"a range of values by {len(node.order_by)} keys; it needs one"]
+    type = node.order_by[0].expression.type
+    if type.is_integer or type.kind in ("decimal", "date", "timestamp"):
+        return []
+    return [f"a range of values by {type.name}; it needs an integer, a decimal, a date or a timestamp"]
+
+
+#: how many arguments, of functions that do not have one
+_ARGUMENTS = dict.fromkeys(("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "count_star"), (0, 0)) | {
+    "lag": (1, 3), "lead": (1, 3), "nth_value": (2, 2),
+}  # fmt: skip
 
 
 def _window_function(f: WindowFunction) -> list[str]:
     if f.function not in WINDOW_FUNCTIONS:
         return [f"unknown window function {f.function!r}{suggest(f.function, WINDOW_FUNCTIONS)}"]
-    least, most = {"lag": (1, 3), "lead": (1, 3), "row_number": (0, 0), "rank": (0, 0), "dense_rank": (0, 0),
-                   "count_star": (0, 0)}.get(f.function, (1, 1))  # fmt: skip
+    least, most = _ARGUMENTS.get(f.function, (1, 1))
     if not least <= len(f.arguments) <= most:
         return [f"{f.function} of {len(f.arguments)} arguments"]
     types = tuple(a.type for a in f.arguments)
@@ -260,6 +280,8 @@ def _window_function(f: WindowFunction) -> list[str]:
             return [f"{f.function}: its count must be a literal, an integer of at least 0"]
         if f.function == "ntile" and a.value == 0:
             return ["ntile of 0 parts"]
+        if f.function == "nth_value" and a.value == 0:
+            return ["nth_value of row 0; the first one is 1"]
     if f.function in ("lag", "lead") and len(types) == 3 and not types[2].same(types[0]):
         return [f"{f.function} of {types[0].name} with a default of {types[2].name}; cast one of them"]
     if f.type != window_type(f.function, types):

@@ -61,6 +61,10 @@ SAID_BY_SUBSTRAIT = ("filter", "filter", "project", "join", "join", "aggregate",
 KINDS = (*SAID_BY_SUBSTRAIT, "skyline")
 #: with what no generated program does
 ALL_KINDS = (*KINDS, "window")
+FRAMES = (
+    Frame(), Frame(), Frame("range", None, None), Frame("rows", None, 0), Frame("rows", -2, 1), Frame("rows", 1, None),
+    Frame("groups", -3, -1), Frame("groups", 0, 2),
+)  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
 PATTERNS = ("a%", "%b", "_", "%")
 
@@ -232,10 +236,9 @@ class Generator:
             for i in self.random.sample(range(len(schema)), len(schema))
         )
         functions = tuple(self.window_function(schema, f"w{i}") for i in range(self.random.randint(1, 3)))
-        frames = (Frame(), Frame(), Frame("range", None, None), Frame("rows", None, 0), Frame("rows", -2, 1))
-        frame = self.random.choice(frames)
+        frame = self.random.choice(FRAMES)
         if any(f.function in NUMERIC_MEASURES and f.arguments[0].type.is_float for f in functions):
-            frame = replace(frame, start=None)  # nobody slides over floats
+            frame = replace(frame, start=None)  # sums of floats depend on how their rows are taken together
         return Window(node, partition, order, functions, frame)
 
     def window_function(self, schema: Schema, name: str) -> WindowFunction:
@@ -246,11 +249,12 @@ class Generator:
         arguments: tuple[Expression, ...] = ()
         if function == "ntile":
             arguments = (Literal(int64.with_nullable(False), 3),)
-        elif function not in ("row_number", "rank", "dense_rank", "count_star"):
+        elif function not in ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "count_star"):
             among = numeric if function in NUMERIC_MEASURES else range(len(schema))
             arguments = (column(schema, self.random.choice(among)),)
-        if function in ("lag", "lead"):
-            arguments = (*arguments, Literal(int64.with_nullable(False), self.random.choice((0, 1, 2))))
+        if function in ("lag", "lead", "nth_value"):
+            count = self.random.choice((1, 2, 3)) - (function != "nth_value")
+            arguments = (*arguments, Literal(int64.with_nullable(False), count))
         return WindowFunction(function, arguments, window_type(function, tuple(a.type for a in arguments)), name)
 
     def skyline(self, node: Operator) -> Operator:

@@ -42,6 +42,7 @@ EDGES: dict[str, list[Any]] = {
 #: more than a batch holds
 MANY = 20_000
 ONE = Literal(int64.with_nullable(False), 1)
+UP_TO_ROW = Frame("rows", None, 0)
 
 Make = Callable[[Dataflow], Dataflow]
 
@@ -181,25 +182,27 @@ def _distincts(lab: Lab) -> Found:
 def _windows(lab: Lab) -> Found:
     for type in EDGES:
         flow = table(lab, type)
-        functions = ["row_number", "rank", "dense_rank", "min", "max", "count", "lag", "first_value", "last_value"]
+        functions = ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "min", "max", "count", "lag"]
+        functions += ["first_value", "last_value", "nth_value"]
         if type.startswith(("int", "decimal")) and type not in ("int64", "decimal(38, 6)"):
             functions += ["sum", "avg"]
         yield f"over {type}", Dataflow(_window(flow.root, functions)), ""
+        yield f"sliding over {type}", Dataflow(_window(flow.root, functions, frame=Frame("groups", -1, 1))), ""
         yield f"by {type}", Dataflow(_window(flow.root, ["row_number", "rank"], by=1)), ""
     yield "over many rows", Dataflow(_window(many(lab).root, ["rank", "sum", "count_star"])), ""
 
 
-def _window(node: Operator, functions: list[str], by: int = 0) -> Operator:
+def _window(node: Operator, functions: list[str], by: int = 0, frame: Frame = UP_TO_ROW) -> Operator:
     """Functions of v in the order of v and n, of the rows that share column `by`."""
     calls = []
     for name in functions:
         arguments: tuple[Expression, ...] = ()
-        if name not in ("row_number", "rank", "dense_rank", "count_star"):
-            arguments = (column(node.schema, 1), *((ONE,) if name == "lag" else ()))
+        if name not in ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "count_star"):
+            arguments = (column(node.schema, 1), *((ONE,) if name in ("lag", "nth_value") else ()))
         type = window_type(name, tuple(a.type for a in arguments))
         calls.append(WindowFunction(name, arguments, type, f"w_{name}"))
     order = (SortKey(column(node.schema, 1)), SortKey(column(node.schema, 2)))
-    return Window(node, (column(node.schema, by),), order, tuple(calls), Frame("rows", None, 0))
+    return Window(node, (column(node.schema, by),), order, tuple(calls), frame)
 
 
 def _rest(lab: Lab) -> Found:

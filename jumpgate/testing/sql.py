@@ -37,7 +37,7 @@ from jumpgate.dataflow.operators import (
     Window,
     WindowFunction,
 )
-from jumpgate.dataflow.types import DataType, string
+from jumpgate.dataflow.types import DataType, int64, string
 from jumpgate.testing.sql_measures import MEASURES, measure_text
 
 TYPES = {
@@ -249,9 +249,10 @@ class Translator:
         function = "count" if f.function == "count_star" else MEASURES.get(f.function, f.function)
         partition = f"PARTITION BY {', '.join(map(self.expression, node.partition_by))}" if node.partition_by else ""
         frame = ""
-        if f.function in MEASURES or f.function in ("count_star", "first_value", "last_value"):
-            start = "UNBOUNDED PRECEDING" if node.frame.start is None else _bound(node.frame.start)
-            end = "UNBOUNDED FOLLOWING" if node.frame.end is None else _bound(node.frame.end)
+        if f.function in MEASURES or f.function in ("count_star", "first_value", "last_value", "nth_value"):
+            distance = node.order_by[0].expression.type if node.frame.unit == "range" and node.order_by else int64
+            start = "UNBOUNDED PRECEDING" if node.frame.start is None else _bound(node.frame.start, distance)
+            end = "UNBOUNDED FOLLOWING" if node.frame.end is None else _bound(node.frame.end, distance)
             frame = f" {node.frame.unit.upper()} BETWEEN {start} AND {end}"
         call = f"{function}({', '.join(arguments) or ('*' if f.function == 'count_star' else '')})"
         return f"CAST({call} OVER ({partition}{self._order(node.order_by)}{frame}) AS {sql_type(f.type)})"
@@ -319,8 +320,16 @@ def _numbered(expressions: Sequence[str]) -> str:
     return ", ".join(f"{e} AS c{i}" for i, e in enumerate(expressions)) or "1 AS c0"
 
 
-def _bound(offset: int) -> str:
-    return f"{abs(offset)} {'PRECEDING' if offset < 0 else 'FOLLOWING'}" if offset else "CURRENT ROW"
+def _bound(offset: int, distance: DataType) -> str:
+    """A frame's bound, of a range in the units of what orders."""
+    if not offset:
+        return "CURRENT ROW"
+    size = str(abs(offset))
+    if distance.kind == "decimal":
+        size = format(pydecimal.Decimal(size).scaleb(-distance.scale), "f")
+    elif distance.kind in ("date", "timestamp"):
+        size = f"INTERVAL {size} {'DAYS' if distance.kind == 'date' else 'MICROSECONDS'}"
+    return f"{size} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"
 
 
 def _identifier(name: str) -> str:

@@ -14,7 +14,7 @@ from jumpgate.dataflow.types import DataType
 from jumpgate.nca.interface import Unsupported
 
 #: ignore the frame
-RANKING = ("row_number", "rank", "dense_rank", "ntile", "lag", "lead")
+RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")
 #: a sum of values of so many digits has at most 38, whatever the number of rows
 SUMMED_DIGITS_MAX = 28
 
@@ -39,8 +39,10 @@ def refusal(node: Operator, dialect: Dialect) -> Unsupported | None:
 
 
 def _refused(f: WindowFunction, node: Window) -> Unsupported | None:
-    if f.function in ("rank", "dense_rank") and not node.order_by:
+    if f.function in ("rank", "dense_rank", "percent_rank", "cume_dist") and not node.order_by:
         return Unsupported(f"{f.function} without an order", "window_order")
+    if f.function == "nth_value":  # whose number the engine's own plans hide from it
+        return Unsupported("nth_value is not the engine's", "window_function")
     if f.function not in ("sum", "avg", "stddev"):
         return None
     type = f.arguments[0].type

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -20,7 +22,16 @@ from jumpgate.testing.lab import Lab
 
 TYPES = {"k": "int32", "s": "string", "o": "int64", "d": "decimal(7,2)", "x": "float64"}
 WHOLE, RUNNING, ROWS = Frame("range", None, None), Frame(), Frame("rows", None, 0)
+SLIDING = [
+    Frame("rows", -2, 1), Frame("rows", 1, 4), Frame("rows", -5, -2), Frame("rows", 0, None), Frame("rows", 3, None),
+    Frame("rows", None, 2), Frame("rows", None, -3), Frame("rows", -(1 << 62), 1 << 62),
+    Frame("groups", -1, 1), Frame("groups", 0, 0), Frame("groups", 1, 2), Frame("groups", -9, -1),
+    Frame("groups", 0, None), Frame("groups", None, -2), Frame("groups", None, 1), Frame("range", 0, 0),
+    Frame("range", 0, None),
+]  # fmt: skip
 RANKS = ("row_number", "rank", "dense_rank")
+SHARES = ("percent_rank", "cume_dist")
+I64_MIN, I64_MAX = -(1 << 63), (1 << 63) - 1
 SUMS = ("sum", "avg", "count", "min", "max", "stddev")
 
 
@@ -74,6 +85,92 @@ def test_sums(session: Session, tmp_path: Path, frame: Frame, by: tuple[str, ...
     functions = [(f, v) for v in "dx" for f in SUMS] + [("sum", "o"), ("count_star", "")]
     order = ("o", "x", "d", "s", "k") if frame is ROWS else ("o", "s")  # rows of equal order come in any order
     check(session, window(node, by, order, functions, frame))
+
+
+@pytest.mark.parametrize("frame", SLIDING, ids=str)
+def test_frames_that_slide(local: Session, tmp_path: Path, frame: Frame) -> None:
+    node = Lab(local, tmp_path, "parquet").table(TYPES, rows(400), files=2).root
+    functions = [(f, v) for v in "dx" for f in SUMS] + [("sum", "o"), ("count_star", ""), ("max", "k")]
+    values = [(f, v) for f in ("first_value", "last_value", "min") for v in "odx"]
+    order = ("o", "x", "d", "s", "k")
+    for by in ((), ("k",)):
+        check(local, window(node, by, order, functions + values, frame))
+        if frame.unit != "rows":  # whose rows of equal order come in any order
+            check(local, window(node, by, ("o", "s"), functions, frame))
+
+
+@pytest.mark.parametrize(("start", "end"), [(-2, 2), (None, -1), (1, None), (-3, 0), (0, 1), (2, 5), (-7, -3)])
+@pytest.mark.parametrize("nulls_first", [True, False], ids=["nulls-first", "nulls-last"])
+@pytest.mark.parametrize("descending", [False, True], ids=["ascending", "descending"])
+def test_ranges_of_values(
+    local: Session, tmp_path: Path, descending: bool, nulls_first: bool, start: int | None, end: int | None
+) -> None:
+    start_day = datetime.date(1970, 1, 1)
+    values = [
+        (p, None if n is None else start_day + datetime.timedelta(n), n, None if n is None else Decimal(n) / 10, m)
+        for p, (n, m) in enumerate((None if i % 9 == 0 else i * i % 41 - 20, i) for i in range(200))
+    ]
+    types = {"p": "int32", "day": "date", "n": "int64", "m": "decimal(5,1)", "v": "int64"}
+    node = Lab(local, tmp_path, "parquet").table(types, values).root
+    functions = [("sum", "v"), ("count", "n"), ("min", "v"), ("max", "v"), ("avg", "v"), ("count_star", "")]
+    for order in ("day", "n", "m"):
+        made = window(node, (), (order,), functions, Frame("range", start, end))
+        check(local, replace(made, order_by=(SortKey(made.order_by[0].expression, descending, nulls_first),)))
+
+
+def test_ranges_at_the_ends_of_integers(local: Session, tmp_path: Path) -> None:
+    """Where DuckDB's own sums of key and offset overflow."""
+    values = [I64_MIN, I64_MIN + 1, 0, I64_MAX - 1, I64_MAX]
+    node = Lab(local, tmp_path).table({"n": "int64"}, [(n,) for n in values]).root
+    for start, end in ((-2, 2), (I64_MIN, -1), (1, I64_MAX), (-1, None), (None, 1)):
+        made = window(node, (), ("n",), [("count_star", ""), ("min", "n"), ("max", "n")], Frame("range", start, end))
+        for descending in (False, True):
+            root = replace(made, order_by=(SortKey(column(node.schema, 0), descending),))
+            found = local.run(Dataflow(root)).to_arrow().sort_by("n").to_pydict()
+            sign = -1 if descending else 1
+            for n, count, least, most in zip(*(found[c] for c in ("n", "w0", "w1", "w2")), strict=True):
+                seen = [
+                    v
+                    for v in values
+                    if (start is None or sign * (v - n) >= start) and (end is None or sign * (v - n) <= end)
+                ]
+                assert (count, least, most) == (len(seen), min(seen, default=None), max(seen, default=None))
+
+
+def test_shares_of_a_partition(session: Session, tmp_path: Path) -> None:
+    node = Lab(session, tmp_path, "parquet").table(TYPES, rows(700), files=2).root
+    for by, order in (((), ("o",)), (("k",), ("o", "s")), (("k", "s"), ("x", "d", "o")), (("s",), ())):
+        check(session, window(node, by, order, [(f, "") for f in SHARES], RUNNING))
+
+
+@pytest.mark.parametrize("place", [1, 3, 50])
+@pytest.mark.parametrize("frame", [WHOLE, RUNNING, ROWS, *SLIDING[:3], SLIDING[8]], ids=str)
+def test_a_value_by_its_place_in_the_frame(local: Session, tmp_path: Path, frame: Frame, place: int) -> None:
+    node = Lab(local, tmp_path, "parquet").table(TYPES, rows(300)).root
+    functions = tuple(
+        WindowFunction("nth_value", (value, literal(int64, place)), value.type.with_nullable(True), f"w{i}")
+        for i, value in enumerate(column(node.schema, i) for i in range(len(TYPES)))
+    )
+    keys = tuple(SortKey(column(node.schema, i)) for i in (2, 4, 3, 1, 0))
+    check(local, Window(node, (column(node.schema, 0),), keys, functions, frame))
+
+
+@pytest.mark.parametrize(
+    ("frame", "order", "message"),
+    [
+        (Frame("groups", -1, 0), (), "a frame of groups without an order"),
+        (Frame("range", -1, 0), ("o", "s"), "a range of values by 2 keys; it needs one"),
+        (Frame("range", -1, 0), ("x",), "a range of values by float64; it needs an integer, a decimal, a date or"),
+        (Frame("rows", 1, 0), ("o",), "a frame from 1 to 0"),
+        (Frame("days", 1, 2), ("o",), "unknown frame unit 'days'"),
+    ],
+)
+def test_frames_that_mean_nothing(
+    local: Session, tmp_path: Path, frame: Frame, order: tuple[str, ...], message: str
+) -> None:
+    node = Lab(local, tmp_path).table(TYPES, rows(3)).root
+    with pytest.raises(InvalidDataflow, match=message):
+        local.run(Dataflow(window(node, (), order, [("count_star", "")], frame)))
 
 
 def test_ranks(session: Session, tmp_path: Path) -> None:

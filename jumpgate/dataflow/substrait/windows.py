@@ -22,11 +22,14 @@ FUNCTIONS = {
     "row_number": "row_number",
     "rank": "rank",
     "dense_rank": "dense_rank",
+    "percent_rank": "percent_rank",
+    "cume_dist": "cume_dist",
     "ntile": "ntile",
     "lag": "lag",
     "lead": "lead",
     "first_value": "first_value",
     "last_value": "last_value",
+    "nth_value": "nth_value",
     "sum": "sum",
     "count": "count",
     "min": "min",
@@ -42,7 +45,7 @@ _UNITS = {
 }
 _NUMERIC = ("sum", "avg", "stddev")
 #: functions with an argument that must be a literal number → which it is
-_COUNTING = {"ntile": 0, "lag": 1, "lead": 1}
+_COUNTING = {"ntile": 0, "lag": 1, "lead": 1, "nth_value": 1}
 
 
 def add_window(
@@ -72,7 +75,7 @@ def add_window(
     except (AssertionError, IndexError):
         raise Unmapped(f"window function {name} with {len(arguments)} arguments is not known") from None
     wanted = WindowFunction(function, arguments, type, f"w{len(node.schema)}")
-    found = joined(node, partition, order, wanted, _frame(call, bool(order)))
+    found = joined(node, partition, order, wanted, _frame(call, order))
     value: Expression = column(found.schema, len(found.schema) - 1)
     if call.HasField("output_type") and not type.is_integer:
         declared = read_type(call.output_type)
@@ -86,12 +89,12 @@ def add_window(
 
 
 def counted(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    """The arguments of ntile, lag or lead after a check of the count; a default gets the type of the values."""
+    """The arguments, after a check of the count that some functions have; a default gets the type of the values."""
     function = FUNCTIONS[name]
     place = _COUNTING[function]
     for count in arguments[place : place + 1]:
         number = count.value if isinstance(count, Literal) and count.type.is_integer else None
-        if not isinstance(number, int) or number < (1 if function == "ntile" else 0):
+        if not isinstance(number, int) or number < (1 if function in ("ntile", "nth_value") else 0):
             raise Unmapped(f"{name} by {count} is not known: only by a literal, a number of rows or parts")
     if len(arguments) != 3:
         return arguments
@@ -114,13 +117,15 @@ def joined(
     return Window(node, partition, order, (wanted,), frame)
 
 
-def _frame(call: Rex.WindowFunction, ordered: bool) -> Frame:
+def _frame(call: Rex.WindowFunction, order: tuple[SortKey, ...]) -> Frame:
     """Unsaid bounds are SQL's: up to the current row's peers in an order, everything without one."""
     if call.bounds_type not in _UNITS:
         raise Unmapped(f"window frames of bounds type {call.bounds_type} are not known: only of rows and ranges")
     unit = _UNITS[call.bounds_type]
     start = _offset(call.lower_bound) if call.HasField("lower_bound") else None
-    end = _offset(call.upper_bound) if call.HasField("upper_bound") else 0 if ordered else None
+    end = _offset(call.upper_bound) if call.HasField("upper_bound") else 0 if order else None
+    if unit == "range" and len(order) == 1 and (type := order[0].expression.type).kind == "decimal":
+        start, end = (None if bound is None else bound * 10**type.scale for bound in (start, end))
     return Frame(unit, start, end)
 
 

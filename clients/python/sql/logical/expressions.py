@@ -31,7 +31,7 @@ _UNARY = {
     "negative": "Negative",
 }
 #: parts of interval literals by kind: months, days, nanoseconds
-_INTERVALS: dict[str, Callable[[pb.Scalar], tuple[int, int, int]]] = {
+INTERVALS: dict[str, Callable[[pb.Scalar], tuple[int, int, int]]] = {
     "year_months": lambda scalar: (scalar.year_months, 0, 0),
     "day_time": lambda scalar: (0, scalar.day_time.days, scalar.day_time.milliseconds * 1_000_000),
     "month_day_nano": lambda scalar: (
@@ -108,7 +108,7 @@ class ExpressionReader:
         operands, operator = list(binary.operands), binary.operator
         if operator in ("Plus", "Minus") and len(operands) == 2 and _is_interval(operands[1]):
             interval = operands[1].literal
-            months, days, nanoseconds = _INTERVALS[interval.WhichOneof("kind") or ""](interval)
+            months, days, nanoseconds = INTERVALS[interval.WhichOneof("kind") or ""](interval)
             sign = 1 if operator == "Plus" else -1
             return add_interval(self.read(operands[0]), sign * months, sign * days, sign * nanoseconds)
         if operator in ("Minus", "BitwiseShiftLeft") and all(map(self.unsigned, operands)):
@@ -267,4 +267,4 @@ def _as(expression: Expression, type: DataType) -> Expression:
 
 
 def _is_interval(expr: pb.Expr) -> bool:
-    return expr.WhichOneof("kind") == "literal" and expr.literal.WhichOneof("kind") in _INTERVALS
+    return expr.WhichOneof("kind") == "literal" and expr.literal.WhichOneof("kind") in INTERVALS

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from jumpgate.client.sql.function_names import AGGREGATES
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.expressions import ExpressionReader
+from jumpgate.client.sql.logical.expressions import INTERVALS, ExpressionReader
 from jumpgate.client.sql.logical.sorts import read_sorts
 from jumpgate.client.sql.logical.types import read_literal
 from jumpgate.dataflow.expressions import Expression, Literal
@@ -15,6 +17,7 @@ from jumpgate.dataflow.operators import (
     Frame,
     Operator,
     Project,
+    SortKey,
     WindowFunction,
     column,
     window_type,
@@ -22,11 +25,13 @@ from jumpgate.dataflow.operators import (
 from jumpgate.dataflow.substrait.aggregates import built, undeclared
 from jumpgate.dataflow.substrait.types import Unmapped
 from jumpgate.dataflow.substrait.windows import counted, joined
+from jumpgate.dataflow.types import DataType, int64
 
-RANKINGS = ("row_number", "rank", "dense_rank")
+RANKINGS = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist")
 OFFSETS = ("lag", "lead")
 EDGES = ("first_value", "last_value")
-_UNITS = {pb.Frame.ROWS: "rows", pb.Frame.RANGE: "range"}
+_UNITS = {pb.Frame.ROWS: "rows", pb.Frame.RANGE: "range", pb.Frame.GROUPS: "groups"}
+_DAY_US = 86_400_000_000
 
 
 def read_windows(window: pb.Window, node: Operator, reader: ExpressionReader) -> Operator:
@@ -62,12 +67,12 @@ def _add(node: Operator, expr: pb.Expr, reader: ExpressionReader) -> tuple[Opera
     partition = tuple(reader.read(e) for e in call.partition_by)
     if call.WhichOneof("function") == "aggregate":
         function, arguments = _aggregate(name, call, reader, condition)
-        frame = _frame(call.frame, bool(order))
+        frame = _frame(call.frame, order)
     elif condition is not None:
         raise Unmapped(f"window function {name} with a filter is not known")
     else:
         function = name
-        arguments, frame = _positional(name, tuple(reader.read(e) for e in call.args), call, bool(order))
+        arguments, frame = _positional(name, tuple(reader.read(e) for e in call.args), call, order)
     type = window_type(function, tuple(a.type for a in arguments))
     wanted = WindowFunction(function, arguments, type, f"w{len(node.schema)}")
     found = joined(node, partition, order, wanted, frame)
@@ -88,7 +93,7 @@ def _aggregate(
 
 
 def _positional(
-    name: str, arguments: tuple[Expression, ...], call: pb.WindowCall, ordered: bool
+    name: str, arguments: tuple[Expression, ...], call: pb.WindowCall, order: tuple[SortKey, ...]
 ) -> tuple[tuple[Expression, ...], Frame]:
     """Arguments and frame of a function that ranks or looks elsewhere; Unmapped for arguments that it may not have."""
     if name in RANKINGS and not arguments:
@@ -98,31 +103,47 @@ def _positional(
     if name in OFFSETS and 1 <= len(arguments) <= 3 and not isinstance(arguments[0], Literal):
         return counted(name, arguments), Frame()
     if name in EDGES and len(arguments) == 1 and not isinstance(arguments[0], Literal):
-        return arguments, _frame(call.frame, ordered)
+        return arguments, _frame(call.frame, order)
+    if name == "nth_value" and len(arguments) == 2 and not isinstance(arguments[0], Literal):
+        return counted(name, arguments), _frame(call.frame, order)
     raise Unmapped(f"window function {name} with {len(arguments)} arguments is not known")
 
 
-def _frame(frame: pb.Frame, ordered: bool) -> Frame:
-    if frame.unit not in _UNITS:
-        raise Unmapped("frames of GROUPS are not known")
+def _frame(frame: pb.Frame, order: tuple[SortKey, ...]) -> Frame:
     unit = _UNITS[frame.unit]
-    start, end = _offset(frame.start), _offset(frame.end) if frame.HasField("end") else 0
-    if unit == "range" and (start or end):
-        raise Unmapped("frames of a RANGE with an offset are not known")
+    distance = order[0].expression.type if unit == "range" and len(order) == 1 else int64
+    start, end = _offset(frame.start, distance), _offset(frame.end, distance) if frame.HasField("end") else 0
     if start is None and frame.start.kind == pb.Bound.FOLLOWING or end is None and frame.end.kind == pb.Bound.PRECEDING:
         raise Unmapped("a frame without rows is not known")
-    if not ordered and unit == "range":  # all rows are peers
+    if not order and unit != "rows":  # all rows are peers
         return Frame("range", None, None)
     return Frame(unit, start, end)
 
 
-def _offset(bound: pb.Bound) -> int | None:
-    """From the current row; None: unbounded."""
+def _offset(bound: pb.Bound, type: DataType) -> int | None:
+    """From the current row, in units of the type (operators.Frame); None: unbounded."""
     if bound.kind == pb.Bound.CURRENT_ROW:
         return 0
-    value = read_literal(bound.offset).value
+    value = _interval(bound.offset, type) if _is_interval(bound.offset) else read_literal(bound.offset).value
     if value is None:
         return None
-    if not isinstance(value, int):
-        raise Unmapped("frames with an interval are not known")
+    if type.kind == "decimal" and isinstance(value, int | Decimal):
+        scaled = Decimal(value).scaleb(type.scale)
+        value = int(scaled) if scaled == int(scaled) else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Unmapped(f"frames of a RANGE of {type.name} with such an offset are not known")
     return -value if bound.kind == pb.Bound.PRECEDING else value
+
+
+def _is_interval(offset: pb.Scalar) -> bool:
+    return offset.WhichOneof("kind") in INTERVALS
+
+
+def _interval(offset: pb.Scalar, type: DataType) -> int:
+    """Days of dates, microseconds of timestamps."""
+    months, days, nanoseconds = INTERVALS[offset.WhichOneof("kind") or ""](offset)
+    if not months and not nanoseconds and type.kind == "date":
+        return days
+    if not months and nanoseconds % 1000 == 0 and type.kind == "timestamp":
+        return days * _DAY_US + nanoseconds // 1000
+    raise Unmapped(f"frames of a RANGE of {type.name} with such an interval are not known: a month has no one length")

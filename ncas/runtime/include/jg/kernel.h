@@ -505,6 +505,10 @@ JG_INLINE int64_t jg_ntile(int64_t at, int64_t size, int64_t parts) {
   const int64_t least = size / parts, longer = size % parts, before = longer * (least + 1);
   return 1 + (at < before ? at / (least + 1) : longer + (at - before) / least);
 }
+// The row so many after row i of those from begin to end, or the nearest of these bounds.
+JG_INLINE int64_t jg_row_at(int64_t i, int64_t offset, int64_t begin, int64_t end) {
+  return offset < begin - i ? begin : offset > end - i ? end : i + offset;
+}
 // Numbers without sign that order as the values do.
 JG_INLINE uint32_t jg_ordered_int32(int32_t v) { return (uint32_t)v ^ (1u << 31); }
 JG_INLINE uint64_t jg_ordered_int(int64_t v) { return (uint64_t)v ^ (1ull << 63); }
