@@ -60,11 +60,11 @@ WORDS = ("a", "b", "ab", "abc", "B", "x y", "it's", 'quo"te', "comma, here", "ta
 SAID_BY_SUBSTRAIT = ("filter", "filter", "project", "join", "join", "aggregate", "aggregate", "distinct", "union")
 KINDS = (*SAID_BY_SUBSTRAIT, "skyline")
 #: with what no generated program does
-ALL_KINDS = (*KINDS, "window")
+ALL_KINDS = (*KINDS, "window", "window_over_groups")
 FRAMES = (
     Frame(), Frame(), Frame("range", None, None), Frame("rows", None, 0), Frame("rows", -2, 1), Frame("rows", 1, None),
-    Frame("groups", -3, -1), Frame("groups", 0, 2),
 )  # fmt: skip
+GROUPS = (Frame("groups", -3, -1), Frame("groups", 0, 2))  # which Substrait cannot say
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
 PATTERNS = ("a%", "%b", "_", "%")
 
@@ -112,6 +112,7 @@ class Generator:
             "union": self.union,
             "skyline": self.skyline,
             "window": self.window,
+            "window_over_groups": self.window_over_groups,
         }
         return changes[kind](node)
 
@@ -226,7 +227,10 @@ class Generator:
         other = Filter(node, self.predicate(node.schema, 1)) if self.random.random() < 0.7 else node
         return UnionAll((node, other))
 
-    def window(self, node: Operator) -> Operator:
+    def window_over_groups(self, node: Operator) -> Operator:
+        return self.window(node, GROUPS)
+
+    def window(self, node: Operator, frames: Sequence[Frame] = FRAMES) -> Operator:
         """Ordered by every column, so that only equal rows are peers: the result is defined but for their order."""
         schema = node.schema
         exact = [i for i, f in enumerate(schema) if not f.type.is_float]
@@ -236,7 +240,7 @@ class Generator:
             for i in self.random.sample(range(len(schema)), len(schema))
         )
         functions = tuple(self.window_function(schema, f"w{i}") for i in range(self.random.randint(1, 3)))
-        frame = self.random.choice(FRAMES)
+        frame = self.random.choice(frames)
         if any(f.function in NUMERIC_MEASURES and f.arguments[0].type.is_float for f in functions):
             frame = replace(frame, start=None)  # sums of floats depend on how their rows are taken together
         return Window(node, partition, order, functions, frame)

@@ -266,17 +266,24 @@ class _Writer:
             call.arguments.add(value=self.expression(argument))
         call.partitions.extend(self.expression(e) for e in node.partition_by)
         call.sorts.extend(map(self._sort_key, node.order_by))
+        if node.frame.unit == "groups":
+            raise InvalidDataflow("Substrait has no frames of groups", operator="window")
         rows = node.frame.unit == "rows"
+        whole = 1  # what an offset of 1 is here
+        if not rows and len(node.order_by) == 1 and (type := node.order_by[0].expression.type).kind == "decimal":
+            whole = 10**type.scale
         call.bounds_type = Rex.WindowFunction.BOUNDS_TYPE_ROWS if rows else Rex.WindowFunction.BOUNDS_TYPE_RANGE
         for bound, offset in ((call.lower_bound, node.frame.start), (call.upper_bound, node.frame.end)):
             if offset is None:
                 bound.unbounded.SetInParent()
             elif offset == 0:
                 bound.current_row.SetInParent()
+            elif offset % whole:
+                raise InvalidDataflow("Substrait has no frames from a fraction on", operator="window")
             elif offset < 0:
-                bound.preceding.offset = -offset
+                bound.preceding.offset = -offset // whole
             else:
-                bound.following.offset = offset
+                bound.following.offset = offset // whole
         return rex
 
     def _sort_key(self, key: op.SortKey) -> SortField:
