@@ -1,7 +1,10 @@
 // Fills an arena under a budget that asks a host with little memory: prints how many MiB it held when it was told to
-// stop, and how often rows that another thread moves to disk seemed to exceed a limit.
+// stop, and how often a limit seemed to be exceeded by rows that another thread moves to disk, and by those of several
+// threads whose rows go on in a file.
+#include <barrier>
 #include <cstdio>
 #include <thread>
+#include <vector>
 
 #include "base/memory.h"
 
@@ -23,9 +26,32 @@ int exceeded_by_movable_rows() {
   return exceeded;
 }
 
+int exceeded_by_mapped_rows() {
+  constexpr int kThreads = 4;
+  jg::Budget budget;
+  budget.begin(6 << 20, kThreads);
+  std::atomic<int> exceeded{0};
+  std::barrier together(kThreads);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; thread++) {
+    threads.emplace_back([&] {
+      jg::Arena rows(&budget, jg::Beyond::kMaps);
+      for (int i = 0; i < 500; i++) {
+        together.arrive_and_wait();
+        for (int chunk = 0; chunk < 3; chunk++) rows.bytes(1 << 20);
+        exceeded += budget.exceeded();
+        together.arrive_and_wait();
+        rows.reset();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  return exceeded;
+}
+
 int main() {
   if (jg::available_memory() <= 0) return 1;
-  std::printf("%d ", exceeded_by_movable_rows());
+  std::printf("%d %d ", exceeded_by_movable_rows(), exceeded_by_mapped_rows());
   jg::Budget budget;
   jg::Arena arena(&budget);
   auto fill = [&](int64_t mib) {

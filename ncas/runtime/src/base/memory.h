@@ -62,8 +62,17 @@ class Budget {
     return scarce();
   }
   bool scarce() const { return scarce_.load(std::memory_order_relaxed); }
-  // Whether so much more is better on disk, where there is a way to have it there.
+  // Whether there is room for so much more, of what may be on disk as well.
   bool has_room(int64_t bytes) const { return held.load(std::memory_order_relaxed) + bytes <= spill_from; }
+  // The same, and counts it: threads that look at once do not all take the same room.
+  bool claim(int64_t bytes) {
+    int64_t now = held.load(std::memory_order_relaxed);
+    do {
+      if (now + bytes > spill_from) return false;
+    } while (!held.compare_exchange_weak(now, now + bytes, std::memory_order_relaxed));
+    fixed += bytes;
+    return true;
+  }
   // Memory that is a file was had, or was not for want of room on its disk. What its rows need beside it may be the
   // last that the host has.
   void note_mapped(int64_t bytes, bool had) {
@@ -185,13 +194,19 @@ class Arena {
   static constexpr int64_t kFirst = 64 << 10, kLargest = 4 << 20;
 
   void grow(uint64_t n) {
-    int64_t size = chunks_.empty() ? kFirst : std::min<int64_t>(held_, kLargest);
-    if (disk_ && !budget_->has_room(std::max<int64_t>(size, static_cast<int64_t>(n))) && map(n)) return;
-    if (size < static_cast<int64_t>(n)) {
-      if (chunks_.empty()) add(kFirst);  // reset() keeps a first chunk of a known size
-      size = static_cast<int64_t>(n);
+    const int64_t usual = chunks_.empty() ? kFirst : std::min<int64_t>(held_, kLargest);
+    const int64_t size = std::max(usual, static_cast<int64_t>(n));
+    const bool is_claimed = disk_ && budget_->claim(size);
+    if (disk_ && !is_claimed && map(n)) return;
+    if (size > usual && chunks_.empty()) {  // reset() keeps a first chunk of a known size
+      add(kFirst);
+      count(kFirst);
     }
     add(size);
+    if (is_claimed)
+      held_ += size;
+    else
+      count(size);
   }
   bool map(uint64_t n) {
     const int64_t size = std::max(static_cast<int64_t>(n), std::clamp(disk_->size(), kFirst, kLargest));
@@ -207,7 +222,6 @@ class Arena {
     chunks_.push_back(p);
     at_ = p;
     end_ = p + size;
-    count(size);
   }
   void count(int64_t bytes) {
     held_ += bytes;

@@ -309,12 +309,12 @@ Status Table::spill_sorted(Part* part) {
 void Table::prepare() {
   if (kind_ == Kind::kGroups && !has_keys_) part(0);  // a global aggregate has a row for no input, too
   std::erase_if(parts_, [](const auto& p) { return !p; });
-  for (auto& p : parts_) p->arena.settle();
   if (std::any_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->file != nullptr; })) {
     is_spilled_ = true;
     tasks_ = static_cast<int>(parts_.size());
     return;
   }
+  for (auto& p : parts_) p->arena.settle();
   switch (kind_) {
     case Kind::kJoin: {
       int64_t count = 0, nulls = 0;
@@ -434,7 +434,8 @@ void Table::begin_directory(int64_t rows) {
 Status Table::task(int i, JgTask* task) {
   if (is_spilled_) {
     Part* part = parts_[i].get();
-    JG_RETURN_IF_ERROR(spill(part));  // what came last
+    JG_RETURN_IF_ERROR(spill(part));  // what came last, and could move until now
+    part->arena.settle();
     part->runs.resize(is_parted() ? kDeals : 1);
     return {};
   }
