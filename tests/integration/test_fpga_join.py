@@ -540,6 +540,17 @@ def test_requests_that_wait_fail_when_the_card_is_closed(monkeypatch: pytest.Mon
     assert [type(failure) for failure in failures] == [Unreachable, Unreachable]
 
 
+async def _started(child: Child, end: socket.socket) -> tuple[str, int]:
+    """Where a card waits for the rows of a join's one table, which come from that socket."""
+    here = "{}:{}".format(*end.getsockname())
+    await child.call("join", "j", "00c0ffee00000001", 8, 1 << 20, *ONE_TABLE)
+    await child.call("receiver", "j", 1, here)
+    await child.call("flow", "j", 2, 0, here)
+    await child.call("start", "j")
+    host, _, port = child.data.rpartition(":")
+    return host, int(port)
+
+
 def test_a_repetition_is_acknowledged_with_all_that_was_taken_behind_it() -> None:
     """Answers to these may be lost, too; a gap ends the run."""
 
@@ -548,16 +559,10 @@ def test_a_repetition_is_acknowledged_with_all_that_was_taken_behind_it() -> Non
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
             end.bind(("127.0.0.1", 0))
             end.settimeout(20)
-            here = "{}:{}".format(*end.getsockname())
-            await child.call("join", "j", "00c0ffee00000001", 8, 1 << 20, *ONE_TABLE)
-            await child.call("receiver", "j", 1, here)
-            await child.call("flow", "j", 2, 0, here)
-            await child.call("start", "j")
-            host, _, port = child.data.rpartition(":")
+            card = await _started(child, end)
 
             def send(number: int) -> None:
-                end.sendto(HEADER.pack(1, 1, 2, number, 0xC0FFEE00000001) + struct.pack(">Bqq", 0, 7, 1),
-                           (host, int(port)))  # fmt: skip
+                end.sendto(HEADER.pack(1, 1, 2, number, 0xC0FFEE00000001) + struct.pack(">Bqq", 0, 7, 1), card)
 
             def answer() -> tuple[int, ...]:
                 return HEADER.unpack(end.recv(2048))[:4]
@@ -583,13 +588,8 @@ def test_a_card_takes_nothing_without_the_jobs_secret() -> None:
         child = await Child.start("card", "emulated", "127.0.0.1")
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
             end.bind(("127.0.0.1", 0))
-            here = "{}:{}".format(*end.getsockname())
-            await child.call("join", "j", "00c0ffee00000001", 8, 1 << 20, *ONE_TABLE)
-            await child.call("receiver", "j", 1, here)
-            await child.call("flow", "j", 2, 0, here)
-            await child.call("start", "j")
-            host, _, port = child.data.rpartition(":")
-            end.sendto(HEADER.pack(1, 1, 2, 1, said) + struct.pack(">Bqq", 0, 7, 1), (host, int(port)))
+            card = await _started(child, end)
+            end.sendto(HEADER.pack(1, 1, 2, 1, said) + struct.pack(">Bqq", 0, 7, 1), card)
             end.settimeout(5 if said == 0xC0FFEE00000001 else 0.3)
             with contextlib.suppress(TimeoutError):
                 await asyncio.to_thread(end.recv, 2048)

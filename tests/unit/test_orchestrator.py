@@ -164,6 +164,7 @@ def test_records_are_saved_by_a_process_that_has_no_threads_to_lend_any_more(
         await recorder.close()
 
     asyncio.run(asyncio.wait_for(body(), 30.0))
+    assert load("job0", tmp_path).job == "job0"
 
 
 def test_closing_saves_what_could_not_be_saved_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,132 +1,62 @@
 package io.jumpgate.presto;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import com.facebook.presto.common.Page;
 import com.facebook.presto.common.RuntimeStats;
-import io.jumpgate.client.FakeService;
+import io.jumpgate.client.JumpgateClient;
+import io.jumpgate.client.PageSourceContract;
 import io.jumpgate.client.Share;
 import io.jumpgate.dataflow.Unsent;
-import io.jumpgate.ntf.TestProducer;
 import io.jumpgate.v1.Dataflow;
 import io.jumpgate.v1.Operator;
-import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
+import java.util.concurrent.Future;
 
-/** Pages of a made-up job: a driver sleeps while there is none, and its memory is accounted. */
-@Timeout(300)
-final class JumpgatePageSourceTest {
-  private final RuntimeStats stats = new RuntimeStats();
-  private FakeService service;
-  private TestProducer producer;
-  private JumpgatePageSource source;
-
-  @BeforeEach
-  void open() throws Exception {
-    service = new FakeService();
+final class JumpgatePageSourceTest extends PageSourceContract {
+  @Override
+  protected Source open(JumpgateClient client) {
+    RuntimeStats stats = new RuntimeStats();
     Unsent request = new Unsent(Dataflow.newBuilder().addOperators(Operator.getDefaultInstance()).build());
-    source = JumpgatePageSource.open(service.client(), request, Share.ALL, "127.0.0.1", stats);
-  }
-
-  @AfterEach
-  void nothingIsHeld() throws Exception {
-    source.close();
-    if (producer != null) {
-      producer.close();
-    }
-    service.close();
-    assertNothingIsHeld();
-  }
-
-  /** Soon: its thread may have a frame in its hand. */
-  private void assertNothingIsHeld() throws InterruptedException {
-    for (int wait = 0; source.getSystemMemoryUsage() > 0 && wait < 6000; wait++) {
-      TimeUnit.MILLISECONDS.sleep(10);
-    }
-    assertEquals(0, source.getSystemMemoryUsage());
-  }
-
-  /** The job begins, and its first frame has come. */
-  private void begin(String job) throws Exception {
-    producer = service.begin(job, FakeService.endpoint(service.heard()));
-    producer.send(producer.data(List.of(List.of(7L), List.of(8L))));
-    assertEquals(job, service.heard().getHandOut());
-  }
-
-  private void end() throws Exception {
-    producer.send(producer.end());
-    assertTrue(producer.awaitClosed());
-    service.end();
-  }
-
-  private Page page() throws Exception {
-    for (Page page = source.getNextPage();; page = source.getNextPage()) {
-      if (page != null) {
-        return page;
+    JumpgatePageSource source = JumpgatePageSource.open(client, request, Share.ALL, "127.0.0.1", stats);
+    return new Source() {
+      @Override
+      public int next() {
+        Page page = source.getNextPage();
+        return page == null ? -1 : page.getPositionCount();
       }
-      source.isBlocked().get(60, TimeUnit.SECONDS);
-    }
-  }
 
-  @Test
-  void isBlockedWhileNoPageMayBeHandedOut() throws Exception {
-    assertFalse(source.isBlocked().isDone());
-    assertNull(source.getNextPage());
-    begin("j");
-    CompletableFuture<?> blocked = source.isBlocked();
-    assertFalse(blocked.isDone());
-    assertNull(source.getNextPage());
-    service.keep("j");
-    blocked.get(60, TimeUnit.SECONDS);
-    assertEquals(2, page().getPositionCount());
-    assertFalse(source.isFinished());
-    end();
-    while (!source.isFinished()) {
-      assertNull(source.getNextPage());
-      source.isBlocked().get(60, TimeUnit.SECONDS);
-    }
-    assertTrue(source.isBlocked().isDone());
-    assertEquals(2, source.getCompletedPositions());
-    assertTrue(source.getCompletedBytes() >= 16);
-  }
+      @Override
+      public Future<?> isBlocked() {
+        return source.isBlocked();
+      }
 
-  @Test
-  void framesAreAccountedUntilTheyArePages() throws Exception {
-    assertEquals(0, source.getSystemMemoryUsage());
-    begin("j");
-    assertTrue(source.getSystemMemoryUsage() >= 16);
-    service.keep("j");
-    page();
-    end();
-    assertNothingIsHeld();
-  }
+      @Override
+      public boolean isFinished() {
+        return source.isFinished();
+      }
 
-  @Test
-  void whatIsNotReadIsGivenBack() throws Exception {
-    begin("j");
-    assertTrue(source.getSystemMemoryUsage() >= 16);
-    source.close();
-    assertTrue(service.heard().hasEnough());
-    end();
-    assertNothingIsHeld();
-  }
+      @Override
+      public long memoryBytes() {
+        return source.getSystemMemoryUsage();
+      }
 
-  @Test
-  void countsJobsThatAreRunAgain() throws Exception {
-    begin("j1");
-    service.again("a host failed");
-    producer.close();
-    begin("j2");
-    service.keep("j2");
-    assertEquals(2, page().getPositionCount());
-    assertEquals(1, stats.getMetric("jumpgateRetries").getSum());
+      @Override
+      public long completedRows() {
+        return source.getCompletedPositions();
+      }
+
+      @Override
+      public long completedBytes() {
+        return source.getCompletedBytes();
+      }
+
+      @Override
+      public long retries() {
+        return stats.getMetrics().containsKey("jumpgateRetries") ? stats.getMetric("jumpgateRetries").getSum() : 0;
+      }
+
+      @Override
+      public void close() throws Exception {
+        source.close();
+      }
+    };
   }
 }
