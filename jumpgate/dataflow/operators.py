@@ -20,6 +20,7 @@ WINDOW_FUNCTIONS = (
     "sum", "count", "count_star", "min", "max", "avg", "stddev",
 )  # fmt: skip
 FRAME_UNITS = ("rows", "range", "groups")
+OFFSET_MAX = (1 << 63) - 1
 #: measures of numbers alone
 NUMERIC_MEASURES = frozenset(a.name for a in AGGREGATES.values() if a.numeric)
 PHASES = ("full", "partial", "final")
@@ -315,6 +316,11 @@ class Frame:
     unit: str = "range"
     start: int | None = None
     end: int | None = 0
+
+
+def has_differences(type: DataType) -> bool:
+    """Whether a frame can be a range of such values."""
+    return type.is_integer or type.kind in ("decimal", "date", "timestamp")
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from jumpgate.dataflow.operators import (
     Window,
     WindowFunction,
     expressions_of,
+    has_differences,
     partial_state,
     window_type,
 )
@@ -254,7 +255,7 @@ def _distance(node: Window) -> list[str]:
     if len(node.order_by) != 1:
         return [f"a range of values by {len(node.order_by)} keys; it needs one"]
     type = node.order_by[0].expression.type
-    if type.is_integer or type.kind in ("decimal", "date", "timestamp"):
+    if has_differences(type):
         return []
     return [f"a range of values by {type.name}; it needs an integer, a decimal, a date or a timestamp"]
 

@@ -143,3 +143,24 @@ def test_accelerators_have_all_frames(frame: str) -> None:
         assert re.search(r"Offloaded: (\d+) of \1 operators", query.explain())
         found = [tuple(row.values()) for row in query.to_pylist()]
         assert found == other.sql(text).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        ("ORDER BY day RANGE BETWEEN INTERVAL '1' MONTH PRECEDING AND CURRENT ROW", "a month has no one length"),
+        ("ORDER BY x RANGE BETWEEN 1.5 PRECEDING AND CURRENT ROW", "frames of a RANGE of float64"),
+        ("ORDER BY x RANGE BETWEEN 2 PRECEDING AND CURRENT ROW", "frames of a RANGE of float64"),
+        ("ORDER BY n RANGE BETWEEN 900000000000000 PRECEDING AND CURRENT ROW", "frames of a RANGE of decimal(30, 8)"),
+    ],
+)
+def test_ranges_that_stay(frame: str, reason: str) -> None:
+    table = pa.table({"day": pa.array([datetime.date(2024, m, 29) for m in (1, 2, 3, 3)]), "x": [0.5, 2.0, 2.25, 9.0]})
+    table = table.append_column("n", table["x"].cast(pa.decimal128(30, 8)))
+    text = f"SELECT day, x, count(*) OVER ({frame}) AS n FROM t ORDER BY day, x"
+    with jumpgate.connect() as connection, duckdb.connect() as other:
+        connection.register("t", table)
+        other.register("t", table)
+        query = connection.sql(text, offload="always")
+        assert reason in query.explain()
+        assert [tuple(row.values()) for row in query.to_pylist()] == other.sql(text).fetchall()

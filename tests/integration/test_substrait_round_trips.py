@@ -18,8 +18,21 @@ from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.frontend import Frontend
 from jumpgate.client.sql.logical import relations as logical
-from jumpgate.dataflow.operators import Aggregate, Join, Measure, Operator, Read
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Frame,
+    Join,
+    Measure,
+    Operator,
+    Read,
+    SortKey,
+    Window,
+    WindowFunction,
+    column,
+    window_type,
+)
 from jumpgate.dataflow.substrait import Kept, Reader, from_plan, to_plan
+from jumpgate.dataflow.types import Schema, decimal
 from jumpgate.errors import InvalidDataflow
 from jumpgate.study.suites import SUITES
 from jumpgate.testing import oracle
@@ -77,6 +90,25 @@ def test_random_dataflows_read_back_and_compute_the_same(seed: int, tmp_path: Pa
     assert once.schema.names == root.schema.names
     assert shape(from_plan(to_plan(once), {})) == shape(once)
     assert not oracle.difference(oracle.run(once), root)
+
+
+def test_frames_read_back(tmp_path: Path) -> None:
+    """Those of groups, and from a fraction of a decimal on, Substrait does not have."""
+    schema, file = Schema.of(amount=decimal(9, 2)), tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"amount": pa.array([], pa.decimal128(9, 2))}), file)
+    read = Read((str(file),), "parquet", schema, (0,))
+    count = WindowFunction("count_star", (), window_type("count_star", ()), "n")
+
+    def over(frame: Frame) -> Window:
+        return Window(read, (), (SortKey(column(schema, 0)),), (count,), frame)
+
+    for frame in (Frame("range", -200, 100), Frame("range", None, 0), Frame("rows", -2, None)):
+        (again,) = (n.frame for n in from_plan(to_plan(over(frame)), {}).walk() if isinstance(n, Window))
+        assert again == frame
+    with pytest.raises(InvalidDataflow, match="no frames of groups"):
+        to_plan(over(Frame("groups", -1, 0)))
+    with pytest.raises(InvalidDataflow, match="no frames from a fraction on"):
+        to_plan(over(Frame("range", -250, 0)))
 
 
 def test_datafusion_computes_the_same_from_the_plan(tmp_path: Path) -> None:

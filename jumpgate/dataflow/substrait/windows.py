@@ -11,7 +11,16 @@ from substrait.algebra_pb2 import Expression as Rex
 from jumpgate.dataflow.casts import common_type
 from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.functions import cast_to
-from jumpgate.dataflow.operators import Frame, Operator, SortKey, Window, WindowFunction, column, window_type
+from jumpgate.dataflow.operators import (
+    OFFSET_MAX,
+    Frame,
+    Operator,
+    SortKey,
+    Window,
+    WindowFunction,
+    column,
+    window_type,
+)
 from jumpgate.dataflow.substrait.aggregates import undeclared
 from jumpgate.dataflow.substrait.expressions import ExpressionReader
 from jumpgate.dataflow.substrait.options import read_options
@@ -126,6 +135,8 @@ def _frame(call: Rex.WindowFunction, order: tuple[SortKey, ...]) -> Frame:
     end = _offset(call.upper_bound) if call.HasField("upper_bound") else 0 if order else None
     if unit == "range" and len(order) == 1 and (type := order[0].expression.type).kind == "decimal":
         start, end = (None if bound is None else bound * 10**type.scale for bound in (start, end))
+        if any(bound is not None and abs(bound) > OFFSET_MAX for bound in (start, end)):
+            raise Unmapped(f"a window frame that far is not known for {type.name}")
     return Frame(unit, start, end)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 
 from jumpgate.client.sql.function_names import AGGREGATES
 from jumpgate.client.sql.logical import plan_pb2 as pb
@@ -13,6 +14,7 @@ from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.operators import (
     NUMERIC_MEASURES,
+    OFFSET_MAX,
     WINDOW_FUNCTIONS,
     Frame,
     Operator,
@@ -20,6 +22,7 @@ from jumpgate.dataflow.operators import (
     SortKey,
     WindowFunction,
     column,
+    has_differences,
     window_type,
 )
 from jumpgate.dataflow.substrait.aggregates import built, undeclared
@@ -128,9 +131,9 @@ def _offset(bound: pb.Bound, type: DataType) -> int | None:
     if value is None:
         return None
     if type.kind == "decimal" and isinstance(value, int | Decimal):
-        scaled = Decimal(value).scaleb(type.scale)
-        value = int(scaled) if scaled == int(scaled) else None
-    if not isinstance(value, int) or isinstance(value, bool):
+        last_digits = Fraction(value) * 10**type.scale
+        value = int(last_digits) if last_digits.denominator == 1 else None
+    if not (has_differences(type) and isinstance(value, int) and value <= OFFSET_MAX):
         raise Unmapped(f"frames of a RANGE of {type.name} with such an offset are not known")
     return -value if bound.kind == pb.Bound.PRECEDING else value
 
