@@ -16,6 +16,7 @@ import pytest
 from jumpgate.client import Dataflow, col, count, read
 from jumpgate.client.session import Session
 from jumpgate.hosts.config import local_hosts
+from jumpgate.hosts.instances import SPARES
 from jumpgate.service import embedded
 from jumpgate.service.embedded import Embedded
 from jumpgate.testing.leaks import Watch, descriptors, nothing_left, wait_until
@@ -64,8 +65,10 @@ def files_of(service: Embedded) -> dict[str, int]:
     return {name: len(descriptors(agent.process.pid)) for name, agent in service.engine.agents.own.items()}
 
 
-def at_rest(service: Embedded) -> dict[str, int]:
-    """The same once no instance is being taken down any more."""
+def at_rest(service: Embedded, watch: Watch) -> dict[str, int]:
+    """The same once every spare is there again and no instance is being taken down any more."""
+    spares = SPARES * len(service.engine.agents.own)
+    assert wait_until(lambda: len(watch.processes("jgspare")) == spares and not watch.processes("jg "))
     samples = []
     for _ in range(20):
         samples.append(files_of(service))
@@ -86,8 +89,7 @@ def test_many_jobs_half_of_whose_clients_are_killed(service: Embedded, watch: Wa
     with Session(service.address) as session:
         for flow in flows:
             assert session.run(flow).to_pylist() == [{"n": 1000}]
-        assert wait_until(lambda: not watch.processes("jg "))
-        before = at_rest(service)
+        before = at_rest(service, watch)
 
         def ask(number: int) -> object:
             return session.run(flows[number % len(flows)]).to_pylist()
