@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ SUITES = {"Presto": (TPCDS, TPCH), "Trino": (TPCH,)}
 JAVA = ("-Xmx3g",)
 #: for one query
 SECONDS_MAX = 120
+#: until a server that has started has a worker
+WORKER_S = 60
 #: what the hive connector's libraries open of Java beside what the servers do
 OPENED = tuple(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("lang.reflect", "net", "io"))
 
@@ -132,7 +135,16 @@ def describe(hive: Catalog, folder: Path, suite: Suite, data: Path, format: str)
             columns = ", ".join(f"{field.name} {sql_type(field.type)}" for field in suite.schema(table).fields)
             options = f"format = '{format.upper()}', external_location = 'file://{place}'"
             hive.must(f"CREATE TABLE {schema}.{table} ({columns}) WITH ({options})")
-            hive.must(f"ANALYZE {schema}.{table}")
+            _analyze(hive, f"{schema}.{table}")
+
+
+def _analyze(hive: Catalog, table: str) -> None:
+    """Gathers a table's statistics. The first may have to wait: a server lists schemas before it has a worker."""
+    deadline = time.monotonic() + WORKER_S
+    while isinstance(found := hive.ask(f"ANALYZE {table}", "main"), str):
+        if "NO_NODES_AVAILABLE" not in found or time.monotonic() > deadline:
+            raise RuntimeError(f"ANALYZE {table}: {found}")
+        time.sleep(0.5)
 
 
 def sql_type(type: DataType) -> str:

@@ -28,6 +28,7 @@ from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.types import parse_type
 from jumpgate.errors import InstanceFailed, Overflow, Unreachable
 from jumpgate.hosts.config import Config, local_hosts
+from jumpgate.nca.interface import Device
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.fpga_join import FpgaJoin
 from jumpgate.ncas.fpga_join.build import build
@@ -401,17 +402,25 @@ def test_sums_are_exact_in_128_bits(lab: Lab) -> None:
 BadNetwork = tuple[Session, Lossy, Embedded]
 
 
-@pytest.fixture
-def bad_network() -> Iterator[BadNetwork]:
+@contextlib.contextmanager
+def on_a_bad_network(*cards: Device, parallelism: int = 1) -> Iterator[BadNetwork]:
     nca = FpgaJoin()
     lossy = Lossy(nca.lifecycle, Chaos())
     nca.__dict__["lifecycle"] = lossy
     registry = Registry([*(n for n in default_registry() if n.name != nca.name), nca])
-    service = embedded.start(Config(local_hosts(1).hosts, (FPGA.device("card"),)), registry)
-    with Session(service.address, prefer=("fpga_join",)) as session:
-        yield session, lossy, service
-    lossy.close()
-    service.close()
+    service = embedded.start(Config(local_hosts(1).hosts, cards), registry)
+    try:
+        with Session(service.address, parallelism=parallelism, prefer=("fpga_join",)) as session:
+            yield session, lossy, service
+    finally:
+        lossy.close()
+        service.close()
+
+
+@pytest.fixture
+def bad_network() -> Iterator[BadNetwork]:
+    with on_a_bad_network(FPGA.device("card")) as made:
+        yield made
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "anti"])
@@ -434,6 +443,23 @@ def test_texts_are_exact_though_packets_are_lost(bad_network: BadNetwork, tmp_pa
     lab = Lab(session, tmp_path)
     lab.check(NAMED["left"](lab.table(FACTS, facts(3000, 60)), named(lab, 50, 8)))
     assert counts(session)["probed"] == 3000 and sum(relay.lost for relay in lossy.relays.values()) > 20
+
+
+@pytest.mark.parametrize("how", ["left", "anti"])
+def test_rows_shared_by_two_cards_are_exact_though_packets_are_lost(tmp_path: Path, how: str) -> None:
+    """Flows of both cards have the same numbers at the hosts, which must not take one's for the other's."""
+    with on_a_bad_network(*(FPGA.device(n, pool="cards") for n in ("one", "two")), parallelism=2) as made:
+        session, lossy, _ = made
+        lossy.chaos = Chaos(loss=0.2, repeat=0.1, delay=0.2)
+        lab = Lab(session, tmp_path)
+        flow = JOINS[how](lab.table(FACTS, facts(3000, 60), files=4), lab.table(DIMENSION, dimension(50, 8), files=2))
+        lab.check(flow)
+        record = session.describe(session.jobs()[0].id).record
+        assert record is not None
+        probed = [c["card"]["probed"] for c in record["counters"].values() if "card" in c]
+        assert len(probed) == 2 and min(probed) > 0 and sum(probed) == 3000
+        for card in {device for device, _, _ in lossy.relays}:
+            assert sum(relay.lost for (device, _, _), relay in lossy.relays.items() if device == card) > 10
 
 
 def test_a_card_that_dies_fails_its_jobs_and_the_next_one_runs(bad_network: BadNetwork, tmp_path: Path) -> None:

@@ -47,10 +47,13 @@ def aborting(path: Path) -> str:
 @pytest.fixture
 def fragile(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     prober.close()
-    monkeypatch.setattr("jumpgate.converters.prober.WORKER", "tests.support.fragile_worker")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    yield
-    prober.close()
+    with monkeypatch.context() as patch:
+        patch.setattr("jumpgate.converters.prober.WORKER", "tests.support.fragile_worker")
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+        yield
+        prober.close()
+    prober.hold()  # a service that other tests share has its worker again
+    prober.release()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -250,32 +250,37 @@ class Fake:
 
 
 class Lossy:
-    """A device's life-cycle with a bad network between the device and each of its hosts."""
+    """A device's life-cycle with a bad network between each of its devices and each of their hosts."""
 
     def __init__(self, lifecycle: LifeCycle, chaos: Chaos) -> None:
         self._lifecycle = lifecycle
         self.chaos = chaos
-        self.relays: dict[tuple[str, str], Relay] = {}
+        #: by instance on a device, instance on a host, and edge
+        self.relays: dict[tuple[str, str, str], Relay] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lifecycle, name)
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Any:
         live = await self._lifecycle.allocate(instance, context)
+        device = live.driver.data
         for edge in (*instance.inputs, instance.output):
             for end, told in context.ends[edge].items():
-                relay = Relay(int(live.driver.data.rpartition(":")[2]), self.chaos)
-                self.relays[end, edge] = relay
+                relay = Relay(int(device.rpartition(":")[2]), self.chaos)
+                self.relays[instance.id, end, edge] = relay
                 for path in (*told["paths"], *told.get("drains", ())):
-                    path["address"] = f"127.0.0.1:{relay.port}"
+                    if path.get("address") == device:  # those to others have a relay already, or get one
+                        path["address"] = f"127.0.0.1:{relay.port}"
         return live
 
     async def configure(self, handle: Any, instance: InstancePlan, artifact: Any, context: JobContext) -> None:
-        for end, relay in self.relays.items():
-            relay.end = int(context.sockets[end].rpartition(":")[2])
-            context.sockets[end] = f"127.0.0.1:{relay.far_port}"
-            relay.start()
-        await self._lifecycle.configure(handle, instance, artifact, context)
+        sockets = dict(context.sockets)
+        for (device, *end), relay in self.relays.items():
+            if device == instance.id:
+                relay.end = int(sockets[end[0], end[1]].rpartition(":")[2])
+                sockets[end[0], end[1]] = f"127.0.0.1:{relay.far_port}"
+                relay.start()
+        await self._lifecycle.configure(handle, instance, artifact, replace(context, sockets=sockets))
 
     def close(self) -> None:
         for relay in self.relays.values():
