@@ -56,10 +56,10 @@ Bounds::Bounds(const std::vector<ColumnSpec>& columns, const std::vector<FileSou
     if (bound.op == Op::kIsNull || bound.op == Op::kIsNotNull) {
       // no value
     } else if (type == JG_STRING || type == JG_BINARY) {
-      bound.text = from.value;
+      bound.value.text = from.value;
     } else if (type == JG_F32 || type == JG_F64) {
-      if (!parse_real(from.value, &bound.real)) continue;
-    } else if (!parse_integer(from.value, &bound.integer)) {
+      if (!parse_real(from.value, &bound.value.real)) continue;
+    } else if (!parse_integer(from.value, &bound.value.integer)) {
       continue;
     }
     bounds_.push_back(bound);
@@ -91,15 +91,21 @@ bool Bounds::may_match(int column, const ColumnRange& range) const {
   for (const Bound& bound : bounds_) {
     if (bound.column != column) continue;
     if (bound.op == Op::kIsNull ? range.no_null : range.all_null) return false;
-    if (range.integers && !overlaps(bound.op, range.integers->first, range.integers->second, bound.integer))
+    if (range.integers && !overlaps(bound.op, range.integers->first, range.integers->second, bound.value.integer))
       return false;
-    if (range.texts && !overlaps(bound.op, range.texts->first, range.texts->second, bound.text)) return false;
+    if (range.texts && !overlaps(bound.op, range.texts->first, range.texts->second, bound.value.text)) return false;
     // NaN is above every number and not in the statistics: only bounds from above, and equality, exclude a range.
     bool above = bound.op == Op::kGt || bound.op == Op::kGe;
-    if (range.floats && !above && !overlaps(bound.op, range.floats->first, range.floats->second, bound.real))
+    if (range.floats && !above && !overlaps(bound.op, range.floats->first, range.floats->second, bound.value.real))
       return false;
   }
   return true;
+}
+
+bool Bounds::equals_only(int column, const std::function<bool(const BoundValue&)>& holds) const {
+  return std::all_of(bounds_.begin(), bounds_.end(), [&](const Bound& bound) {
+    return bound.column != column || bound.op != Op::kEq || holds(bound.value);
+  });
 }
 
 }  // namespace jg::columnar

@@ -1,5 +1,6 @@
 // Skipping by statistics: may a part of a file (row group, stripe) hold a row that satisfies all bounds of a read?
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,13 @@ struct ColumnRange {
   std::optional<std::pair<std::string, std::string>> texts;  // bytes; may be wider than the values
 };
 
+// What a column is compared with, in physical values of its declared type.
+struct BoundValue {
+  jg_i128 integer = 0;
+  double real = 0;
+  std::string text;
+};
+
 class Bounds {
  public:
   // Bounds whose value cannot be read are left out: skipping is only ever a hint.
@@ -25,15 +33,15 @@ class Bounds {
   const std::vector<int>& columns() const { return columns_; }  // output columns that have bounds, each once
   // False only when no row of such a part can satisfy the column's bounds.
   bool may_match(int column, const ColumnRange& range) const;
+  // Whether `holds` is true of every value that the column must be equal to.
+  bool equals_only(int column, const std::function<bool(const BoundValue&)>& holds) const;
 
  private:
   enum class Op { kEq, kLt, kLe, kGt, kGe, kIsNull, kIsNotNull };
   struct Bound {
     int column;
     Op op;
-    jg_i128 integer = 0;
-    double real = 0;
-    std::string text;
+    BoundValue value;
   };
   template <class T>
   static bool overlaps(Op op, const T& low, const T& high, const T& value);

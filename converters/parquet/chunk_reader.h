@@ -3,6 +3,7 @@
 #pragma once
 #include <arrow/io/interfaces.h>
 #include <parquet/metadata.h>
+#include <parquet/page_index.h>
 #include <parquet/schema.h>
 
 #include <memory>
@@ -19,6 +20,7 @@ struct ChunkPlace {
   int64_t offset = 0, bytes = 0;
   int64_t entries = 0;  // rows, but where lists are above it
   arrow::Compression::type codec = arrow::Compression::UNCOMPRESSED;
+  std::shared_ptr<const parquet::OffsetIndex> pages;  // where its pages are, if rows between those wanted are skipped
 };
 
 // Where a column is in a file: its leaves, none where the file has no such column.

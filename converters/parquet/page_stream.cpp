@@ -1,5 +1,6 @@
 #include "parquet/page_stream.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string>
@@ -17,19 +18,45 @@ void PageStream::start(std::shared_ptr<arrow::io::RandomAccessFile> file, const 
   file_ = std::move(file);
   place_ = place;
   next_row_ = first_row_ = end_row_ = 0;
+  jumped_end_ = -1;
 }
 
-void PageStream::open() {
-  reader_ = open_pages(file_, place_, *column_, pool_, [this](const parquet::DataPageStats& page) {
-    if (page.num_values < 0 || next_row_ + page.num_values > wanted_row_) return false;
+void PageStream::open(const ChunkPlace& place) {
+  reader_ = open_pages(file_, place, *column_, pool_, [this](const parquet::DataPageStats& page) {
+    if (jumped_end_ >= 0 || page.num_values < 0 || next_row_ + page.num_values > wanted_row_) return false;
     next_row_ += page.num_values;
     return true;
   });
 }
 
+// Opens the page that holds `row` alone, but first the dictionary.
+void PageStream::jump(int64_t row) {
+  const std::vector<parquet::PageLocation>& pages = place_.pages->page_locations();
+  ChunkPlace part = place_;
+  if (!reader_ && pages.front().offset > place_.offset) {
+    part.bytes = pages.front().offset - place_.offset;
+  } else {
+    auto after = std::upper_bound(pages.begin(), pages.end(), row, [](int64_t r, const parquet::PageLocation& page) {
+      return r < page.first_row_index;
+    });
+    const parquet::PageLocation& page = *std::prev(after);
+    next_row_ = page.first_row_index;
+    jumped_end_ = after == pages.end() ? place_.entries : after->first_row_index;
+    part.offset = page.offset;
+    part.bytes = page.compressed_page_size;
+    part.entries = jumped_end_ - next_row_;
+  }
+  if (part.offset < place_.offset || part.bytes < 0 || part.bytes > place_.offset + place_.bytes - part.offset)
+    malformed("its index places a page outside of it");
+  open(part);
+}
+
 const parquet::DictionaryPage* PageStream::next(int64_t row) {
-  if (!reader_) open();
   wanted_row_ = row;
+  if (place_.pages)
+    jump(row);
+  else if (!reader_)
+    open(place_);
   for (;;) {
     page_ = reader_->NextPage();
     if (!page_) {
@@ -44,6 +71,8 @@ const parquet::DictionaryPage* PageStream::next(int64_t row) {
       malformed("a page with more rows than its row group");
     first_row_ = next_row_;
     end_row_ = next_row_ += page.num_values();
+    if (jumped_end_ >= 0 && jumped_end_ != end_row_) malformed("a page with other rows than its index says");
+    jumped_end_ = -1;
     if (end_row_ <= row) continue;
     encoding_ = page.encoding();
     if (page_->type() == parquet::PageType::DATA_PAGE) {

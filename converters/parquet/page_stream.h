@@ -14,8 +14,9 @@ class PageStream {
 
   // Forgets everything; reads nothing.
   void start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place);
-  // Moves on to the page that holds `row`, passing over others without decompressing them. A dictionary page on the way
-  // is returned first (valid until the next call). Throws "malformed" when the chunk ends before.
+  // Moves on to the page that holds `row`, passing over others without decompressing them, or without reading them
+  // where it is known where pages are. A dictionary page on the way is returned first (valid until the next call).
+  // Throws "malformed" when the chunk ends before.
   const parquet::DictionaryPage* next(int64_t row);
 
   // The current page: rows [first_row, end_row) of the chunk, and its encoded values.
@@ -27,7 +28,8 @@ class PageStream {
   int64_t values_size() const { return values_size_; }
 
  private:
-  void open();
+  void open(const ChunkPlace& place);
+  void jump(int64_t row);
   void set_levels(const uint8_t* data, int64_t size, int64_t rows);
   void load_v1(const parquet::DataPageV1& page);
   void load_v2(const parquet::DataPageV2& page);
@@ -39,7 +41,8 @@ class PageStream {
   std::unique_ptr<parquet::PageReader> reader_;
   std::shared_ptr<parquet::Page> page_;
   int64_t wanted_row_ = 0;
-  int64_t next_row_ = 0;  // first row of the page after the current one
+  int64_t next_row_ = 0;     // first row of the page after the current one
+  int64_t jumped_end_ = -1;  // where the rows of the page that was jumped to end by the index
 
   int64_t first_row_ = 0, end_row_ = 0;
   Validity validity_;

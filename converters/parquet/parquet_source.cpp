@@ -42,7 +42,7 @@ class ParquetWorker final : public SourceWorker {
   Status next(JgBatch* batch, bool* done) override {
     *done = false;
     if (source_.queue_.cancelled()) return cancelled();
-    while (left_ == 0) {
+    while (!advance()) {
       const Morsel* morsel = nullptr;
       JG_RETURN_IF_ERROR(source_.queue_.next(&morsel));
       if (morsel == nullptr) {
@@ -52,9 +52,6 @@ class ParquetWorker final : public SourceWorker {
       if (morsel->rows == 0) continue;
       JG_RETURN_IF_ERROR(guarded("Parquet", source_.files_[morsel->file].path, [&] { start(*morsel); }));
     }
-    row_ += rows_;
-    rows_ = static_cast<int32_t>(std::min<int64_t>(left_, JG_BATCH_ROWS));
-    left_ -= rows_;
     std::fill(columns_.begin(), columns_.end(), JgCol{nullptr, nullptr});
     JG_RETURN_IF_ERROR(guarded("Parquet", source_.files_[file_].path, [&] {
       for (size_t i = 0; i < columns_.size(); ++i) {
@@ -93,11 +90,25 @@ class ParquetWorker final : public SourceWorker {
       counted_bytes_ = 0;
       file_ = morsel.file;
     }
-    const RowGroup& group = file.row_groups[morsel.part];
-    for (size_t i = 0; i < columns_.size(); ++i) readers_[i]->start(input_, group.chunks[i]);
+    group_ = &file.row_groups[static_cast<size_t>(morsel.part)];
+    for (size_t i = 0; i < columns_.size(); ++i) readers_[i]->start(input_, group_->chunks[i]);
+    range_ = 0;
     row_ = morsel.first;
     rows_ = 0;
-    left_ = morsel.rows;
+    end_ = morsel.first + morsel.rows;
+  }
+
+  // Makes the morsel's next rows that are wanted the current batch; false where none are left.
+  bool advance() {
+    row_ += rows_;
+    rows_ = 0;
+    if (!group_) return false;
+    const std::vector<RowRange>& wanted = group_->joining;
+    while (range_ < wanted.size() && wanted[range_].end <= row_) ++range_;
+    if (range_ == wanted.size()) return false;
+    row_ = std::max(row_, wanted[range_].first);
+    rows_ = static_cast<int32_t>(std::clamp<int64_t>(std::min(wanted[range_].end, end_) - row_, 0, JG_BATCH_ROWS));
+    return rows_ > 0;
   }
 
   void read(size_t i, const int32_t* sel, int32_t n) {
@@ -118,9 +129,11 @@ class ParquetWorker final : public SourceWorker {
   std::vector<ColumnRoom> rooms_;
   int64_t counted_bytes_ = 0;
   int file_ = 0;
-  int64_t row_ = 0;   // of the current batch, in its row group
-  int32_t rows_ = 0;  // in the current batch
-  int64_t left_ = 0;  // of the morsel, after the current batch
+  const RowGroup* group_ = nullptr;  // of the morsel; null: there has been none yet
+  size_t range_ = 0;                 // of its rows that are wanted
+  int64_t row_ = 0;                  // of the current batch, in its row group
+  int32_t rows_ = 0;                 // in the current batch
+  int64_t end_ = 0;                  // of the morsel
 };
 
 Status ParquetSource::open() {
@@ -133,7 +146,9 @@ Status ParquetSource::open() {
       for (size_t i = 0; i < file.columns.size(); ++i) make_chunk_reader(options_.columns[i], file.columns[i], &pool);
       if (options_.share_index == 0) counters.pruned_bytes += file.pruned_bytes;  // siblings see the same
       for (size_t g = 0; g < file.row_groups.size(); ++g) {
-        parts.push_back({static_cast<int>(files_.size()), static_cast<int>(g), 0, file.row_groups[g].rows});
+        const int64_t first = file.row_groups[g].matching.front().first;
+        const int64_t rows = file.row_groups[g].matching.back().end - first;
+        parts.push_back({static_cast<int>(files_.size()), static_cast<int>(g), first, rows});
       }
       files_.push_back(std::move(file));
     }));
@@ -141,7 +156,9 @@ Status ParquetSource::open() {
   JG_RETURN_IF_ERROR(check_columns());
   auto useless = [&](const Morsel& part) {
     const RowGroup& group = files_[static_cast<size_t>(part.file)].row_groups[static_cast<size_t>(part.part)];
-    return group.joins ? 0 : std::max<int64_t>(1, group.bytes * part.rows / group.rows);
+    const RowRange rows{part.first, part.first + part.rows};
+    if (!intersection(group.joining, {rows}).empty()) return int64_t{0};
+    return std::max<int64_t>(1, group.bytes * part.rows / group.rows);
   };
   parts = deal(std::move(parts), options_, kMorselRowsMin, useless, &counters);
   return queue_.fill(std::move(parts), options_.shares, &counters);

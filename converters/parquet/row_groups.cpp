@@ -1,12 +1,16 @@
 #include "parquet/row_groups.h"
 
+#include <parquet/bloom_filter.h>
+#include <parquet/bloom_filter_reader.h>
 #include <parquet/file_reader.h>
-#include <parquet/statistics.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "common/input_file.h"
 #include "common/read_error.h"
+#include "parquet/column_range.h"
 #include "parquet/nested_chunk.h"
 
 namespace jg::columnar {
@@ -39,96 +43,6 @@ FoundColumn find_column(const parquet::SchemaDescriptor& schema, const ColumnSpe
     found.leaves = {schema.Column(schema.ColumnIndex(*node))};
   }
   return found;
-}
-
-template <class Physical>
-auto min_max(const parquet::Statistics& statistics) {
-  const auto& typed = static_cast<const parquet::TypedStatistics<Physical>&>(statistics);
-  return std::pair(typed.min(), typed.max());
-}
-
-std::string bytes_of(parquet::ByteArray value) { return {reinterpret_cast<const char*>(value.ptr), value.len}; }
-
-// Whether minimum and maximum are known to be in the order that this reader compares in: that of the column's type
-// or, in files that name no order, that of signed numbers (parquet.thrift, ColumnOrder).
-bool ordered(const parquet::ColumnDescriptor& column) {
-  switch (column.column_order().get_order()) {
-    case parquet::ColumnOrder::TYPE_DEFINED_ORDER:
-      return column.sort_order() != parquet::SortOrder::UNKNOWN;
-    case parquet::ColumnOrder::UNDEFINED:
-      return column.sort_order() == parquet::SortOrder::SIGNED;
-    case parquet::ColumnOrder::UNKNOWN:
-      return false;
-  }
-  return false;
-}
-
-// How many of the wanted type's units are in one of the file's, as a fraction.
-std::pair<jg_i128, jg_i128> units(const parquet::LogicalType& logical, JgType wanted) {
-  using Unit = parquet::LogicalType::TimeUnit;
-  Unit::unit unit = Unit::UNKNOWN;
-  if (logical.is_timestamp()) unit = static_cast<const parquet::TimestampLogicalType&>(logical).time_unit();
-  if (logical.is_time()) unit = static_cast<const parquet::TimeLogicalType&>(logical).time_unit();
-  const bool nanos = wanted == JG_TIMESTAMP_NS;
-  if (unit == Unit::MILLIS) return {nanos ? 1'000'000 : 1000, 1};
-  if (unit == Unit::MICROS) return {nanos ? 1000 : 1, 1};
-  return {1, unit == Unit::NANOS && !nanos ? 1000 : 1};
-}
-
-void set_min_max(const parquet::Statistics& statistics, const parquet::ColumnDescriptor& column, JgType wanted,
-                 ColumnRange* range) {
-  const parquet::LogicalType& logical = *column.logical_type();
-  bool is_signed = !logical.is_int() || static_cast<const parquet::IntLogicalType&>(logical).is_signed();
-  auto [times, divide] = units(logical, wanted);
-  switch (column.physical_type()) {
-    case parquet::Type::INT32: {
-      auto [low, high] = min_max<parquet::Int32Type>(statistics);
-      if (is_signed) range->integers = std::pair(low * times, high * times);
-      break;
-    }
-    case parquet::Type::INT64: {
-      auto [low, high] = min_max<parquet::Int64Type>(statistics);
-      if (is_signed) range->integers = std::pair(low * times / divide, high * times / divide);
-      break;
-    }
-    case parquet::Type::FLOAT:
-      range->floats = min_max<parquet::FloatType>(statistics);
-      break;
-    case parquet::Type::DOUBLE:
-      range->floats = min_max<parquet::DoubleType>(statistics);
-      break;
-    case parquet::Type::BYTE_ARRAY:
-      if (!logical.is_decimal()) {
-        auto [low, high] = min_max<parquet::ByteArrayType>(statistics);
-        range->texts = std::pair(bytes_of(low), bytes_of(high));
-      }
-      break;
-    default:
-      break;
-  }
-}
-
-// Bounds that are the wrong way round, or NaN, say nothing.
-template <class T>
-void drop_unless_ascending(std::optional<std::pair<T, T>>* bounds) {
-  if (*bounds && !((*bounds)->first <= (*bounds)->second)) bounds->reset();
-}
-
-ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::ColumnDescriptor& column,
-                     JgType wanted) {
-  ColumnRange range;
-  try {
-    std::shared_ptr<parquet::Statistics> statistics = chunk.is_stats_set() ? chunk.statistics() : nullptr;
-    if (!statistics) return range;
-    range.all_null = statistics->HasNullCount() && statistics->null_count() == chunk.num_values();
-    if (statistics->HasMinMax() && ordered(column)) set_min_max(*statistics, column, wanted, &range);
-  } catch (const parquet::ParquetException&) {
-    return {};  // bounds that are not values of the column's type
-  }
-  drop_unless_ascending(&range.integers);
-  drop_unless_ascending(&range.floats);
-  drop_unless_ascending(&range.texts);
-  return range;
 }
 
 // `flat`: no list is above the leaf.
@@ -176,6 +90,134 @@ void refuse_encrypted_footer(InputFile& input, int64_t file_bytes) {
   if (std::memcmp(magic, "PARE", 4) == 0) throw ReadError("io", "its footer is encrypted, and Jumpgate has no keys");
 }
 
+// One row group of a file: what it has of the wanted columns, and which rows of it may match.
+class GroupReader {
+ public:
+  GroupReader(parquet::ParquetFileReader& reader, const std::vector<FoundColumn>& found,
+              const FileSourceOptions& options, int number)
+      : reader_(reader),
+        metadata_(*reader.metadata()),
+        group_(metadata_.RowGroup(number)),
+        found_(found),
+        options_(options),
+        number_(number),
+        chunks_(found.size()) {}
+
+  int64_t rows() const { return group_->num_rows(); }
+
+  // Places its chunks. Throws ReadError or a library's exception.
+  void place(int64_t file_bytes, RowGroup* wanted) {
+    wanted->rows = rows();
+    wanted->chunks.resize(found_.size());
+    for (size_t i = 0; i < found_.size(); ++i) {
+      for (const parquet::ColumnDescriptor* found : found_[i].leaves) {
+        of_column(options_.columns[i], [&] {
+          chunks_[i] = open_chunk(*group_, number_of(*found), metadata_.is_encryption_algorithm_set());
+          wanted->chunks[i].push_back(place_of(*chunks_[i], wanted->rows, found->max_repetition_level() == 0,
+                                               file_bytes, metadata_.writer_version()));
+        });
+        wanted->bytes += wanted->chunks[i].back().bytes;
+      }
+    }
+  }
+
+  // By statistics and Bloom filters.
+  bool may_match(const Bounds& bounds) {
+    return std::all_of(bounds.columns().begin(), bounds.columns().end(), [&](int column) {
+      const size_t i = static_cast<size_t>(column);
+      return bounds.may_match(column, range(i)) &&
+             bounds.equals_only(column, [&](const BoundValue& value) { return filter_knows(i, value); });
+    });
+  }
+
+  // Sets the rows that may match, by the pages' bounds. Where others are between them, it places the pages.
+  void set_rows(const Bounds& bounds, const Bounds& partners, RowGroup* wanted) {
+    wanted->matching = {{0, wanted->rows}};
+    narrow(bounds, &wanted->matching);
+    wanted->joining = may_match(partners) ? wanted->matching : std::vector<RowRange>{};
+    narrow(partners, &wanted->joining);
+    if (wanted->joining.empty() || rows_of(wanted->joining) == wanted->rows) return;
+    std::vector<int32_t> leaves;
+    for (const FoundColumn& column : found_)
+      for (const parquet::ColumnDescriptor* leaf : column.leaves) leaves.push_back(number_of(*leaf));
+    PageIndex index(reader_, number_, leaves);
+    for (size_t i = 0; i < found_.size(); ++i) {
+      for (size_t l = 0; l < found_[i].leaves.size(); ++l) {
+        const parquet::ColumnDescriptor& leaf = *found_[i].leaves[l];
+        if (leaf.max_repetition_level() == 0) wanted->chunks[i][l].pages = index.pages(number_of(leaf));
+      }
+    }
+  }
+
+ private:
+  int number_of(const parquet::ColumnDescriptor& leaf) const {
+    return metadata_.schema()->ColumnIndex(*leaf.schema_node());
+  }
+  // Nested columns have no bounds.
+  bool is_flat(size_t i) const { return options_.columns[i].nesting == Nesting::kNone; }
+  bool is_found(size_t i) const { return is_flat(i) && !found_[i].missing(); }
+
+  ColumnRange range(size_t i) const {
+    if (is_found(i)) return range_of(*chunks_[i], *found_[i].leaves[0], options_.columns[i].type);
+    ColumnRange missing;
+    missing.all_null = is_flat(i);
+    return missing;
+  }
+
+  // Whether the Bloom filter of a column may know the value; true where there is no filter for it.
+  bool filter_knows(size_t i, const BoundValue& value) {
+    if (!is_found(i) || !chunks_[i]->bloom_filter_offset()) return true;
+    const parquet::ColumnDescriptor& column = *found_[i].leaves[0];
+    const parquet::LogicalType& logical = *column.logical_type();
+    const bool is_text = column.physical_type() == parquet::Type::BYTE_ARRAY && !logical.is_decimal();
+    const bool is_32 = column.physical_type() == parquet::Type::INT32;
+    const bool is_integer = (is_32 || column.physical_type() == parquet::Type::INT64) && has_signed_integers(logical) &&
+                            units(logical, options_.columns[i].type) == std::pair<jg_i128, jg_i128>{1, 1};
+    if (!is_text && !is_integer) return true;
+    try {
+      auto filters = reader_.GetBloomFilterReader().RowGroup(number_);
+      auto filter = filters ? filters->GetColumnBloomFilter(number_of(column)) : nullptr;
+      if (!filter) return true;
+      if (is_text) return filter->FindHash(filter->Hash(std::string_view(value.text)));
+      if (is_32) {
+        const auto number = static_cast<int32_t>(value.integer);
+        return number == value.integer && filter->FindHash(filter->Hash(number));
+      }
+      const auto number = static_cast<int64_t>(value.integer);
+      return number == value.integer && filter->FindHash(filter->Hash(number));
+    } catch (const parquet::ParquetException&) {
+      return true;  // one that cannot be read says nothing
+    }
+  }
+
+  // Leaves out of the rows those in pages that cannot match.
+  void narrow(const Bounds& bounds, std::vector<RowRange>* rows) {
+    std::vector<int> columns;
+    std::vector<int32_t> leaves;
+    for (int column : bounds.columns()) {
+      const size_t i = static_cast<size_t>(column);
+      if (!is_found(i) || !chunks_[i]->GetColumnIndexLocation()) continue;
+      columns.push_back(column);
+      leaves.push_back(number_of(*found_[i].leaves[0]));
+    }
+    if (columns.empty()) return;
+    PageIndex index(reader_, number_, leaves);
+    for (size_t n = 0; n < columns.size(); ++n) {
+      auto may_match = [&](const ColumnRange& range) { return bounds.may_match(columns[n], range); };
+      *rows = intersection(*rows,
+                           index.matches(leaves[n], options_.columns[static_cast<size_t>(columns[n])].type, may_match));
+    }
+  }
+
+  parquet::ParquetFileReader& reader_;
+  const parquet::FileMetaData& metadata_;
+  std::unique_ptr<parquet::RowGroupMetaData> group_;
+  const std::vector<FoundColumn>& found_;
+  const FileSourceOptions& options_;
+  int number_;
+  std::vector<std::unique_ptr<parquet::ColumnChunkMetaData>> chunks_;  // of each wanted column, its last leaf's
+};
+
 }  // namespace
 
 ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
@@ -185,45 +227,19 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
   auto input = InputFile::open(path, pool);
   int64_t file_bytes = take(input->GetSize());
   refuse_encrypted_footer(*input, file_bytes);
-  file.metadata = parquet::ParquetFileReader::Open(input)->metadata();
+  auto reader = parquet::ParquetFileReader::Open(input);
+  file.metadata = reader->metadata();
   for (const ColumnSpec& column : options.columns)
     file.columns.push_back(find_column(*file.metadata->schema(), column));
   for (int g = 0; g < file.metadata->num_row_groups(); ++g) {
-    auto group = file.metadata->RowGroup(g);
+    GroupReader group(*reader, file.columns, options, g);
+    if (group.rows() < 0) malformed("its footer gives a row group a negative number of rows");
+    if (group.rows() == 0) continue;
     RowGroup wanted;
-    wanted.rows = group->num_rows();
-    if (wanted.rows < 0) malformed("its footer gives a row group a negative number of rows");
-    if (wanted.rows == 0) continue;
-    std::vector<std::unique_ptr<parquet::ColumnChunkMetaData>> chunks(file.columns.size());
-    wanted.chunks.resize(file.columns.size());
-    for (size_t i = 0; i < file.columns.size(); ++i) {
-      for (const parquet::ColumnDescriptor* found : file.columns[i].leaves) {
-        int leaf = file.metadata->schema()->ColumnIndex(*found->schema_node());
-        of_column(options.columns[i], [&] {
-          chunks[i] = open_chunk(*group, leaf, file.metadata->is_encryption_algorithm_set());
-          wanted.chunks[i].push_back(place_of(*chunks[i], wanted.rows, found->max_repetition_level() == 0, file_bytes,
-                                              file.metadata->writer_version()));
-        });
-        wanted.bytes += wanted.chunks[i].back().bytes;
-      }
-    }
-    auto range = [&](size_t i) {
-      if (options.columns[i].nesting != Nesting::kNone) return ColumnRange{};
-      if (!file.columns[i].missing()) return range_of(*chunks[i], *file.columns[i].leaves[0], options.columns[i].type);
-      ColumnRange missing;
-      missing.all_null = true;
-      return missing;
-    };
-    auto may_match = [&](const Bounds& all) {
-      return std::all_of(all.columns().begin(), all.columns().end(),
-                         [&](int c) { return all.may_match(c, range(static_cast<size_t>(c))); });
-    };
-    wanted.joins = may_match(partners);
-    if (may_match(bounds)) {
-      file.row_groups.push_back(std::move(wanted));
-    } else {
-      file.pruned_bytes += wanted.bytes;
-    }
+    group.place(file_bytes, &wanted);
+    if (group.may_match(bounds)) group.set_rows(bounds, partners, &wanted);
+    file.pruned_bytes += wanted.bytes * (wanted.rows - rows_of(wanted.matching)) / wanted.rows;
+    if (!wanted.matching.empty()) file.row_groups.push_back(std::move(wanted));
   }
   return file;
 }

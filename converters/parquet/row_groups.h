@@ -9,13 +9,15 @@
 #include "common/bounds.h"
 #include "jg/stream.h"
 #include "parquet/chunk_reader.h"
+#include "parquet/row_ranges.h"
 
 namespace jg::columnar {
 
 struct RowGroup {
   int64_t rows = 0;
-  int64_t bytes = 0;                            // of the wanted columns
-  bool joins = true;                            // may hold a row that has partners in the joins to come
+  int64_t bytes = 0;  // of the wanted columns
+  // The rows that may match, at least one, and of these those that may have partners in the joins to come; ascending.
+  std::vector<RowRange> matching, joining;
   std::vector<std::vector<ChunkPlace>> chunks;  // of each wanted column's leaves
 };
 
@@ -24,11 +26,11 @@ struct ParquetFile {
   std::shared_ptr<parquet::FileMetaData> metadata;  // owns the descriptors
   std::vector<FoundColumn> columns;                 // the wanted ones, by name
   std::vector<RowGroup> row_groups;                 // those that may hold a match
-  int64_t pruned_bytes = 0;                         // of wanted columns in the others
+  int64_t pruned_bytes = 0;                         // of wanted columns in the others' rows, about
 };
 
-// Reads the footer. Row groups out of `bounds` are left out, those out of `partners` are marked. Throws ReadError or a
-// library's exception.
+// Reads the footer and, of columns that are compared, Bloom filters and page indexes. Row groups out of `bounds` are
+// left out; rows may have partners unless they are out of `partners`. Throws ReadError or a library's exception.
 ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
                         const Bounds& partners, RecyclingPool* pool);
 

@@ -39,7 +39,8 @@ inline uint64_t scan(const std::string& path, const ColumnSpec& spec, bool late,
   options.columns = options.file_columns = {spec};
   options.positions = {0};
   options.early = {!late};
-  if (bounded) options.bounds = {{0, "ge", "3"}, {0, "le", "70"}};
+  if (bounded && late) options.bounds = {{0, "eq", "5"}};
+  if (bounded && !late) options.bounds = {{0, "ge", "3"}, {0, "le", "70"}};
   std::unique_ptr<Source> source;
   if (!make(options, &source).ok() || !source->open().ok()) return 0;
   std::unique_ptr<SourceWorker> worker = source->worker();

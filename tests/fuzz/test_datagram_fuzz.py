@@ -56,5 +56,7 @@ def test_hostile_packets(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     seeds(corpus)
-    tried = fuzz.fuzz("datagram", [HERE / "datagram_fuzz.cpp", *cpp.datagram_sources()], HERE / "mutate_main.cpp", corpus)
+    tried = fuzz.fuzz(
+        "datagram", [HERE / "datagram_fuzz.cpp", *cpp.datagram_sources()], HERE / "mutate_main.cpp", corpus
+    )
     assert tried > 1000

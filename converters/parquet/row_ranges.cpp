@@ -1,0 +1,96 @@
+#include "parquet/row_ranges.h"
+
+#include <parquet/page_index.h>
+
+#include <algorithm>
+
+#include "parquet/column_range.h"
+
+namespace jg::columnar {
+
+namespace {
+
+// Gaps of fewer rows are read: a batch for each range costs more than a few rows.
+constexpr int64_t kGapRowsMin = JG_BATCH_ROWS;
+
+// Whether the first page begins with the first row, and each further one behind the one before.
+bool is_whole(const std::vector<parquet::PageLocation>& pages, int64_t rows) {
+  if (pages.empty() || pages.front().first_row_index != 0 || pages.back().first_row_index >= rows) return false;
+  auto out_of_order = [](const parquet::PageLocation& a, const parquet::PageLocation& b) {
+    return a.first_row_index >= b.first_row_index || a.offset >= b.offset;
+  };
+  return std::adjacent_find(pages.begin(), pages.end(), out_of_order) == pages.end();
+}
+
+void add(std::vector<RowRange>* ranges, RowRange next) {
+  if (next.first >= next.end) return;
+  if (!ranges->empty() && next.first - ranges->back().end < kGapRowsMin)
+    ranges->back().end = next.end;
+  else
+    ranges->push_back(next);
+}
+
+}  // namespace
+
+std::vector<RowRange> intersection(const std::vector<RowRange>& a, const std::vector<RowRange>& b) {
+  std::vector<RowRange> both;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    add(&both, {std::max(a[i].first, b[j].first), std::min(a[i].end, b[j].end)});
+    if (a[i].end < b[j].end)
+      ++i;
+    else
+      ++j;
+  }
+  return both;
+}
+
+int64_t rows_of(const std::vector<RowRange>& ranges) {
+  int64_t rows = 0;
+  for (const RowRange& range : ranges) rows += range.end - range.first;
+  return rows;
+}
+
+PageIndex::PageIndex(parquet::ParquetFileReader& file, int group, const std::vector<int32_t>& leaves)
+    : schema_(file.metadata()->schema()), rows_(file.metadata()->RowGroup(group)->num_rows()) {
+  try {
+    reader_ = file.GetPageIndexReader();
+    if (!reader_) return;
+    reader_->WillNotNeed({group});  // or what was said before of other leaves would hold on
+    reader_->WillNeed({group}, leaves, {true, true});
+    group_ = reader_->RowGroup(group);
+  } catch (const parquet::ParquetException&) {
+    group_ = nullptr;
+  }
+}
+
+std::vector<RowRange> PageIndex::matches(int leaf, JgType wanted,
+                                         const std::function<bool(const ColumnRange&)>& may_match) {
+  const std::vector<RowRange> all = {{0, rows_}};
+  std::shared_ptr<const parquet::OffsetIndex> offsets = pages(leaf);
+  if (!offsets) return all;
+  try {
+    std::shared_ptr<parquet::ColumnIndex> index = group_->GetColumnIndex(leaf);
+    const std::vector<parquet::PageLocation>& locations = offsets->page_locations();
+    if (!index || index->null_pages().size() != locations.size()) return all;
+    std::vector<RowRange> found;
+    for (size_t page = 0; page < locations.size(); ++page) {
+      if (!may_match(range_of(*index, page, *schema_->Column(leaf), wanted))) continue;
+      const bool last = page + 1 == locations.size();
+      add(&found, {locations[page].first_row_index, last ? rows_ : locations[page + 1].first_row_index});
+    }
+    return found;
+  } catch (const parquet::ParquetException&) {
+    return all;
+  }
+}
+
+std::shared_ptr<const parquet::OffsetIndex> PageIndex::pages(int leaf) {
+  try {
+    std::shared_ptr<parquet::OffsetIndex> found = group_ ? group_->GetOffsetIndex(leaf) : nullptr;
+    return found && is_whole(found->page_locations(), rows_) ? found : nullptr;
+  } catch (const parquet::ParquetException&) {
+    return nullptr;
+  }
+}
+
+}  // namespace jg::columnar

@@ -1,0 +1,40 @@
+// Page indexes: which rows of a row group its pages' bounds rule out, and where the pages are.
+#pragma once
+#include <parquet/file_reader.h>
+#include <parquet/page_index.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/bounds.h"
+
+namespace jg::columnar {
+
+// Rows [first, end) of a row group.
+struct RowRange {
+  int64_t first = 0, end = 0;
+};
+
+// The rows that both have; each is ascending.
+std::vector<RowRange> intersection(const std::vector<RowRange>& a, const std::vector<RowRange>& b);
+int64_t rows_of(const std::vector<RowRange>& ranges);
+
+// The index of some leaves of a row group. What is damaged there, or missing, rules nothing out.
+class PageIndex {
+ public:
+  PageIndex(parquet::ParquetFileReader& file, int group, const std::vector<int32_t>& leaves);
+
+  // The rows in pages of the leaf that may match; ascending.
+  std::vector<RowRange> matches(int leaf, JgType wanted, const std::function<bool(const ColumnRange&)>& may_match);
+  // Where the pages of the leaf, which has no lists above it, are; null where it is not known.
+  std::shared_ptr<const parquet::OffsetIndex> pages(int leaf);
+
+ private:
+  const parquet::SchemaDescriptor* schema_;
+  int64_t rows_;
+  std::shared_ptr<parquet::PageIndexReader> reader_;
+  std::shared_ptr<parquet::RowGroupPageIndexReader> group_;  // null: there is none
+};
+
+}  // namespace jg::columnar
