@@ -15,6 +15,7 @@ from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.measures import (
     any_value,
+    approx_distinct,
     arg_max,
     arg_min,
     avg,
@@ -51,6 +52,7 @@ __all__ = [
     "Dataflow",
     "Dialect",
     "any_value",
+    "approx_distinct",
     "arg_max",
     "arg_min",
     "avg",

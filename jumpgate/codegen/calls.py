@@ -154,6 +154,10 @@ def _fingerprint(w: ExpressionWriter, e: Call, args: list[Value], null: str | No
     return w.local(e.type, f"(int64_t){combined}", None)
 
 
+def _coupon(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    return w.local(e.type, f"jg_distinct_coupon({_hash(args[0], e.args[0].type)})", null)
+
+
 def _hash(v: Value, type: DataType) -> str:
     """Numbers' hashes do not depend on their width."""
     found = f"jg_hash_wide({v.text})" if type.kind == "decimal" else hash_of(v.text, type)
@@ -420,6 +424,7 @@ WRITERS: dict[str, Writer] = {
     **dict.fromkeys(("lpad", "rpad"), _pad),
     "null_if": _null_if,
     "fingerprint": _fingerprint,
+    "distinct_coupon": _coupon,
     "sqrt": _square_root,
     "round": _round,
     "truncate": _truncate,

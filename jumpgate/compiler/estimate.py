@@ -19,6 +19,7 @@ from jumpgate.compiler.origins import origins
 from jumpgate.compiler.plan import Exchange, Mapped, StatisticsFunction
 from jumpgate.compiler.selectivity import NOTHING, interval, selectivity
 from jumpgate.dataflow import bloom
+from jumpgate.dataflow.coupons import COUPONS
 from jumpgate.dataflow.expressions import (
     Call,
     Case,
@@ -131,6 +132,8 @@ class Estimator:
             return self._at(node, key.index)
         if isinstance(key, Case) and all(isinstance(v, ColumnRef) for v in key.branches[1::2]):
             return united([self.column(node, value) for value in key.branches[1::2]])
+        if isinstance(key, Call) and key.function == "distinct_coupon":
+            return ColumnStatistics(min(COUPONS, self.column(node, key.args[0]).distinct or max(1.0, self.rows(node))))
         distinct = 1.0
         for index in key.columns():
             found = self._at(node, index).distinct

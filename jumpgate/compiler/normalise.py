@@ -1,4 +1,5 @@
-"""One spelling for each meaning: distinct is an aggregate, limit over sort is a top-n, constants are computed."""
+"""One spelling for each meaning: distinct is an aggregate, approximate counts are exact ones of something else, limit
+over sort is a top-n, constants are computed."""
 
 from __future__ import annotations
 
@@ -33,6 +34,7 @@ from jumpgate.dataflow.operators import (
     column,
     rewrite,
 )
+from jumpgate.dataflow.sketches import expanded
 from jumpgate.errors import JumpgateError
 
 
@@ -53,6 +55,8 @@ def _rewritten(node: Operator) -> Operator:
         case Distinct():
             schema = node.input.schema
             return Aggregate(node.input, references(schema), schema.names, ())
+        case Aggregate():
+            return expanded(node)
         case Limit(input=Sort() | Limit()):
             return _first(node)
         case Filter():

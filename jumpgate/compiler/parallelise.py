@@ -45,7 +45,8 @@ class Spread:
 
 
 SINGLE = Spread()
-#: values of a side that rows are looked up in, of the rows of its largest table: with fewer each is sent once
+#: values that an instance sends, of the rows that have them (of a side that rows are looked up in: those of its largest
+#: table): with fewer each is sent once
 ONCE_SHARE = 0.25
 
 
@@ -252,6 +253,7 @@ class _Parallel:
         if spread.keys and all(k in grouped for k in spread.keys):  # every group is on one instance already
             return _over(node, input), Spread(spread.count, tuple(grouped[k] for k in spread.keys))
         if not all(m.declaration.has_parts for m in node.measures):
+            node, input = self._values_once(node, input)
             if not node.keys:
                 return _over(node, self.gather(input, spread, site)), SINGLE
             input, keys = _with_columns(input, node.keys)
@@ -259,6 +261,20 @@ class _Parallel:
             return whole, Spread(site.count, tuple(range(len(node.keys))))
         partial = partial_phase(_over(node, input))
         return self._final(final_phase(node, partial), partial, Spread(spread.count), site)
+
+    def _values_once(self, node: Aggregate, input: Operator) -> tuple[Aggregate, Operator]:
+        """The aggregate, and its input with each value of a group once an instance, if it is of one argument's values
+        that differ, and far more rows have them."""
+        arguments = {m.values for m in node.measures}
+        if len(arguments) > 1 or not all(m.declaration.distinct_of for m in node.measures):
+            return node, input
+        keys = (*node.keys, *arguments.pop())
+        once = Aggregate(node.input, keys, tuple(f"key{i}" for i in range(len(keys))), ())
+        if self.estimator.rows(once) > ONCE_SHARE * self.estimator.rows(node.input):
+            return node, input
+        *groups, value = references(once.schema)
+        measures = tuple(m.with_expressions((value, *m.options, *[value] * len(m.order))) for m in node.measures)
+        return replace(node, keys=tuple(groups), measures=measures), replace(once, input=input)
 
     def _final(self, node: Operator, input: Operator, spread: Spread, site: Site) -> tuple[Operator, Spread]:
         assert isinstance(node, Aggregate)

@@ -50,7 +50,8 @@ class AggregateFunction:
     A row with a NULL among its arguments does not count, unless it `keeps_nulls`. `ordered`: an order says which rows
     come first; rows that tie come in the order of the argument, NULL last. Without `states` it needs all rows of a
     group in one place, and is computed by `body(rows, *options)`. `distinct_of`: it is this aggregate over the values
-    that differ. substrait, datafusion: names there.
+    that differ. `expanded`: compilers write it with others (sketches.py), and nothing else computes it. substrait,
+    datafusion: names there.
     """
 
     name: str
@@ -65,6 +66,7 @@ class AggregateFunction:
     ordered: bool = False
     numeric: bool = False
     distinct_of: str = ""
+    expanded: bool = False
     substrait: tuple[str, ...] = ()
     datafusion: tuple[str, ...] = ()
 
@@ -133,6 +135,12 @@ def _middle(types: Types) -> DataType:
     return types[0].with_nullable(True) if types[0].kind == "decimal" else float64
 
 
+def _comparable(types: Types) -> DataType:
+    if types[0].is_nested or types[0].is_opaque:
+        raise TypeMismatch(f"approx_distinct of {types[0].name}")
+    return _COUNT
+
+
 def _text(types: Types) -> DataType:
     if types[0].kind != "string":
         raise TypeMismatch(f"string_agg of {types[0].name}; cast it to string")
@@ -193,6 +201,9 @@ _declare("sum", "exact in 128 bits; int64, decimal(38, s) or float64: what does 
                        lambda states: (_total(s[0] for s in states),), lambda s: s[0]))  # fmt: skip
 _declare("count", "how many values are not NULL", _constant(_COUNT), distinct=True,
          substrait=("count",), datafusion=("count",), states=_COUNTED)  # fmt: skip
+_declare("approx_distinct", "about how many values there are that differ and are not NULL: seldom wrong by more than "
+         "2 %, exact or nearly so for few; from the set of values follows the result", _comparable, expanded=True,
+         substrait=("approx_count_distinct",), datafusion=("approx_distinct",))  # fmt: skip
 _declare("count_star", "how many rows there are", _constant(_COUNT), arity=0, states=_COUNTED)
 _declare("min", "of any type; NaN is the largest number; of booleans AND", _same,
          substrait=("min", "bool_and"), datafusion=("min", "bool_and", "any_value"),

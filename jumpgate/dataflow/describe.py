@@ -25,7 +25,7 @@ _SQL = """\
 Where a query is computed does not change a value: a function of SQL is offloaded only if it is one of these, and
 stays with DataFusion otherwise. Among what stays: `initcap`, `cbrt`, patterns that are not literals, functions of
 32-bit floats that are computed in 32 bits, `log` and `/` of decimals, `date_trunc` to milliseconds, intervals of
-nanoseconds, `array_agg`, `approx_*`, first_value, last_value and string_agg without an order.
+nanoseconds, `array_agg`, other `approx_*`, first_value, last_value and string_agg without an order.
 
 Regular expressions (`~`, `~*` and their negations, `regexp_like`, `regexp_count`, `regexp_instr`, `regexp_replace`) are
 Rust's. Offloaded are literal patterns of literals, escapes, classes, groups, alternatives, repetitions, lazy ones too,
@@ -41,6 +41,7 @@ A session has these beside DataFusion's functions; DataFusion computes them:
 
 | function | value |
 | --- | --- |
+| `approx_count_distinct(x)` | another name of `approx_distinct(x)`, which is offloaded; FILTER may follow |
 | `arg_min(x, y)`, `arg_max(x, y)` | x in the row with the least or greatest y, neither NULL; they are offloaded |
 | `mode(x)` | the value that occurs most; of several the least; FILTER may follow |
 | `quantile_disc(x, q)` | the least value that is not below a share q of the values; FILTER may follow |

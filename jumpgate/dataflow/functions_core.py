@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpgate.dataflow import bloom_bits, reference
+from jumpgate.dataflow import bloom_bits, coupons, reference
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.function import Function
@@ -60,6 +60,7 @@ def _has_bit(word: int) -> str:
 
 
 _OF_FILTERS = "compilers put it where a filter travels; no other engine has it"
+_OF_SKETCHES = "compilers write approx_distinct with it; no other engine has it"
 _B, _S = bool_, string
 _DAY, _CLOCK = temporal("date", "timestamp"), temporal("timestamp", "time")
 
@@ -175,6 +176,11 @@ CORE = (
     Function("bloom_holds", "whether the block's words have its bits", (5, 5), exactly(*[int64] * 5), always(_B),
              bloom_bits.holds, cpp=f"(uint8_t)({' & '.join(map(_has_bit, range(4)))} & 1)", selectivity=1.0,
              internal=_OF_FILTERS),
+    # approximate distinct counts (see sketches.py)
+    Function("distinct_coupon", "what a value draws, of 262144", (1, 1), anything, always(int32), coupons.coupon,
+             internal=_OF_SKETCHES),
+    Function("distinct_estimate", "how many values draw so many different coupons", (1, 1), exactly(int64),
+             always(int64), coupons.estimate, cpp="jg_distinct_estimate({0})", internal=_OF_SKETCHES),
     # dates (proleptic Gregorian, years 1 to 9999) and timestamps
     Function("year", "calendar year", (1, 1), _DAY, always(int64), reference.year,
              cpp="({type})jg_date_part(0, {days})"),

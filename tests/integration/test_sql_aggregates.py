@@ -31,6 +31,7 @@ OF_ANYTHING = ("first_value({} ORDER BY id)", "last_value({} ORDER BY s DESC, id
 OF_TEXTS = ("string_agg(s, ',' ORDER BY id)", "string_agg(s, ', ' ORDER BY i DESC NULLS LAST, id)",
             "string_agg(DISTINCT s, '-' ORDER BY s DESC)", "string_agg(s, 'é' ORDER BY id) FILTER (WHERE id % 7 = 0)",
             "string_agg(s || 'x', '' ORDER BY id)", "string_agg(i, '|' ORDER BY id)", "any_value(g)")  # fmt: skip
+APPROXIMATE = ("approx_distinct({})", "approx_count_distinct({}) FILTER (WHERE id % 2 = 0)")
 OF_INTEGERS = ("bit_and({})", "bit_or({})", "bit_xor({})", "bit_or({}) FILTER (WHERE id < 0)")
 #: → why it stays with DataFusion
 STAYS = {
@@ -38,7 +39,7 @@ STAYS = {
     "first_value(s)": "first_value without an order depends on how rows are read",
     "last_value(s)": "last_value without an order depends on how rows are read",
     "array_agg(s ORDER BY id)": "aggregate function array_agg is not known",
-    "approx_distinct(i)": "aggregate function approx_distinct is not known",
+    "approx_median(i)": "aggregate function approx_median is not known",
     "mode(i)": "aggregate function array_agg is not known",
 }
 
@@ -81,6 +82,7 @@ def expressions() -> dict[str, list[str]]:
     found["numbers"] = [call.format(c) for c in NUMBERS for call in OF_NUMBERS]
     for c in ("i", "h", "w", "s", "day", "at"):
         found[c] = [call.format(c) for call in OF_ANYTHING]
+    found["approximate"] = [call.format(c) for c in (*NUMBERS, "s", "day", "at", "s || 'x'") for call in APPROXIMATE]
     return found
 
 

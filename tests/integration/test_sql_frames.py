@@ -96,6 +96,8 @@ def test_where_datafusion_runs_the_text_they_are_refused(connection: Connection)
     frame = "OVER (ORDER BY n ROWS 1 PRECEDING)"
     with pytest.raises(InvalidSql, match="avg of floats over a frame that moves is refused here"):
         connection.sql(f"{numbers} avg(n) {frame} FROM r")
+    with pytest.raises(InvalidSql, match=r"approx_distinct is refused here: .*; use count\(DISTINCT …\)"):
+        connection.sql(f"{numbers} approx_distinct(n) OVER (ORDER BY n) FROM r")
     sums = connection.sql(f"{numbers} sum(n) {frame} AS s, avg(n) OVER (ORDER BY n) AS a FROM r ORDER BY n").to_arrow()
     assert sums["s"].to_pylist() == [1, 3, 5, 7, 9]
 

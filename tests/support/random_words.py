@@ -89,7 +89,7 @@ EXTREMES = (
 OWN = (
     "corr(t.i, #number)", "regr_slope(t.i, #number)", "regr_intercept(#number, t.i)", "regr_r2(#number, t.i)",
     "median(#number)", "median(#money)", "median(#float)", "median(DISTINCT #number)", "percentile_cont(#number, 0.25)",
-    "percentile_cont(#float, 0.75)", "string_agg(#text, ',' ORDER BY #text)",
+    "percentile_cont(#float, 0.75)", "string_agg(#text, ',' ORDER BY #text)", "approx_distinct(#any)",
     "string_agg(#text, $text ORDER BY #any DESC, &ids)", "string_agg(DISTINCT #text, '' ORDER BY #text)",
     "first_value(#any ORDER BY #any, &ids)", "first_value(#any ORDER BY #any DESC NULLS FIRST, &ids)",
     "last_value(#any ORDER BY #any, &ids)", "first_value(@text ORDER BY #any DESC, &ids)",

@@ -93,6 +93,25 @@ def test_distinct_counts_shuffle_rows_by_the_keys() -> None:
     assert kinds(plan) == ["single"]
 
 
+@pytest.mark.parametrize("keys", [(), ("ak",)])
+def test_values_that_repeat_are_sent_once_to_be_counted(keys: tuple[str, ...]) -> None:
+    few, many = (CompileOptions(statistics=repeating(1e6, distinct)) for distinct in (100, 9e5))
+    counted = grouped(A, keys, measured(A, "count_distinct", "av", "m"), measured(A, "sum_distinct", "av", "s"))
+
+    def steps(root: Operator, options: CompileOptions) -> int:
+        plan = compiled(root, options)
+        assert kinds(plan) == ["hash" if keys else "single"]
+        return len(of_type(plan, Aggregate))
+
+    assert steps(counted, few) == 2 and steps(counted, many) == 1
+    mixed = replace(counted, measures=(*counted.measures, measured(A, "sum", "av", "x")))
+    assert steps(mixed, few) == 1
+    approximate = grouped(A, keys, measured(A, "approx_distinct", "at", "m"))
+    assert steps(approximate, few) == 2 and steps(approximate, many) == 1
+    enough = CompileOptions(statistics=repeating(1e9, 9e8))  # a group has few coupons
+    assert steps(approximate, enough) == (1 if keys else 2)
+
+
 def test_small_builds_are_broadcast_large_ones_partitioned() -> None:
     root = joined(A, B, "ak", "bk")
     assert kinds(compiled(root)) == ["broadcast"]

@@ -23,7 +23,7 @@ from jumpgate.client.sql.cuts import Cut, Split
 from jumpgate.client.sql.data_files import NUMBERS, DataFiles
 from jumpgate.client.sql.experience import Experience
 from jumpgate.client.sql.frontend import Frontend, Parameters, Planned, quoted
-from jumpgate.client.sql.logical import frames
+from jumpgate.client.sql.logical import frames, sketches
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.relations import Reader
 from jumpgate.client.sql.query import Query
@@ -327,7 +327,9 @@ class Connection:
             if table.data is not None and not self._data.can_hold(table):
                 stays = f"table '{table.name}' has columns that only Arrow has"
         if stays:
-            frames.check(planned.root.logical.display_indent_schema(), stays)
+            shown = planned.root.logical.display_indent_schema()
+            frames.check(shown, stays)
+            sketches.check(shown, stays)
             return cuts.whole(planned.root, stays, converted)
         reason = "offload = never" if mode == "never" else ""
         reads = {name: read for name, table in tables.items() if (read := self._read(table)) is not None}

@@ -17,7 +17,17 @@ import pyarrow as pa
 
 from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.logical import antijoins, barriers, common, constants, defaults, floats, frames, relations
+from jumpgate.client.sql.logical import (
+    antijoins,
+    barriers,
+    common,
+    constants,
+    defaults,
+    floats,
+    frames,
+    relations,
+    sketches,
+)
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import Node, inputs, operator_name, qualify, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
@@ -122,11 +132,13 @@ class _Splitter:
         changed = floats.normalise(root, self._rest)
         moving, varying = list(frames.find(root, self._rest)), list(constants.find(root, self._rest))
         defaulted = list(defaults.find(root, self._rest))
+        approximate = list(sketches.find(root, self._rest))
         self._count(root)
         self._visit(root, self._rest)
         changed |= frames.replace(moving)
         changed |= constants.replace(varying)
         changed |= defaults.replace(defaulted)
+        changed |= sketches.replace(approximate)
         changed |= antijoins.mend(self._rest)
         changed |= barriers.guard(self._rest)
         common.rename(self._rest)

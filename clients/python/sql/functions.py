@@ -1,10 +1,11 @@
-"""SQL functions that DataFusion lacks and people use: strftime, strptime, time_bucket, arg_min, arg_max, mode and
-quantile_disc.
+"""SQL functions that DataFusion lacks and people use: strftime, strptime, time_bucket, arg_min, arg_max, mode,
+quantile_disc and approx_count_distinct.
 
 A function of a session has one type for each argument. So `expand` writes calls of these as expressions that take any
 type, over helpers that `register` gives a context; what has the shape of no such call stays as it is.
 
     arg_min(x, y), arg_max(x, y)  x in the row with the least or the greatest y, where neither is NULL
+    approx_count_distinct(x)  approx_distinct(x)
     mode(x)              the value that occurs most; of several the least
     quantile_disc(x, q)  the least value that is not below a share q of the values
     strftime(t, format), strptime(text, format)     DuckDB's specifiers, those of `SPECIFIERS` and `PARSED`
@@ -152,6 +153,12 @@ def _values(argument: str, condition: str | None) -> str:
     return f"array_agg({argument} ORDER BY {argument}) FILTER (WHERE {known})"
 
 
+def _approximate(arguments: list[str], condition: str | None) -> str | None:
+    if len(arguments) != 1:
+        return None
+    return f"approx_distinct({arguments[0]})" + (f" FILTER (WHERE {condition})" if condition else "")
+
+
 def _mode(arguments: list[str], condition: str | None) -> str | None:
     if len(arguments) != 1 or not arguments[0]:
         return None
@@ -193,6 +200,7 @@ def _strptime_call(arguments: list[str], condition: str | None) -> str | None:
 
 
 _CALLS: dict[str, Callable[[list[str], str | None], str | None]] = {
+    "approx_count_distinct": _approximate,
     "arg_max": _at_extreme("DESC"),
     "arg_min": _at_extreme("ASC"),
     "max_by": _at_extreme("DESC"),

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import functions, installed, moving
+from jumpgate.client.sql import functions, installed, moving, sketches
 from jumpgate.client.sql.errors import from_datafusion
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.types import agree
@@ -73,6 +73,7 @@ def context(settings: dict[str, str] | None = None) -> datafusion.SessionContext
     functions.register(found)
     installed.register(found)
     moving.register(found)
+    sketches.register(found)
     return found
 
 

@@ -24,7 +24,6 @@ _EXTREMES = frozenset(("min", "max"))
 #: aggregate functions whose result depends on the order of values
 _ORDERED = _EXTREMES | {
     "median", "percentile_cont", "approx_median", "approx_percentile_cont", "approx_percentile_cont_with_weight",
-    "approx_distinct",
 }  # fmt: skip
 
 

@@ -41,10 +41,11 @@ class Types:
         if kind == "binary" and expr.binary.operator in _ARITHMETIC:
             found = [self.of_float(operand) for operand in expr.binary.operands]
             return next((type for type in found if type is not None), None)
-        return self._told(expr) if kind in ("call", "subquery") else None
+        told = self.of(expr) if kind in ("call", "subquery") else pa.null()
+        return told if pa.types.is_floating(told) else None
 
-    def _told(self, expr: pb.Expr) -> pa.DataType | None:
-        """The same of any expression, by DataFusion."""
+    def of(self, expr: pb.Expr) -> pa.DataType:
+        """The type of any expression, by DataFusion; null if it is not known."""
         plan = pb.Plan()
         plan.projection.exprs.add().CopyFrom(expr)
         inputs = [child.plan for child in self._node.children]
@@ -54,14 +55,14 @@ class Types:
             plan.projection.input.cross_join.left.CopyFrom(inputs[0])
             plan.projection.input.cross_join.right.CopyFrom(inputs[1])
         else:
-            return None
+            return pa.null()
         try:
             (type,) = self._node.subquery(plan).types
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
                 raise
-            return None  # of columns that are not the inputs'
-        return type if pa.types.is_floating(type) else None
+            return pa.null()  # of columns that are not the inputs'
+        return type
 
 
 #: changes an expression in place and says whether it did; told whether it is the key of groups

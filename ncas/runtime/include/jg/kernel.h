@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "jg/batch.h"
+#include "jg/sketches.h"
 
 #define JG_INLINE static inline __attribute__((always_inline))
 #define JG_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -330,6 +331,12 @@ JG_INLINE uint64_t jg_hash_combine(uint64_t a, uint64_t b) {
   return jg_mix(a ^ (b + 0x9E3779B97F4A7C15ull + (a << 6)));
 }
 #define JG_HASH_NULL 0x7F4A7C159E3779B9ull
+
+// What a value draws for an approximate distinct count.
+JG_INLINE int32_t jg_distinct_coupon(uint64_t fingerprint) {
+  const uint64_t word = jg_hash_int(fingerprint);
+  return (int32_t)(word >> 51 << 5 | (uint64_t)__builtin_ctzll(word | 1ull << (JG_COUPON_COLUMNS - 1)));
+}
 
 // ---- lookups ----
 JG_INLINE uint64_t jg_tag(uint64_t hash) { return 1ull << (48 + (hash & 15)); }
