@@ -108,10 +108,15 @@ def noted() -> Iterator[Findings]:
         _noting.reset(token)
 
 
+def files_of(findings: Findings) -> set[str]:
+    """Those in which something was looked for."""
+    return {file for question in findings for file in question.files}
+
+
 def still_hold(findings: Findings, states: FileStates) -> bool:
     """Whether the same is found in files that are in these states now: what is new is asked at once. Raises
     Unreachable."""
-    if not {file for q in findings for file in q.files} <= states.keys():
+    if not files_of(findings) <= states.keys():
         return False
     now = {q: q._replace(states=tuple(states[file] for file in q.files)) for q in findings}
     _ask_at_once(now.values())

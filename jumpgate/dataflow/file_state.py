@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import time
@@ -33,6 +34,8 @@ SETTLING_S = 2e-4
 
 #: states of files by their paths
 FileStates = Mapping[str, FileState]
+#: of files together whose bytes are compared to see whether they were written anew as they were
+COMPARED_BYTES_MAX = 256 << 10
 
 
 def file_state(path: str) -> FileState:
@@ -43,6 +46,10 @@ def file_state(path: str) -> FileState:
         raise FileUnreadable(f"cannot read '{path}': {getattr(e, 'strerror', None) or e}", file=path) from None
     if not stat.S_ISREG(status.st_mode):
         raise FileUnreadable(f"cannot read '{path}': it is {_kind(status.st_mode)}, not a regular file", file=path)
+    return _state_of(status)
+
+
+def _state_of(status: os.stat_result) -> FileState:
     return FileState(status.st_size, status.st_mtime_ns, status.st_ino & NUMBER_MAX, status.st_dev & NUMBER_MAX)
 
 
@@ -59,6 +66,35 @@ def settle(states: FileStates) -> None:
         if not any(0 <= ticked_ns - state.mtime_ns < GRAIN_NS for state in states.values()):
             return
         time.sleep(SETTLING_S)
+
+
+def digest(states: FileStates) -> bytes | None:
+    """Of all that is in the files, as plain bytes; None if that is more than is worth to compare, or it can no longer be
+    read in these states. It hangs on no pipe that has taken a file's place."""
+    if sum(state.size for state in states.values()) > COMPARED_BYTES_MAX:
+        return None
+    found = hashlib.blake2b(digest_size=16)
+    for path, state in sorted(states.items()):
+        content = _content(path, state)
+        if content is None:
+            return None
+        found.update(f"{path}\0{len(content)}\0".encode(errors="surrogateescape"))
+        found.update(content)
+    return found.digest()
+
+
+def _content(path: str, state: FileState) -> bytes | None:
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        content = os.read(file, state.size + 1) if stat.S_ISREG(os.fstat(file).st_mode) else b""
+        return content if _state_of(os.fstat(file)) == state and len(content) == state.size else None
+    except OSError:
+        return None
+    finally:
+        os.close(file)
 
 
 def check_unchanged(states: FileStates) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import replace
+from typing import NamedTuple
 
 from jumpgate.converters import probe
-from jumpgate.dataflow.file_state import file_states, settle
+from jumpgate.dataflow.file_state import digest, file_states, settle
 from jumpgate.dataflow.operators import Read
 from jumpgate.errors import FileUnreadable
 from jumpgate.nca.interface import JobPlan
@@ -18,13 +19,21 @@ PLANS_MAX = 256
 Key = tuple[bytes, int, frozenset[str]]
 
 
+class _Kept(NamedTuple):
+    """A plan, what was found in files, and a digest of these, where they hold little."""
+
+    plan: JobPlan
+    findings: probe.Findings
+    content: bytes | None
+
+
 class Plans:
     """The plans used last, by request. One is of no use when files that it reads have changed, and what was found in
     them when it was chosen is no longer found there. How many endpoints the client has is part of a request here, which
     ones is not."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Key, tuple[JobPlan, probe.Findings]] = OrderedDict()
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, request: pb.SubmitRequest, lost: frozenset[str]) -> JobPlan | None:
@@ -34,28 +43,30 @@ class Plans:
             if key not in self._kept:
                 return None
             self._kept.move_to_end(key)
-            plan, findings = self._kept[key]
+            plan, findings, content = self._kept[key]
         try:
             states = file_states(plan.files)
         except FileUnreadable:
             return None
         if states != plan.files:
-            if not probe.still_hold(findings, states):
+            now = None if content is None else digest(states)
+            if (now is None or now != content) and not probe.still_hold(findings, states):
                 return None
             settle(states)
             plan = replace(plan, files=states)
-            self._keep(key, plan, findings)
+            self._keep(key, _Kept(plan, findings, now))
         return _delivering(plan, endpoints)
 
     def keep(self, request: pb.SubmitRequest, lost: frozenset[str], plan: JobPlan, findings: probe.Findings) -> None:
         """Remembers what was planned, and by what, unless it reads a file that cannot be seen from here."""
         files = {file for i in plan.instances for o in i.root.walk() if isinstance(o, Read) for file in o.files}
         if files <= plan.files.keys():
-            self._keep(key_of(request, lost), plan, findings)
+            is_all = probe.files_of(findings) <= plan.files.keys()
+            self._keep(key_of(request, lost), _Kept(plan, findings, digest(plan.files) if is_all else None))
 
-    def _keep(self, key: Key, plan: JobPlan, findings: probe.Findings) -> None:
+    def _keep(self, key: Key, kept: _Kept) -> None:
         with self._lock:
-            self._kept[key] = plan, findings
+            self._kept[key] = kept
             if len(self._kept) > PLANS_MAX:
                 self._kept.popitem(last=False)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from jumpgate.converters import probe
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow, read
@@ -116,6 +118,27 @@ def test_a_plan_is_of_use_while_the_same_is_found_in_changed_files(tmp_path: Pat
     other.replace(file)
     planner.ask(asked)
     assert planner.planned == 1
+
+
+def test_a_plan_is_of_use_without_a_look_where_the_same_bytes_were_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"k": 1}\n{"k": 2}\n')
+    planner = Planner()
+    asked = request(query(file), "127.0.0.1:1")
+    planner.ask(asked)
+    file.write_text('{"k": 2}\n{"k": 1}\n')  # looked into, as the bytes are others
+    planner.ask(asked)
+    with monkeypatch.context() as patch:
+        patch.setattr(probe, "still_hold", lambda *_: pytest.fail("it was looked into"))
+        file.unlink()
+        file.write_text('{"k": 2}\n{"k": 1}\n')
+        planner.ask(asked)
+    assert planner.planned == 1
+    file.write_text('{"k": 2}\n{"k": 9}\n')
+    planner.ask(asked)
+    assert planner.planned == 2
 
 
 def test_the_least_recently_used_goes_first(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

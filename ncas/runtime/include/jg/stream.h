@@ -136,6 +136,7 @@ class EmitterWorker {
 class Emitter {
  public:
   virtual ~Emitter() = default;
+  virtual void approach() {}  // begins with what open() does, without waiting for anybody; once, before it
   virtual Status open() = 0;  // connects and shakes hands
   virtual std::unique_ptr<EmitterWorker> worker() = 0;
   virtual Status finish() = 0;

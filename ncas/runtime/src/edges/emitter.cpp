@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <system_error>
+#include <thread>
 
 #include "edges/peer.h"
 #include "jg/ntf.h"
@@ -135,13 +137,22 @@ class EdgeEmitter : public Emitter {
       connections_.push_back(std::make_unique<Connection>(options_, i, &counters));
     }
   }
-  ~EdgeEmitter() override { cancel(); }
+  ~EdgeEmitter() override {
+    cancel();
+    if (approaching_.joinable()) approaching_.join();
+  }
+
+  void approach() override {
+    try {
+      approaching_ = std::thread([this] { approached_ = connect(); });
+    } catch (const std::system_error&) {  // no more threads: open() connects
+    }
+  }
 
   Status open() override {
-    const Deadline deadline = deadline_in(options_.timeout_ms);
-    for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->connect(deadline, cancelled_)));
-    for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->await_accept(deadline)));
-    return {};
+    if (!approaching_.joinable()) return connect();
+    approaching_.join();
+    return approached_;
   }
 
   std::unique_ptr<EmitterWorker> worker() override;
@@ -163,6 +174,17 @@ class EdgeEmitter : public Emitter {
     for (auto& c : connections_) c->cancel();
   }
 
+  Status connect() {
+    try {
+      const Deadline deadline = deadline_in(options_.timeout_ms);
+      for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->connect(deadline, cancelled_)));
+      for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->await_accept(deadline)));
+      return {};
+    } catch (const std::bad_alloc&) {
+      return {"memory", "no memory to connect edge '" + options_.edge + "'"};
+    }
+  }
+
   Status unless_cancelled(Status status) const {
     if (status.ok() || !cancelled_) return status;
     return {"cancelled", "edge '" + options_.edge + "' was cancelled", {{"edge", options_.edge}}};
@@ -175,6 +197,8 @@ class EdgeEmitter : public Emitter {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::atomic<bool> cancelled_{false};
   std::atomic<uint32_t> workers_{0};
+  std::thread approaching_;
+  Status approached_;  // once that has ended
 };
 
 class EdgeWorker : public EmitterWorker {

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "executor/config.h"
@@ -42,21 +43,23 @@ struct Limit {
 
 class Executor;
 
-// Something that several threads can work on. run() returns when nothing is left for this thread; when every thread has
-// left, finish() is called once.
+// Something that several threads can work on. The first one calls begin() before the others join it. run() returns when
+// nothing is left for this thread; when every thread has left, finish() is called once.
 struct Work {
   virtual ~Work() = default;
+  virtual Status begin() = 0;
   virtual Status run(int thread) = 0;
   virtual Status finish() = 0;
   virtual bool again() { return false; }  // after finish(): another round follows
-  virtual int64_t more() = 0;             // would another thread find something to do?
+  virtual int64_t more() = 0;             // once it has begun: would another thread find something to do?
   std::vector<Work*> next;
   int stage = 1, waiting = 0, active = 0;
-  bool exclusive = false, exhausted = false, done = false;
+  bool exclusive = false, begun = false, exhausted = false, done = false;
 };
 
 struct PipelineWork : Work {
   PipelineWork(Executor* executor, int id, int steps) : executor(executor), id(id), counters(steps) {}
+  Status begin() override;
   Status run(int thread) override;
   Status finish() override;
   int64_t more() override;
@@ -67,22 +70,20 @@ struct PipelineWork : Work {
   FileStates files;                 // of its source, if that is files
   std::atomic<size_t> drained{0};   // what readers of a table have taken
   std::atomic<bool> enough{false};  // a limit is full
-  std::atomic<bool> opened{false};
   PipelineCounters counters;
 };
 
 struct TableWork : Work {
   TableWork(Executor* executor, int id) : executor(executor), id(id) {}
+  Status begin() override;
   Status run(int thread) override;
   Status finish() override;
   bool again() override;
-  int64_t more() override { return prepared ? table_tasks - claimed.load() : 1; }
+  int64_t more() override { return table_tasks - claimed.load(); }
 
   Executor* executor;
   const int id;
-  std::mutex mutex;
-  bool prepared = false;
-  int table_tasks = 1;
+  int table_tasks = 0;
   std::atomic<int> claimed{0};
 };
 
@@ -95,9 +96,11 @@ class Executor : public Instance {
   Status allocate(const std::string& json, std::string* answer) override;
   Status configure(const std::string& json) override;
   Status execute(int stage) override;
+  void expect(int stage) override;
   Status run(int stage);
   void cancel() override;
   std::string stats() override;
+  void push_runtime_filters(PipelineWork* pipeline);
 
   // What works need.
   Config config;
@@ -117,14 +120,16 @@ class Executor : public Instance {
   Status load_artifact();
   Status build();
   void connect_works();
-  void push_runtime_filters(PipelineWork* pipeline);
+  std::vector<int> sinks_of(int stage) const;
   void worker(int thread);
   Work* claim();
+  void invite();
 
   InstanceEdges edges_;
   std::mutex mutex_;
   std::condition_variable ready_;
-  std::vector<Work*> current_;  // works of the running stage
+  std::vector<Work*> current_;        // works of the running stage
+  std::vector<std::thread> threads_;  // that have begun with them, beside the one that executes the stage
   Status error_;
   size_t remaining_ = 0;
   struct StageSpan {
@@ -174,9 +179,16 @@ bool Worker::has_room(JgTask* task) {
 int64_t PipelineWork::more() {
   const auto& c = executor->config.pipelines[id];
   if (enough) return 0;
-  if (c.source_kind == "files" || c.source_kind == "edge")
-    return opened ? executor->sources[c.source]->morsels_left() : 0;
+  if (c.source_kind == "files" || c.source_kind == "edge") return executor->sources[c.source]->morsels_left();
   return unclaimed(*executor->tables[c.source], drained);
+}
+
+Status PipelineWork::begin() {
+  const auto& c = executor->config.pipelines[id];
+  if (c.source_kind != "files" && c.source_kind != "edge") return {};
+  executor->push_runtime_filters(this);
+  JG_RETURN_IF_ERROR(files.begin());
+  return executor->sources[c.source]->open();
 }
 
 Status PipelineWork::run(int thread) {
@@ -275,16 +287,14 @@ Status PipelineWork::finish() {
 
 // ---- completion of tables ----
 
+Status TableWork::begin() {
+  executor->tables[id]->prepare();
+  table_tasks = executor->tables[id]->tasks();
+  return {};
+}
+
 Status TableWork::run(int) {
   Table* table = executor->tables[id].get();
-  {
-    std::lock_guard lock(mutex);
-    if (!prepared) {
-      table->prepare();
-      table_tasks = table->tasks();
-      prepared = true;
-    }
-  }
   JgTask task{};
   task.params = executor->config.params.data();
   for (int i; task.failure == JG_OK && (i = claimed.fetch_add(1)) < table_tasks;)
@@ -388,7 +398,7 @@ void Executor::connect_works() {
 Work* Executor::claim() {
   for (Work* w : current_) {
     if (w->done || w->waiting > 0 || w->exhausted) continue;
-    if (w->active == 0 || (!w->exclusive && w->more() > 0)) return w;
+    if (w->active == 0 || (w->begun && !w->exclusive && w->more() > 0)) return w;
   }
   return nullptr;
 }
@@ -408,6 +418,17 @@ void Executor::push_runtime_filters(PipelineWork* pipeline) {
   }
 }
 
+// Has another thread begin, as long as there is something to do for it; with the lock held. Each that has begun does the
+// same, so that a stage of little work is done by few.
+void Executor::invite() {
+  const auto thread = static_cast<int>(threads_.size()) + 1;
+  if (thread >= config.threads || remaining_ == 0 || !error_.ok() || !claim()) return;
+  try {
+    threads_.emplace_back([this, thread] { worker(thread); });
+  } catch (const std::system_error&) {  // the others do it
+  }
+}
+
 void Executor::worker(int thread) {
   std::unique_lock lock(mutex_);
   while (remaining_ > 0 && error_.ok()) {
@@ -417,28 +438,25 @@ void Executor::worker(int thread) {
       continue;
     }
     w->active++;
-    auto* pipeline = dynamic_cast<PipelineWork*>(w);
+    invite();
     Status status;
-    if (pipeline && !pipeline->opened) {  // by the first thread; more() keeps the others away meanwhile
-      const auto& c = config.pipelines[pipeline->id];
-      if (c.source_kind == "files" || c.source_kind == "edge") {
-        lock.unlock();
-        push_runtime_filters(pipeline);
-        status = pipeline->files.begin();
-        if (status.ok()) status = sources[c.source]->open();
-        lock.lock();
-      }
-      pipeline->opened = true;
-      ready_.notify_all();
-    }
     lock.unlock();
     try {
+      if (!w->begun) {  // nobody else is here
+        status = w->begin();
+        lock.lock();
+        w->begun = true;
+        ready_.notify_all();
+        invite();
+        lock.unlock();
+      }
       if (status.ok()) status = w->run(thread);
     } catch (const std::bad_alloc&) {
       status = {"memory", "the instance is out of memory"};
     } catch (const std::exception& e) {
       status = {"internal", std::string("an instance failed: ") + e.what()};
     }
+    const auto* pipeline = dynamic_cast<PipelineWork*>(w);
     if (!status.ok() && pipeline) status = pipeline->files.blamed(std::move(status));
     lock.lock();
     w->active--;
@@ -469,6 +487,22 @@ void Executor::worker(int thread) {
   }
 }
 
+void Executor::expect(int stage) {
+  if (!configured_) return;
+  for (int s : sinks_of(stage)) emitters[s]->approach();
+}
+
+// Those that pipelines of the stage write to.
+std::vector<int> Executor::sinks_of(int stage) const {
+  std::vector<int> found;
+  for (auto& w : pipelines) {
+    if (w->stage != stage) continue;
+    for (int s : config.pipelines[w->id].sinks)
+      if (std::find(found.begin(), found.end(), s) == found.end()) found.push_back(s);
+  }
+  return found;
+}
+
 Status Executor::execute(int stage) {
   if (broken_) return {"cancelled", "an earlier stage failed"};
   if (!configured_) return {"internal", "execute was called before configure"};
@@ -485,7 +519,6 @@ Status Executor::execute(int stage) {
 
 Status Executor::run(int stage) {
   const int64_t start = now_ns();
-  std::vector<int> to_open;
   {
     std::lock_guard lock(mutex_);
     current_.clear();
@@ -495,17 +528,12 @@ Status Executor::run(int stage) {
       if (completions[t]->stage == stage) current_.push_back(completions[t].get());
     remaining_ = current_.size();
     error_ = cancelled ? Status("cancelled", "the job was cancelled") : Status();
-    for (auto& w : pipelines) {
-      if (w->stage != stage) continue;
-      for (int s : config.pipelines[w->id].sinks)
-        if (std::find(to_open.begin(), to_open.end(), s) == to_open.end()) to_open.push_back(s);
-    }
+    threads_.clear();
+    threads_.reserve(config.threads);  // who joins them need not fear that they move
   }
-  for (int s : to_open) JG_RETURN_IF_ERROR(emitters[s]->open());
-  std::vector<std::thread> threads;
-  for (int i = 1; i < config.threads && current_.size() > 0; i++) threads.emplace_back([this, i] { worker(i); });
+  for (int s : sinks_of(stage)) JG_RETURN_IF_ERROR(emitters[s]->open());
   worker(0);
-  for (auto& t : threads) t.join();
+  for (auto& t : threads_) t.join();
   std::lock_guard lock(stats_mutex_);
   stages_.push_back({stage, start, now_ns()});
   if (!error_.ok()) return error_;

@@ -85,8 +85,7 @@ class Control {
       if (!has_arguments || found["name"].get(name)) {
         return answer(id, Status("internal", "name says no name"), "");
       }
-      ::prctl(PR_SET_NAME, ("jg " + std::string(name)).substr(0, 15).c_str());
-      answer(id, {}, ok);
+      ::prctl(PR_SET_NAME, ("jg " + std::string(name)).substr(0, 15).c_str());  // what follows is answered
     } else if (verb == "cancel") {
       instance_->cancel();
       answer(id, {}, ok);
@@ -113,6 +112,7 @@ class Control {
     stages_asked_ = stage;
     if (busy_) {
       stages_.push_back({id, stage});
+      instance_->expect(stage);
       return;
     }
     busy_ = true;
