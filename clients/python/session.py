@@ -11,7 +11,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -45,7 +45,7 @@ from jumpgate.trust import tls as tls_files
 from jumpgate.trust import tokens
 from jumpgate.trust.channels import channel
 from jumpgate.trust.edges import JobCertificate
-from jumpgate.v1 import dataflow_pb2
+from jumpgate.v1 import dataflow_pb2, ntf_pb2
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1.service_pb2_grpc import JumpgateStub
 
@@ -213,7 +213,7 @@ class Session:
             else:
                 execution.follow(_events(call, self.address))
             job = execution.submitted.result()
-            descriptor = Descriptor.from_proto(job.format)
+            descriptor = _descriptor(job.format.SerializeToString())
             endpoint.expect(
                 job=job.job_id,
                 edge=job.edge,
@@ -331,7 +331,8 @@ class Session:
         self.close()
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
-        return tokens.metadata(tokens.for_service(self.address, self._token_file))
+        own = None if self._service is None else self._service.token
+        return tokens.metadata(tokens.for_service(self.address, self._token_file, own))
 
     def _ask(self, method: Callable[..., T], message: Any) -> T:
         if self._closed:
@@ -340,6 +341,11 @@ class Session:
             return method(message, metadata=self._metadata())
         except grpc.RpcError as error:
             raise _typed(error, self.address) from None
+
+
+@lru_cache(REQUESTS_MAX)
+def _descriptor(format: bytes) -> Descriptor:
+    return Descriptor.from_proto(ntf_pb2.NetworkTupleFormat.FromString(format))
 
 
 def _follower(shown: Display, job: pb.SubmitResponse) -> Follower:

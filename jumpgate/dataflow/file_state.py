@@ -69,8 +69,8 @@ def settle(states: FileStates) -> None:
 
 
 def digest(states: FileStates) -> bytes | None:
-    """Of all that is in the files, as plain bytes; None if that is more than is worth to compare, or it can no longer be
-    read in these states. It hangs on no pipe that has taken a file's place."""
+    """Of all bytes in the files; None if these are more than is worth to compare, or can no longer be read in these
+    states. It hangs on no pipe that has taken a file's place."""
     if sum(state.size for state in states.values()) > COMPARED_BYTES_MAX:
         return None
     found = hashlib.blake2b(digest_size=16)

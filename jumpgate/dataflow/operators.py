@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import assert_never
 
 from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
@@ -24,6 +24,11 @@ OFFSET_MAX = (1 << 63) - 1
 #: measures of numbers alone
 NUMERIC_MEASURES = frozenset(a.name for a in AGGREGATES.values() if a.numeric)
 PHASES = ("full", "partial", "final")
+
+
+@cache
+def _kind(name: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name))
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,7 @@ class Operator:
     @property
     def kind(self) -> str:
         """The operator's name as the registry, the protobuf and explain use it."""
-        name = type(self).__name__
-        return "".join("_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name))
+        return _kind(type(self).__name__)
 
     def walk(self) -> Iterator[Operator]:
         """This operator and all below it, parents first."""

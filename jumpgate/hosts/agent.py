@@ -161,7 +161,7 @@ class Connection:
             return
         match request.get("verb"):
             case "begin":
-                self._work(self._begin(request))
+                self._begin(request)
             case "each":
                 self._each(request)
             case _:
@@ -192,44 +192,69 @@ class Connection:
 
         answer.add_done_callback(answered)
 
-    async def _begin(self, request: dict[str, Any]) -> None:
+    def _begin(self, request: dict[str, Any]) -> None:
         """Every number is answered, also when an instance cannot be configured."""
         first = int(request.get("id", 0))
+        begun: dict[str, Awaitable[int]] = {}
         try:
             arguments, shared = request["arguments"], request.get("shared", {})
-            job, stages, told = str(arguments["job"]), list(arguments["stages"]), dict(arguments["configurations"])
+            job, stages = str(arguments["job"]), list(arguments["stages"])
+            told = {id: filled(configuration, shared) for id, configuration in arguments["configurations"].items()}
             entered = {
                 id: self._enter(job, id) for id in arguments["start"]
             }  # before the next request, maybe a release
-            answers = {id: range(first + 1 + n, first + 1 + n + len(stages) * len(told), len(told))
-                       for n, id in enumerate(told)}  # fmt: skip
-            asked = {id: dict(zip(stages, answers[id], strict=True)) for id in told}
-            begun = (
-                _of(id, self._begun(job, id, entered.get(id), filled(c, shared), asked[id])) for id, c in told.items()
-            )
-            pids = await asyncio.gather(*begun)
-            self.lines.send({"id": first, "ok": {"pids": dict(zip(told, pids, strict=True))}})
         except Exception as error:  # every failure is the controller's to see; the agent keeps serving
             self.lines.send({"id": first, "error": failure(error)})
+            return
+        for n, (id, configuration) in enumerate(told.items(), 1):
+            numbers = range(first + n, first + n + len(stages) * len(told), len(told))
+            asked = dict(zip(stages, numbers, strict=True))
+            begun[id] = _of(id, self._begun(f"{job}/{id}", entered.get(id), configuration, asked))
+        self._work(self._answer_begun(first, begun))
 
-    async def _begun(
-        self, job: str, id: str, instance: Instance | None, configuration: dict[str, Any], stages: dict[int, int]
-    ) -> int:
-        """Configures an instance, spawned first if given, and asks it for stages (by their answers' numbers)."""
+    async def _answer_begun(self, first: int, begun: dict[str, Awaitable[int]]) -> None:
         try:
-            if instance is not None:
-                await self._spawn(instance, "")
-            process = self._find(f"{job}/{id}")
+            pids = await asyncio.gather(*begun.values())
+            self.lines.send({"id": first, "ok": {"pids": dict(zip(begun, pids, strict=True))}})
+        except Exception as error:
+            self.lines.send({"id": first, "error": failure(error)})
+
+    def _begun(
+        self, name: str, instance: Instance | None, configuration: bytes, stages: dict[int, int]
+    ) -> Awaitable[int]:
+        """Configures an instance, spawned first if given, and asks it for stages (by their answers' numbers): at once,
+        where there is a process for it; its pid to come."""
+        if instance is not None and not self._take_spare(instance):
+            return self._spawned_and_begun(instance, configuration, stages)
+        try:
+            process = self._find(name)
+        except JumpgateError as error:
+            return self._not_begun(error, stages)
+        return self._configured(process, configuration, stages)
+
+    async def _spawned_and_begun(self, instance: Instance, configuration: bytes, stages: dict[int, int]) -> int:
+        try:
+            process = await self._spawn(instance, "")
         except BaseException as error:
-            for number in stages.values():
-                self.lines.send({"id": number, "error": failure(error)})
-            raise
+            return await self._not_begun(error, stages)
+        return await self._configured(process, configuration, stages)
+
+    async def _not_begun(self, error: BaseException, stages: dict[int, int]) -> int:
+        for number in stages.values():
+            self.lines.send({"id": number, "error": failure(error)})
+        raise error
+
+    def _configured(self, process: Process, configuration: bytes, stages: dict[int, int]) -> Awaitable[int]:
         with process.caller.lines.together():
             configured = process.caller.ask("configure", configuration)
             for stage, number in stages.items():
                 self._forward(number, process.caller.ask("execute", {"stage": stage}))
-        await configured
-        return process.pid
+
+        async def pid() -> int:
+            await configured
+            return process.pid
+
+        return pid()
 
     def _work(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -347,21 +372,31 @@ class Connection:
             zygote = await self._agent.zygote()  # which may have to be built first
             if instance.unwanted:
                 raise released(instance)
-            process = None if module or self._agent.spares is None else self._agent.spares.take()
-            if process is None:
-                instance.forking = True
-                process = await Process.fork(zygote, instance.id, module)
-            else:
-                process.become(instance.id)
+            if not module and self._take_spare(instance):
+                return self._find(instance.name)
+            instance.forking = True
+            process = await Process.fork(zygote, instance.id, module)
         except BaseException:
             self._forget(instance)
             raise
-        instance.process = process
-        process.ended.add_done_callback(lambda ended: self._ended(instance, ended.result()))
+        self._give(instance, process)
         if instance.unwanted:
             zygote.kill(process.pid)
             raise released(instance)
         return process
+
+    def _take_spare(self, instance: Instance) -> bool:
+        """Whether there was a process that waits to become an instance of the runtime: it is this one now."""
+        process = None if self._agent.spares is None else self._agent.spares.take()
+        if process is None:
+            return False
+        process.become(instance.id)
+        self._give(instance, process)
+        return True
+
+    def _give(self, instance: Instance, process: Process) -> None:
+        instance.process = process
+        process.ended.add_done_callback(lambda ended: self._ended(instance, ended.result()))
 
     def _ended(self, instance: Instance, end: End) -> None:
         """Tells the controller, whatever ended the instance."""

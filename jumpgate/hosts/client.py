@@ -261,7 +261,7 @@ class AgentHost:
             self._enter(i)
         asked = {"job": instances[0].job, "start": [i.id for i in missing], "configurations": told, "stages": [*stages]}
         meanings = (meaning, *(i.meaning for _ in stages for i in instances))
-        configured, *answers = self._caller.begin("begin", asked, meanings, shared.used())
+        configured, *answers = self._caller.begin("begin", asked, meanings, shared=shared.used())
         if missing:
             configured.add_done_callback(functools.partial(_learn_pids, missing))
         count = len(instances)

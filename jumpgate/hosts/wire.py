@@ -76,13 +76,14 @@ class Lines(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None
 
-    def send(self, message: dict[str, Any], shared: bytes = b"") -> None:
-        """Queues the message, with `shared`, JSON, as its member of that name; nothing happens once the connection has
+    def send(self, message: dict[str, Any], **encoded: bytes) -> None:
+        """Queues the message, with more members that are JSON already; nothing happens once the connection has
         ended."""
         if self._transport is None:
             return
-        data = _ENCODER.encode(message).encode()
-        line = b'%b,"shared":%b}\n' % (data[:-1], shared) if shared else data + b"\n"
+        parts = [_ENCODER.encode(message)[:-1].encode()]
+        parts += (b',"%b":%b' % (name.encode(), text) for name, text in encoded.items())
+        line = b"%b}\n" % b"".join(parts)
         if self._held is not None:
             self._held.append(line)
         else:
@@ -146,15 +147,16 @@ class Caller:
         return self.ask(verb, arguments)
 
     def ask(
-        self, verb: str, arguments: Mapping[str, Any], shared: bytes = b"", meaning: Meaning = lambda error: error
+        self, verb: str, arguments: Mapping[str, Any] | bytes, meaning: Meaning = lambda error: error
     ) -> asyncio.Future[dict[str, Any]]:
-        """A call whose arguments may refer to `shared`, an object (jumpgate/nca/shared.py)."""
-        return self.begin(verb, arguments, (meaning,), shared)[0]
+        """A call whose arguments may be JSON already."""
+        return self.begin(verb, arguments, (meaning,))[0]
 
     def begin(
-        self, verb: str, arguments: Mapping[str, Any], meanings: Sequence[Meaning], shared: bytes = b""
+        self, verb: str, arguments: Mapping[str, Any] | bytes, meanings: Sequence[Meaning], **encoded: bytes
     ) -> list[asyncio.Future[dict[str, Any]]]:
-        """One request that is answered several times, under its own number and those after it, in any order."""
+        """One request that is answered several times, under its own number and those after it, in any order. encoded:
+        more members of the message, which are JSON already."""
         ids = [next(self._ids) for _ in meanings]
         answers: list[asyncio.Future[dict[str, Any]]] = [self._loop.create_future() for _ in ids]
         if self.closed.done():
@@ -162,7 +164,11 @@ class Caller:
                 _refuse(answer, self._lost())
             return answers
         self._pending.update(zip(ids, zip(answers, meanings, strict=True), strict=True))
-        self.lines.send({"id": ids[0], "verb": verb, "arguments": arguments}, shared)
+        request: dict[str, Any] = {"id": ids[0], "verb": verb}
+        if isinstance(arguments, bytes):
+            self.lines.send(request, arguments=arguments, **encoded)
+        else:
+            self.lines.send({**request, "arguments": arguments}, **encoded)
         return answers
 
     def _receive(self, message: dict[str, Any]) -> None:

@@ -284,6 +284,11 @@ class InstancePlan:
     options: tuple[tuple[str, str], ...] = ()
     filters: tuple[KeyFilter, ...] = ()
 
+    @cached_property
+    def operators(self) -> tuple[str, ...]:
+        """Their kinds, the root's first."""
+        return tuple(operator.kind for operator in self.root.walk())
+
 
 @dataclass(frozen=True)
 class Figures:

@@ -1,15 +1,17 @@
-"""What a message for many instances says once: values with gaps, and for each instance what fills them.
+"""What a message for many instances says once: JSON with gaps, and for each instance what fills them.
 
-{"$": NAME, "#": FILLINGS} stands for the value NAME with FILLINGS[n] wherever that has {"#": n}.
+{"$": NAME, "#": FILLINGS} stands for the pieces of text NAME with FILLINGS[n] between piece n and the next.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 REFERENCE, GAP = "$", "#"
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Gap:
@@ -20,19 +22,19 @@ class Gap:
 
 
 class Template:
-    """A value in which gaps stand for what differs."""
+    """A value in which gaps stand for what differs, as the `pieces` of its JSON between them."""
 
     def __init__(self, value: Any) -> None:
         self._gaps: list[Callable[[Any], Any]] = []
-        self.value = self._numbered(value)
+        mark = secrets.token_hex(16)  # nobody could have put it into a text
 
-    def _numbered(self, value: Any) -> Any:
-        if isinstance(value, Gap):
-            self._gaps.append(value.of)
-            return {GAP: len(self._gaps) - 1}
-        if isinstance(value, dict):
-            return {name: self._numbered(member) for name, member in value.items()}
-        return [self._numbered(item) for item in value] if isinstance(value, list) else value
+        def noted(gap: Any) -> str:
+            if not isinstance(gap, Gap):
+                raise TypeError(f"{type(gap).__name__} is neither JSON nor a gap")
+            self._gaps.append(gap.of)
+            return mark
+
+        self.pieces = json.dumps(value, separators=(",", ":"), default=noted).split(f'"{mark}"')
 
     def fillings(self, instance: Any) -> list[Any]:
         """What is in its gaps for an instance."""
@@ -40,7 +42,7 @@ class Template:
 
     def filled(self, instance: Any) -> Any:
         """The whole value for an instance."""
-        return _filled(self.value, self.fillings(instance))
+        return json.loads(_joined(self.pieces, self.fillings(instance)))
 
 
 class Shared:
@@ -57,13 +59,13 @@ class Shared:
         if key not in self._templates:
             name, template = str(len(self._templates)), make()
             self._templates[key] = name, template
-            self._texts[name] = json.dumps(template.value, separators=(",", ":"))
+            self._texts[name] = _encode(template.pieces)
         name, template = self._templates[key]
         self._used.add(name)
         return {REFERENCE: name, GAP: template.fillings(instance)}
 
     def used(self) -> bytes:
-        """The values that were referred to since this was asked last, as one object."""
+        """The templates that were referred to since this was asked last, as one object."""
         names = frozenset(self._used)
         self._used.clear()
         if names not in self._joined:
@@ -72,15 +74,15 @@ class Shared:
         return self._joined[names]
 
 
-def filled(told: Mapping[str, Any], shared: Mapping[str, Any]) -> Any:
-    """What a message tells an instance, in full. Raises KeyError for a reference to what is not there, IndexError for
-    a gap that nothing fills."""
-    return _filled(shared[told[REFERENCE]], told[GAP]) if REFERENCE in told else told
+def filled(told: Mapping[str, Any], shared: Mapping[str, Any]) -> bytes:
+    """What a message tells an instance, in full, as JSON. Raises KeyError for a reference to what is not there,
+    IndexError for a gap that nothing fills."""
+    text = _joined(shared[told[REFERENCE]], told[GAP]) if REFERENCE in told else _encode(told)
+    return text.encode()
 
 
-def _filled(value: Any, fillings: list[Any]) -> Any:
-    if isinstance(value, dict):
-        if GAP in value:
-            return fillings[value[GAP]]
-        return {name: _filled(member, fillings) for name, member in value.items()}
-    return [_filled(item, fillings) for item in value] if isinstance(value, list) else value
+def _joined(pieces: list[str], fillings: list[Any]) -> str:
+    parts = [pieces[0]]
+    for number, piece in enumerate(pieces[1:]):
+        parts += (_encode(fillings[number]), piece)
+    return "".join(parts)

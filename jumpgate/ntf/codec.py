@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import pyarrow as pa
 
@@ -13,6 +13,9 @@ from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ProtocolError, SchemaMismatch
 from jumpgate.ntf import columnar, row
 from jumpgate.ntf.descriptor import Descriptor
+
+#: of which the Arrow schemas are remembered
+SCHEMAS_MAX = 64
 
 _ARROW: dict[str, pa.DataType] = {
     "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
@@ -48,6 +51,7 @@ def _parts(type: DataType) -> list[pa.Field]:
     return [pa.field(p.name, arrow_type(p.type), p.type.nullable) for p in type.parts]
 
 
+@lru_cache(SCHEMAS_MAX)
 def arrow_schema(schema: Schema) -> pa.Schema:
     """The Arrow schema of a result."""
     return pa.schema([pa.field(f.name, arrow_type(f.type), f.type.nullable) for f in schema])

@@ -71,6 +71,14 @@ async def on_all(verbs: Iterable[tuple[InstancePlan, Awaitable[Any]]], phase: st
             task.cancel()
 
 
+async def on_one(instance: InstancePlan, verb: Awaitable[Any], phase: str) -> None:
+    """The same of a verb that is ours, and ends when it is cancelled: it needs no task."""
+    try:
+        await verb
+    except JumpgateError as error:
+        raise located(error, instance, phase) from None
+
+
 async def _until_failure(running: Mapping[asyncio.Future[Any], InstancePlan | None], count: int, phase: str) -> None:
     """Until `count` have ended that are of instances. Each end costs the same, however many there are."""
     if not count:

@@ -17,7 +17,7 @@ from jumpgate import debug
 from jumpgate.errors import Cancelled, InstanceFailed, InternalError, JumpgateError, TimedOut
 from jumpgate.nca.interface import Groups, InstancePlan, JobContext, LifeCycle, StartsTogether
 from jumpgate.nca.shared import Shared
-from jumpgate.orchestrator.failures import CAUSE_WAIT_S, CONSEQUENCE, all_of, located, on_all, retrieve, weight
+from jumpgate.orchestrator.failures import CAUSE_WAIT_S, CONSEQUENCE, all_of, located, on_all, on_one, retrieve, weight
 from jumpgate.orchestrator.observed_host import ObservedHost
 from jumpgate.orchestrator.progress import watch
 from jumpgate.orchestrator.record import JobRecord, Phase
@@ -249,7 +249,10 @@ class Job:
         """Awaits a verb on all instances. Raises TimedOut."""
         try:
             async with asyncio.timeout(SETUP_TIMEOUT_S) as limit:
-                await on_all(verbs, verb)
+                if len(verbs) == 1 and self._together[verbs[0][0].nca] is not None:
+                    await on_one(*verbs[0], verb)
+                else:
+                    await on_all(verbs, verb)
         except TimeoutError:
             if not limit.expired():
                 raise

@@ -16,7 +16,8 @@ STOP_TIMEOUT_S = 30.0
 
 
 class Embedded:
-    """A running service; `address` is host:port on the loopback. Ends with `close`, or with the process."""
+    """A running service; `address` is host:port on the loopback, `token` what its user shows. Ends with `close`, or
+    with the process."""
 
     def __init__(self, config: Config, registry: Registry, port: int = 0) -> None:
         self._loop = asyncio.new_event_loop()
@@ -28,7 +29,7 @@ class Embedded:
         except BaseException:
             self._end_loop()
             raise
-        self.engine, self.address = self._serving.engine, self._serving.address
+        self.engine, self.address, self.token = self._serving.engine, self._serving.address, self._serving.token
         #: its RPCs, without a network between
         self.stub = Stub(self._serving.handlers, self._loop)
         atexit.register(self.close)

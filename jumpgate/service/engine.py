@@ -337,7 +337,7 @@ def _known_states(root: Operator) -> FileStates:
 
 
 def _record(id: str, plan: JobPlan, started_ns: int, text: str) -> JobRecord:
-    operators = {i.fragment: [o.kind for o in i.root.walk()] for i in plan.instances if not i.index}
+    operators = {i.fragment: list(i.operators) for i in plan.instances if not i.index}
     return JobRecord(
         id,
         text=text,

@@ -136,13 +136,8 @@ class Server(service_pb2_grpc.JumpgateServicer):
         async def run() -> None:
             job = await self.submit(request.submit, self._client(context))
             answer = _submitted(job, request.explain)
-            try:
-                event = pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
-                await context.write(event)
-            except BaseException:
-                self.engine.cancel(job.id)
-                raise
-            await self._execute(job.id, context)
+            event = pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
+            await self._execute(job.id, context, event)
 
         await _answered(context, run)
 
@@ -198,9 +193,14 @@ class Server(service_pb2_grpc.JumpgateServicer):
                     self._full.failed(id, event.error)
                 yield event
 
-    async def _execute(self, id: str, context: Any) -> None:
+    async def _execute(self, id: str, context: Any, submitted: pb.Event | None = None) -> None:
+        """Says what happens to the job, and first `submitted`, once the job has begun or waits: of what its client does
+        then nothing is on the way of its instances."""
         async with contextlib.aclosing(self.execute(id, context.peer())) as events:
             async for event in events:
+                if submitted is not None:
+                    await context.write(submitted)
+                    submitted = None
                 detail = "" if event.counters is None else json.dumps(event.counters)
                 if event.error is not None:
                     detail = metadata_of(event.error)
@@ -297,7 +297,7 @@ class Serving:
 
     def __init__(self, server: grpc.aio.Server, handlers: Server, address: str, published: Published) -> None:
         self._server, self.handlers, self.address, self._published = server, handlers, address, published
-        self.engine = handlers.engine
+        self.engine, self.token = handlers.engine, published.token
 
     async def stop(self, grace_s: float = 0.0) -> None:
         """Ends its jobs and agents; clients that wait have that long to hear of it."""

@@ -34,6 +34,19 @@ class Artifact:
     readers: Mapping[str, str]
 
     @cached_property
+    def told(self) -> dict[str, Any]:
+        """Of a configuration what is the same for every job."""
+        return {"artifact": self.path, "params": self.program.params, "program": _program(self.program)}
+
+    @cached_property
+    def sources_told(self) -> list[dict[str, Any]]:
+        """The same of each source."""
+        return [
+            _read(source, self.readers.get(source.format, "")) if isinstance(source, FileSource) else {"kind": "edge"}
+            for source in self.program.sources
+        ]
+
+    @cached_property
     def reads_own_files(self) -> bool:
         """Whether each host reads files of its own."""
         return any(isinstance(s, FileSource) and "" not in s.hosts for s in self.program.sources)
@@ -56,11 +69,10 @@ def _template(first: InstancePlan, artifact: Artifact, context: JobContext) -> T
     """What the instances of a fragment are told that are like this one."""
     program = artifact.program
     sources = [
-        _files(f"scan{number}", source, first, context, artifact.readers.get(source.format, ""))
-        if isinstance(source, FileSource)
-        else _incoming(source, context)
-        for number, source in enumerate(program.sources)
-    ]
+        told | (_files(f"scan{number}", source, first, context) if isinstance(source, FileSource)
+                else _incoming(source, context))
+        for number, (source, told) in enumerate(zip(program.sources, artifact.sources_told, strict=True))
+    ]  # fmt: skip
     return Template(
         {
             "job": context.job,
@@ -68,9 +80,7 @@ def _template(first: InstancePlan, artifact: Artifact, context: JobContext) -> T
             "instance": Gap(attrgetter("id")),
             "threads": first.threads,
             "memory_limit_bytes": int(dict(first.options).get("memory_limit_bytes", "0")),
-            "artifact": artifact.path,
-            "params": program.params,
-            "program": _program(program),
+            **artifact.told,
             "sources": sources,
             "sinks": [_outgoing(edge, context) for edge in program.sinks],
         }
@@ -129,7 +139,22 @@ def _place(instance: InstancePlan, siblings: Sequence[InstancePlan]) -> int:
     return next(number for number, sibling in enumerate(siblings) if sibling.id == instance.id)
 
 
-def _files(scan: str, source: FileSource, first: InstancePlan, context: JobContext, reader: str) -> dict[str, Any]:
+def _read(source: FileSource, reader: str) -> dict[str, Any]:
+    """What a reader of files is always told."""
+    return {
+        "kind": "files",
+        "name": source.name,
+        "format": source.format,
+        "reader": reader,
+        "file_columns": columns(source.file_schema),
+        "positions": source.positions,
+        "early": source.early,
+        "options": dict(source.options),
+        "bounds": [{"column": c, "op": op, "value": v} for c, op, v in source.bounds],
+    }
+
+
+def _files(scan: str, source: FileSource, first: InstancePlan, context: JobContext) -> dict[str, Any]:
     siblings = _readers_of(source, first, context)
     files = list(source.files)
     known = [context.plan.files.get(file, ()) for file in files]
@@ -143,19 +168,10 @@ def _files(scan: str, source: FileSource, first: InstancePlan, context: JobConte
         "peers": Gap(lambda i: _asked(siblings, _place(i, siblings), context)),
     }
     return {
-        "kind": "files",
-        "name": source.name,
-        "format": source.format,
-        "reader": reader,
         "files": files,
         "states": known if first.device.name in context.here else [state[:1] for state in known],
-        "file_columns": columns(source.file_schema),
-        "positions": source.positions,
-        "early": source.early,
-        "options": dict(source.options),
         "share_index": Gap(lambda i: _place(i, siblings)) if len(siblings) > 1 else 0,
         "share_count": len(siblings),
-        "bounds": [{"column": c, "op": op, "value": v} for c, op, v in source.bounds],
         **({"shares": shares} if len(siblings) > 1 else {}),
     }
 
@@ -169,8 +185,8 @@ def _asked(siblings: Sequence[InstancePlan], index: int, context: JobContext) ->
 def _incoming(source: EdgeSource, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(source.edge)
     if edge.partitioning.kind == "paired":  # as if the two were alone
-        return {"kind": "edge", "producers": 1, **_edge(edge, 0, context)}
-    return {"kind": "edge", "producers": len(edge.producers), **_edge(edge, Gap(attrgetter("index")), context)}
+        return {"producers": 1, **_edge(edge, 0, context)}
+    return {"producers": len(edge.producers), **_edge(edge, Gap(attrgetter("index")), context)}
 
 
 def _outgoing(id: str, context: JobContext) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def test_a_reference_stands_for_its_template_with_the_gaps_filled() -> None:
     assert made == [1]
     values = json.loads(shared.used())
     whole = [{"sinks": [{"peers": ["a", "b"], "index": n}], "id": [f"i{n}"]} for n in range(3)]
-    assert [filled(json.loads(json.dumps(t)), values) for t in told] == whole
+    assert [json.loads(filled(json.loads(json.dumps(t)), values)) for t in told] == whole
     assert [make().filled(n) for n in range(3)] == whole
     with pytest.raises(KeyError):
         filled({"$": "another", "#": []}, values)
@@ -29,14 +29,23 @@ def test_a_reference_stands_for_its_template_with_the_gaps_filled() -> None:
 
 
 def test_what_refers_to_nothing_is_told_as_it_is() -> None:
-    assert filled({"plain": [1, None, {"#": 0}]}, {}) == {"plain": [1, None, {"#": 0}]}
+    assert json.loads(filled({"plain": [1, None, {"#": 0}]}, {})) == {"plain": [1, None, {"#": 0}]}
 
 
 def test_a_message_has_the_values_that_it_refers_to() -> None:
     shared = Shared()
     shared("a", lambda: Template({"x": 1}), None)
-    assert json.loads(shared.used()) == {"0": {"x": 1}}
+    assert json.loads(shared.used()) == {"0": ['{"x":1}']}
     shared("a", lambda: Template({"x": 2}), None)  # it is made once
     shared(("b", 1), lambda: Template({}), None)
-    assert json.loads(shared.used()) == {"0": {"x": 1}, "1": {}}
+    assert json.loads(shared.used()) == {"0": ['{"x":1}'], "1": ["{}"]}
     assert json.loads(shared.used()) == {}
+
+
+def test_texts_pass_as_they_are_and_only_gaps_are_gaps() -> None:
+    texts = ['"', "\\", "\n", "\N{GREEK SMALL LETTER ALPHA}", "\x00", '{"#":0}', ""]
+    template = Template({"texts": texts, "own": Gap(lambda n: texts[n])})
+    assert len(template.pieces) == 2
+    assert [template.filled(n) for n in range(len(texts))] == [{"texts": texts, "own": text} for text in texts]
+    with pytest.raises(TypeError, match="object is neither JSON nor a gap"):
+        Template({"x": object()})

@@ -418,8 +418,8 @@ void Executor::push_runtime_filters(PipelineWork* pipeline) {
   }
 }
 
-// Has another thread begin, as long as there is something to do for it; with the lock held. Each that has begun does the
-// same, so that a stage of little work is done by few.
+// Has another thread begin, as long as there is something to do for it; with the lock held. Each that has begun does
+// the same, so that a stage of little work is done by few.
 void Executor::invite() {
   const auto thread = static_cast<int>(threads_.size()) + 1;
   if (thread >= config.threads || remaining_ == 0 || !error_.ok() || !claim()) return;
