@@ -348,6 +348,7 @@ async def serve(
     except RuntimeError:
         bound = 0
     if bound == 0:
+        await handlers.engine.close()
         raise ConfigError(
             f"cannot listen on {joined(host, port)}: the port is in use, or the address is not this machine's; "
             "choose another with --port (0 takes a free one)",
