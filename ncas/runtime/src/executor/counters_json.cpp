@@ -1,11 +1,39 @@
 #include "executor/counters_json.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "jg/host.h"
+
 namespace jg {
 namespace {
 
 constexpr size_t PEERS_SHOWN_MAX = 64;  // beyond, their bytes would be most of all counters
 
 }  // namespace
+
+void write_process(JsonWriter* json, const std::string& instance, const Budget& budget) {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  json->member("instance", instance);
+  json->member("pid", static_cast<int64_t>(getpid()));
+  json->member("rss_peak_bytes", static_cast<int64_t>(usage.ru_maxrss) * 1024);
+  json->member("held_bytes", budget.held.load());
+  json->member("spilled_bytes", budget.spilled.load());
+  json->member("cpu_ns", work_cpu_ns());
+}
+
+void write_stages(JsonWriter* json, const std::vector<StageSpan>& stages) {
+  json->begin_array("stages");
+  for (const StageSpan& s : stages) {
+    json->begin_object();
+    json->member("stage", static_cast<int64_t>(s.stage));
+    json->member("start_ns", s.start_ns);
+    json->member("end_ns", s.end_ns);
+    json->end_object();
+  }
+  json->end_array();
+}
 
 void write_pipeline(JsonWriter* json, size_t id, const std::string& name, int stage, const PipelineCounters& counters) {
   json->begin_object();

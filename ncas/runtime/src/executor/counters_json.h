@@ -1,9 +1,10 @@
-// The counters of pipelines, sources and sinks as `stats` answers them (ARCHITECTURE.md, Counters).
+// The counters of an instance, its pipelines, sources and sinks as `stats` answers them (ARCHITECTURE.md, Counters).
 #pragma once
 #include <atomic>
 #include <string>
 #include <vector>
 
+#include "base/memory.h"
 #include "jg/json.h"
 #include "jg/stream.h"
 
@@ -16,6 +17,13 @@ struct PipelineCounters {
   std::vector<std::atomic<int64_t>> entered;  // rows that came to each step, and last to the sinks
 };
 
+struct StageSpan {
+  int stage;
+  int64_t start_ns, end_ns;
+};
+
+void write_process(JsonWriter* json, const std::string& instance, const Budget& budget);
+void write_stages(JsonWriter* json, const std::vector<StageSpan>& stages);
 void write_pipeline(JsonWriter* json, size_t id, const std::string& name, int stage, const PipelineCounters& counters);
 void write_source(JsonWriter* json, size_t id, const std::string& name, const Counters& counters);
 void write_sink(JsonWriter* json, size_t id, const std::string& edge, const Emitter& emitter);

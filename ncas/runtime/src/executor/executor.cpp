@@ -1,9 +1,7 @@
 // Runs a generated program: pipelines and table completions of a stage are works that threads share, morsel by morsel.
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -19,7 +17,7 @@
 #include "executor/file_states.h"
 #include "executor/instance_edges.h"
 #include "executor/selection.h"
-#include "jg/host.h"
+#include "executor/work.h"
 #include "jg/instance.h"
 #include "jg/json.h"
 #include "tables/first_rows.h"
@@ -42,20 +40,6 @@ struct Limit {
 };
 
 class Executor;
-
-// Something that several threads can work on. The first one calls begin() before the others join it. run() returns when
-// nothing is left for this thread; when every thread has left, finish() is called once.
-struct Work {
-  virtual ~Work() = default;
-  virtual Status begin() = 0;
-  virtual Status run(int thread) = 0;
-  virtual Status finish() = 0;
-  virtual bool again() { return false; }  // after finish(): another round follows
-  virtual int64_t more() = 0;             // once it has begun: would another thread find something to do?
-  std::vector<Work*> next;
-  int stage = 1, waiting = 0, active = 0;
-  bool exclusive = false, begun = false, exhausted = false, done = false;
-};
 
 struct PipelineWork : Work {
   PipelineWork(Executor* executor, int id, int steps) : executor(executor), id(id), counters(steps) {}
@@ -132,10 +116,6 @@ class Executor : public Instance {
   std::vector<std::thread> threads_;  // that have begun with them, beside the one that executes the stage
   Status error_;
   size_t remaining_ = 0;
-  struct StageSpan {
-    int stage;
-    int64_t start_ns, end_ns;
-  };
   std::vector<StageSpan> stages_;
   std::mutex stats_mutex_;
   bool configuring_ = false;
@@ -550,27 +530,12 @@ void Executor::cancel() {
 
 std::string Executor::stats() {
   JsonWriter json;
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
   json.begin_object();
-  json.member("instance", config.instance);
-  json.member("pid", static_cast<int64_t>(getpid()));
-  json.member("rss_peak_bytes", static_cast<int64_t>(usage.ru_maxrss) * 1024);
-  json.member("held_bytes", budget.held.load());
-  json.member("spilled_bytes", budget.spilled.load());
-  json.member("cpu_ns", work_cpu_ns());
-  json.begin_array("stages");
+  write_process(&json, config.instance, budget);
   {
     std::lock_guard lock(stats_mutex_);
-    for (const StageSpan& s : stages_) {
-      json.begin_object();
-      json.member("stage", static_cast<int64_t>(s.stage));
-      json.member("start_ns", s.start_ns);
-      json.member("end_ns", s.end_ns);
-      json.end_object();
-    }
+    write_stages(&json, stages_);
   }
-  json.end_array();
   const bool built = configured_;
   json.begin_array("pipelines");
   for (size_t i = 0; built && i < pipelines.size(); i++) {
