@@ -158,6 +158,10 @@ int send(jg::EdgeOptions options, int argc, char** argv) {
   Status status = jg::ntf::parse_descriptor(options.ntf, &descriptor);
   std::unique_ptr<jg::Emitter> emitter;
   if (status.ok()) status = jg::make_edge_emitter(options, &emitter);
+  if (status.ok() && rows_text.ends_with(":early")) {
+    emitter->approach();
+    std::getchar();  // opens it once a line comes
+  }
   if (status.ok()) status = emitter->open();
   if (!status.ok()) return finish(status, "");
   // Each producer has ids of its own: producer i of the edge sends from i << 32 on.

@@ -64,7 +64,7 @@ class Peers:
 
     def send(
         self, descriptor: Descriptor, *peers: str, index: int = 0, partitioning: str = "single", threads: int = 2,
-        rows: int = 10_000, token: str = TOKEN,
+        rows: int | str = 10_000, token: str = TOKEN,
     ) -> subprocess.Popen[str]:  # fmt: skip
         return self._start("send", descriptor, token, index, partitioning, threads, rows, *peers)
 
@@ -195,6 +195,40 @@ def test_python_receives_what_cpp_sends(peers: Peers, format: str) -> None:
     got = {row["id"]: row for row in table.to_pylist()}
     assert len(got) == 10_000
     assert all(got[i] == expected(descriptor, i) for i in ids(2, 5_000))
+
+
+def test_a_sender_greets_before_it_has_anything_to_send(peers: Peers) -> None:
+    descriptor = FORMATS["row"]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
+        sender = peers.send(descriptor, f"127.0.0.1:{listener.getsockname()[1]}", rows="10:early")
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rb") as stream:
+            connection.settimeout(60)
+            greeting = parse_header(stream.read(HEADER_BYTES))
+            assert greeting.kind == Kind.HELLO
+            stream.read(greeting.length)
+            connection.sendall(control_frame(Kind.ACCEPT))
+            assert sender.stdin is not None
+            sender.stdin.write("\n")
+            sender.stdin.flush()
+            kinds = []
+            while raw := stream.read(HEADER_BYTES):
+                frame = parse_header(raw)
+                stream.read(frame.length)
+                kinds.append(frame.kind)
+            assert kinds == [Kind.DATA, Kind.END]
+    assert counted(sender)["rows"] == 10
+
+
+def test_a_sender_that_is_refused_early_says_so_when_it_opens(peers: Peers) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    sender = peers.send(FORMATS["row"], address, rows="10:early")
+    assert sender.stdin is not None
+    sender.stdin.write("\n")
+    sender.stdin.flush()
+    assert answer(sender).startswith(f"error unreachable edge 'e1': consumer 0 at {address}: cannot connect")
 
 
 @pytest.mark.parametrize("format", FORMATS)
