@@ -158,7 +158,7 @@ Status ParquetSource::open() {
     const RowGroup& group = files_[static_cast<size_t>(part.file)].row_groups[static_cast<size_t>(part.part)];
     const RowRange rows{part.first, part.first + part.rows};
     if (!intersection(group.joining, {rows}).empty()) return int64_t{0};
-    return std::max<int64_t>(1, group.bytes * part.rows / group.rows);
+    return std::max<int64_t>(1, group.bytes_of(rows_of(intersection(group.matching, {rows}))));
   };
   parts = deal(std::move(parts), options_, kMorselRowsMin, useless, &counters);
   return queue_.fill(std::move(parts), options_.shares, &counters);

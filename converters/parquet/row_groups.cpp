@@ -93,9 +93,10 @@ void refuse_encrypted_footer(InputFile& input, int64_t file_bytes) {
 // One row group of a file: what it has of the wanted columns, and which rows of it may match.
 class GroupReader {
  public:
-  GroupReader(parquet::ParquetFileReader& reader, const std::vector<FoundColumn>& found,
+  GroupReader(parquet::ParquetFileReader& reader, int64_t file_bytes, const std::vector<FoundColumn>& found,
               const FileSourceOptions& options, int number)
       : reader_(reader),
+        file_bytes_(file_bytes),
         metadata_(*reader.metadata()),
         group_(metadata_.RowGroup(number)),
         found_(found),
@@ -106,7 +107,7 @@ class GroupReader {
   int64_t rows() const { return group_->num_rows(); }
 
   // Places its chunks. Throws ReadError or a library's exception.
-  void place(int64_t file_bytes, RowGroup* wanted) {
+  void place(RowGroup* wanted) {
     wanted->rows = rows();
     wanted->chunks.resize(found_.size());
     for (size_t i = 0; i < found_.size(); ++i) {
@@ -114,7 +115,7 @@ class GroupReader {
         of_column(options_.columns[i], [&] {
           chunks_[i] = open_chunk(*group_, number_of(*found), metadata_.is_encryption_algorithm_set());
           wanted->chunks[i].push_back(place_of(*chunks_[i], wanted->rows, found->max_repetition_level() == 0,
-                                               file_bytes, metadata_.writer_version()));
+                                               file_bytes_, metadata_.writer_version()));
         });
         wanted->bytes += wanted->chunks[i].back().bytes;
       }
@@ -140,7 +141,7 @@ class GroupReader {
     std::vector<int32_t> leaves;
     for (const FoundColumn& column : found_)
       for (const parquet::ColumnDescriptor* leaf : column.leaves) leaves.push_back(number_of(*leaf));
-    PageIndex index(reader_, number_, leaves);
+    PageIndex index(reader_, file_bytes_, number_, leaves);
     for (size_t i = 0; i < found_.size(); ++i) {
       for (size_t l = 0; l < found_[i].leaves.size(); ++l) {
         const parquet::ColumnDescriptor& leaf = *found_[i].leaves[l];
@@ -174,20 +175,20 @@ class GroupReader {
     const bool is_integer = (is_32 || column.physical_type() == parquet::Type::INT64) && has_signed_integers(logical) &&
                             units(logical, options_.columns[i].type) == std::pair<jg_i128, jg_i128>{1, 1};
     if (!is_text && !is_integer) return true;
-    try {
-      auto filters = reader_.GetBloomFilterReader().RowGroup(number_);
-      auto filter = filters ? filters->GetColumnBloomFilter(number_of(column)) : nullptr;
-      if (!filter) return true;
-      if (is_text) return filter->FindHash(filter->Hash(std::string_view(value.text)));
-      if (is_32) {
-        const auto number = static_cast<int32_t>(value.integer);
-        return number == value.integer && filter->FindHash(filter->Hash(number));
-      }
-      const auto number = static_cast<int64_t>(value.integer);
-      return number == value.integer && filter->FindHash(filter->Hash(number));
-    } catch (const parquet::ParquetException&) {
-      return true;  // one that cannot be read says nothing
-    }
+    return hint<bool>(
+        [&] {
+          auto filters = reader_.GetBloomFilterReader().RowGroup(number_);
+          auto filter = filters ? filters->GetColumnBloomFilter(number_of(column)) : nullptr;
+          if (!filter) return true;
+          if (is_text) return filter->FindHash(filter->Hash(std::string_view(value.text)));
+          if (is_32) {
+            const auto number = static_cast<int32_t>(value.integer);
+            return number == value.integer && filter->FindHash(filter->Hash(number));
+          }
+          const auto number = static_cast<int64_t>(value.integer);
+          return number == value.integer && filter->FindHash(filter->Hash(number));
+        },
+        true);
   }
 
   // Leaves out of the rows those in pages that cannot match.
@@ -201,7 +202,7 @@ class GroupReader {
       leaves.push_back(number_of(*found_[i].leaves[0]));
     }
     if (columns.empty()) return;
-    PageIndex index(reader_, number_, leaves);
+    PageIndex index(reader_, file_bytes_, number_, leaves);
     for (size_t n = 0; n < columns.size(); ++n) {
       auto may_match = [&](const ColumnRange& range) { return bounds.may_match(columns[n], range); };
       *rows = intersection(*rows,
@@ -210,6 +211,7 @@ class GroupReader {
   }
 
   parquet::ParquetFileReader& reader_;
+  int64_t file_bytes_;
   const parquet::FileMetaData& metadata_;
   std::unique_ptr<parquet::RowGroupMetaData> group_;
   const std::vector<FoundColumn>& found_;
@@ -232,13 +234,13 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
   for (const ColumnSpec& column : options.columns)
     file.columns.push_back(find_column(*file.metadata->schema(), column));
   for (int g = 0; g < file.metadata->num_row_groups(); ++g) {
-    GroupReader group(*reader, file.columns, options, g);
+    GroupReader group(*reader, file_bytes, file.columns, options, g);
     if (group.rows() < 0) malformed("its footer gives a row group a negative number of rows");
     if (group.rows() == 0) continue;
     RowGroup wanted;
-    group.place(file_bytes, &wanted);
+    group.place(&wanted);
     if (group.may_match(bounds)) group.set_rows(bounds, partners, &wanted);
-    file.pruned_bytes += wanted.bytes * (wanted.rows - rows_of(wanted.matching)) / wanted.rows;
+    file.pruned_bytes += wanted.bytes_of(wanted.rows - rows_of(wanted.matching));
     if (!wanted.matching.empty()) file.row_groups.push_back(std::move(wanted));
   }
   return file;

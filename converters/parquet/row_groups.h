@@ -19,6 +19,9 @@ struct RowGroup {
   // The rows that may match, at least one, and of these those that may have partners in the joins to come; ascending.
   std::vector<RowRange> matching, joining;
   std::vector<std::vector<ChunkPlace>> chunks;  // of each wanted column's leaves
+
+  // About those of so many of its rows.
+  int64_t bytes_of(int64_t count) const { return static_cast<int64_t>(jg_i128{bytes} * count / rows); }
 };
 
 struct ParquetFile {

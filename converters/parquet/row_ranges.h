@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "common/bounds.h"
@@ -20,10 +21,23 @@ struct RowRange {
 std::vector<RowRange> intersection(const std::vector<RowRange>& a, const std::vector<RowRange>& b);
 int64_t rows_of(const std::vector<RowRange>& ranges);
 
+// What `read` gives, or `otherwise` where the file is damaged. Siblings find the same there, so a lack of memory is an
+// error: they would not agree on what is ruled out.
+template <class T>
+T hint(const std::function<T()>& read, T otherwise) {
+  try {
+    return read();
+  } catch (const parquet::ParquetStatusException& e) {
+    if (e.status().IsOutOfMemory()) throw std::bad_alloc();
+  } catch (const parquet::ParquetException&) {
+  }
+  return otherwise;
+}
+
 // The index of some leaves of a row group. What is damaged there, or missing, rules nothing out.
 class PageIndex {
  public:
-  PageIndex(parquet::ParquetFileReader& file, int group, const std::vector<int32_t>& leaves);
+  PageIndex(parquet::ParquetFileReader& file, int64_t file_bytes, int group, const std::vector<int32_t>& leaves);
 
   // The rows in pages of the leaf that may match; ascending.
   std::vector<RowRange> matches(int leaf, JgType wanted, const std::function<bool(const ColumnRange&)>& may_match);
