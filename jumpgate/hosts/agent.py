@@ -193,18 +193,21 @@ class Connection:
         answer.add_done_callback(answered)
 
     def _begin(self, request: dict[str, Any]) -> None:
-        """Every number is answered, also when an instance cannot be configured."""
+        """Every number is answered, also when an instance cannot be configured, or none."""
         first = int(request.get("id", 0))
+        last = first
         begun: dict[str, Awaitable[int]] = {}
         try:
             arguments, shared = request["arguments"], request.get("shared", {})
             job, stages = str(arguments["job"]), list(arguments["stages"])
+            last = first + len(stages) * len(arguments["configurations"])
             told = {id: filled(configuration, shared) for id, configuration in arguments["configurations"].items()}
             entered = {
                 id: self._enter(job, id) for id in arguments["start"]
             }  # before the next request, maybe a release
         except Exception as error:  # every failure is the controller's to see; the agent keeps serving
-            self.lines.send({"id": first, "error": failure(error)})
+            for number in range(first, last + 1):
+                self.lines.send({"id": number, "error": failure(error)})
             return
         for n, (id, configuration) in enumerate(told.items(), 1):
             numbers = range(first + n, first + n + len(stages) * len(told), len(told))

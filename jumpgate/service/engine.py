@@ -143,10 +143,10 @@ class Engine:
         )
         is_located = check_request(root, self.located)
         states = _known_states(root)
+        settle(states)
         plan = compile_dataflow(root, self.devices, self.registry, compile_options)
         if is_located:
             check_placed(plan)
-        settle(states)
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
         plan = replace(plan, files=states)

@@ -49,10 +49,10 @@ class Plans:
         except FileUnreadable:
             return None
         if states != plan.files:
+            settle(states)  # before a look at what they hold: a later change shows
             now = None if content is None else digest(states)
             if (now is None or now != content) and not probe.still_hold(findings, states):
                 return None
-            settle(states)
             plan = replace(plan, files=states)
             self._keep(key, _Kept(plan, findings, now))
         return _delivering(plan, endpoints)

@@ -295,10 +295,16 @@ def test_what_goes_wrong_with_one_of_several_instances_names_it(
             with pytest.raises(errors.ConfigError, match="no such port") as refused:
                 await host.begin(two, [good, bad], Shared(), stages=(1,))[0]
             assert refused.value.fields["instance"] == "b"
-            configured, ((answer,),) = host.begin(two[:1], [{"$": "unheard of"}], Shared(), stages=(1,))
-            with pytest.raises(errors.InternalError, match="KeyError"):
-                await configured
-            answer.cancel()  # type: ignore[attr-defined]
+            configured, answers = host.begin(two, [{"$": "unheard of"}] * 2, Shared(), stages=(1, 2))
+            again = {"job": "two", "start": ["a"], "configurations": {"a": good}, "stages": [1]}
+            entered = host._caller.begin("begin", again, [lambda error: error] * 2)
+            async with asyncio.timeout(60):
+                for answer in (configured, *answers[0], *answers[1]):
+                    with pytest.raises(errors.InternalError, match="KeyError"):
+                        await answer
+                for answer in entered:
+                    with pytest.raises(errors.InternalError, match="two/a is started already"):
+                        await answer
             await host.release("two")
             await host.close()
 

@@ -11,7 +11,7 @@ from jumpgate.converters import probe
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.file_state import file_state
+from jumpgate.dataflow.file_state import FileStates, file_state, file_states
 from jumpgate.dataflow.measures import count
 from jumpgate.dataflow.operators import Read, Send
 from jumpgate.dataflow.unresolved import col
@@ -139,6 +139,30 @@ def test_a_plan_is_of_use_without_a_look_where_the_same_bytes_were_written_anew(
     file.write_text('{"k": 2}\n{"k": 9}\n')
     planner.ask(asked)
     assert planner.planned == 2
+
+
+def test_a_change_right_after_the_look_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"k": 1}\n')
+    planner = Planner()
+    asked = request(query(file), "127.0.0.1:1")
+    planner.ask(asked)
+    os.utime(file, ns=(0, 0))
+    settled: list[FileStates] = []  # until then the clock of the file system stands still
+    look = plans.digest
+
+    def look_and_change(states: FileStates) -> bytes | None:
+        found = look(states)
+        file.write_text('{"k": 7}\n')
+        mtime_ns = states[str(file)].mtime_ns + len(settled)
+        os.utime(file, ns=(mtime_ns, mtime_ns))
+        return found
+
+    monkeypatch.setattr(plans, "settle", settled.append)
+    monkeypatch.setattr(plans, "digest", look_and_change)
+    found = planner.plans.find(asked, frozenset())
+    assert found is not None, "the bytes that were looked at are those of the plan"
+    assert found.files != file_states([str(file)])
 
 
 def test_the_least_recently_used_goes_first(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
