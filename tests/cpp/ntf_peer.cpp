@@ -1,9 +1,11 @@
 // One end of an edge as a process of its own, with data that either end can check.
-//   ntf_peer send NTF FINGERPRINT EDGE TOKEN INDEX PARTITIONING THREADS ROWS[:repeat] PEER…
+//   ntf_peer send NTF FINGERPRINT EDGE TOKEN INDEX PARTITIONING THREADS ROWS[:repeat|:early] PEER…
 //   ntf_peer receive NTF FINGERPRINT EDGE TOKEN INDEX PRODUCERS THREADS TIMEOUT_MS
 // NTF is a file with the descriptor's canonical text, whose first column is an int64 `id`; the other values follow from
 // it. The receiver prints its port, then what it counted. Both end with "ok …" or "error CODE MESSAGE".
-// ":repeat" sends the same batch over and over, so that nothing but the edge is measured.
+// ":repeat" sends the same batch over and over, so that nothing but the edge is measured. ":early" approaches, and opens
+// the edge once a line comes ("c": cancels it first). In the environment, NTF_PEER_TIMEOUT_MS is a sender's time to
+// connect, and NTF_PEER_TLS a file with the job's certificate and its key.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -16,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "edges/tls.h"
 #include "jg/ntf.h"
 
 namespace {
@@ -160,7 +163,7 @@ int send(jg::EdgeOptions options, int argc, char** argv) {
   if (status.ok()) status = jg::make_edge_emitter(options, &emitter);
   if (status.ok() && rows_text.ends_with(":early")) {
     emitter->approach();
-    std::getchar();  // opens it once a line comes
+    if (std::getchar() == 'c') emitter->cancel();
   }
   if (status.ok()) status = emitter->open();
   if (!status.ok()) return finish(status, "");
@@ -237,5 +240,11 @@ int main(int argc, char** argv) {
   options.edge = argv[4];
   options.token = argv[5];
   options.index = std::atoi(argv[6]);
+  if (const char* timeout_ms = std::getenv("NTF_PEER_TIMEOUT_MS")) options.timeout_ms = std::atoi(timeout_ms);
+  if (const char* path = std::getenv("NTF_PEER_TLS")) {
+    std::ifstream pem(path);
+    const std::string text(std::istreambuf_iterator<char>(pem), {});
+    if (const Status status = jg::net::make_tls(text, text, &options.tls); !status.ok()) return finish(status, "");
+  }
   return std::strcmp(argv[1], "send") == 0 ? send(options, argc, argv) : receive(options, argv);
 }

@@ -24,6 +24,8 @@ from jumpgate.ntf.frames import HEADER_BYTES, Hello, Kind, control_frame, header
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.ntf.send import Sender
 from jumpgate.testing.leaks import wait_until
+from jumpgate.trust import certificates
+from jumpgate.trust.edges import JobCertificate
 from tests.support import cpp
 
 SCHEMA = Schema.of(
@@ -53,20 +55,28 @@ class Peers:
         self.program, self.folder = program, folder
         self.processes: list[subprocess.Popen[str]] = []
 
-    def _start(self, verb: str, descriptor: Descriptor, *words: object) -> subprocess.Popen[str]:
+    def _start(self, verb: str, descriptor: Descriptor, *words: object, **environment: str) -> subprocess.Popen[str]:
         path = self.folder / f"{descriptor.fingerprint()}.ntf"
         if not path.exists():  # another peer may be reading it
             path.write_text(descriptor.text())
         command = [str(self.program), verb, str(path), descriptor.fingerprint(), "e1", *map(str, words)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | environment
+        )
         self.processes.append(process)
         return process
 
     def send(
         self, descriptor: Descriptor, *peers: str, index: int = 0, partitioning: str = "single", threads: int = 2,
-        rows: int | str = 10_000, token: str = TOKEN,
+        rows: int | str = 10_000, token: str = TOKEN, timeout_ms: int = 30_000,
+        certificate: JobCertificate | None = None,
     ) -> subprocess.Popen[str]:  # fmt: skip
-        return self._start("send", descriptor, token, index, partitioning, threads, rows, *peers)
+        environment = {"NTF_PEER_TIMEOUT_MS": str(timeout_ms)}
+        if certificate is not None:
+            pem = self.folder / "job.pem"
+            pem.write_text(certificate.certificate + certificate.key)
+            environment["NTF_PEER_TLS"] = str(pem)
+        return self._start("send", descriptor, token, index, partitioning, threads, rows, *peers, **environment)
 
     def receive(
         self, descriptor: Descriptor, *, index: int = 0, producers: int = 1, threads: int = 2, timeout_ms: int = 20_000
@@ -76,6 +86,11 @@ class Peers:
         word, port = process.stdout.readline().split()
         assert word == "port"
         return process, f"127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="session")
+def certificate() -> JobCertificate:
+    return certificates.for_job()
 
 
 @pytest.fixture
@@ -91,6 +106,13 @@ def answer(process: subprocess.Popen[str]) -> str:
     """The last line that a peer says."""
     out, _ = process.communicate(timeout=60)
     return out.splitlines()[-1]
+
+
+def open_early(sender: subprocess.Popen[str], line: str = "\n") -> None:
+    """Has a sender open the edge that it approached; after "c" it has cancelled it."""
+    assert sender.stdin is not None
+    sender.stdin.write(line)
+    sender.stdin.flush()
 
 
 def worked(process: subprocess.Popen[str]) -> bool:
@@ -209,9 +231,7 @@ def test_a_sender_greets_before_it_has_anything_to_send(peers: Peers) -> None:
             assert greeting.kind == Kind.HELLO
             stream.read(greeting.length)
             connection.sendall(control_frame(Kind.ACCEPT))
-            assert sender.stdin is not None
-            sender.stdin.write("\n")
-            sender.stdin.flush()
+            open_early(sender)
             kinds = []
             while raw := stream.read(HEADER_BYTES):
                 frame = parse_header(raw)
@@ -221,13 +241,54 @@ def test_a_sender_greets_before_it_has_anything_to_send(peers: Peers) -> None:
     assert counted(sender)["rows"] == 10
 
 
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_a_sender_that_greets_early_is_in_no_hurry_until_it_opens(
+    peers: Peers, certificate: JobCertificate, encrypted: bool
+) -> None:
+    descriptor, shown = FORMATS["row"], certificate if encrypted else None
+    with Endpoint.open() as receiving:
+        sender = peers.send(descriptor, receiving.address, rows="10:early", timeout_ms=200, certificate=shown)
+        with pytest.raises(subprocess.TimeoutExpired):
+            sender.wait(0.5)
+        receiving.expect(job="job", edge="e1", token=TOKEN, descriptor=descriptor, producers=1, certificate=shown)
+        assert wait_until(lambda: bool(receiving._streams))
+        open_early(sender)
+        assert pa.Table.from_batches(receiving, arrow_schema(SCHEMA)).num_rows == 10
+    assert counted(sender)["rows"] == 10
+
+
+@pytest.mark.parametrize(("line", "message"), [("\n", "it did not agree on encryption"), ("c\n", "was cancelled")])
+def test_a_sender_whose_early_handshake_has_no_answer_ends_once_it_opens(
+    peers: Peers, certificate: JobCertificate, line: str, message: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        sender = peers.send(FORMATS["row"], address, rows="10:early", timeout_ms=200, certificate=certificate)
+        connection, _ = listener.accept()
+        with connection:
+            open_early(sender, line)
+            assert answer(sender).endswith(message)
+
+
+def test_a_sender_that_is_cancelled_before_it_is_accepted_sends_no_frame_but_its_greeting(peers: Peers) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        sender = peers.send(FORMATS["row"], f"127.0.0.1:{listener.getsockname()[1]}", rows="10:early")
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rb") as stream:
+            connection.settimeout(60)
+            greeting = parse_header(stream.read(HEADER_BYTES))
+            assert greeting.kind == Kind.HELLO
+            stream.read(greeting.length)
+            open_early(sender, "c\n")
+            assert stream.read() == b""
+    assert answer(sender) == "error cancelled edge 'e1' was cancelled"
+
+
 def test_a_sender_that_is_refused_early_says_so_when_it_opens(peers: Peers) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
     sender = peers.send(FORMATS["row"], address, rows="10:early")
-    assert sender.stdin is not None
-    sender.stdin.write("\n")
-    sender.stdin.flush()
+    open_early(sender)
     assert answer(sender).startswith(f"error unreachable edge 'e1': consumer 0 at {address}: cannot connect")
 
 

@@ -30,7 +30,16 @@ from jumpgate.dataflow import proto
 from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.operators import Send
 from jumpgate.dataflow.types import Schema, int64
-from jumpgate.errors import ConfigError, Forbidden, JumpgateError, NotFound, ProtocolError, Unauthenticated, Unreachable
+from jumpgate.errors import (
+    ConfigError,
+    Forbidden,
+    JumpgateError,
+    NotFound,
+    ProtocolError,
+    SchemaMismatch,
+    Unauthenticated,
+    Unreachable,
+)
 from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.config import ClientConfig, Config, TlsConfig, local_hosts
 from jumpgate.nca.interface import Device
@@ -361,6 +370,22 @@ def test_answers_over_encrypted_edges_are_the_same(prefer: tuple[str, ...], tls_
     plain, encrypted = found
     assert encrypted == plain
     assert plain[0].num_rows == rows
+
+
+def test_a_stage_that_fails_while_the_next_ones_edge_shakes_hands_says_why(tls_folder: Path, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": [1, 2, 3]}), tmp_path / "t.parquet")
+    (tmp_path / "bad.json").write_text('{"j": 1}\n{"j": "one"}\n')
+    bad = read(str(tmp_path / "bad.json"), schema={"j": "int64"}).aggregate(by="j")
+    flow = read(str(tmp_path / "t.parquet")).join(bad, left_on="k", right_on="j")
+    service = embedded.start(replace(local_hosts(1), tls=TlsConfig(str(tls_folder))))
+    try:
+        with Session(service.address, parallelism=1) as session:
+            for _ in range(10):
+                with pytest.raises(SchemaMismatch) as failed:
+                    session.run(flow).to_arrow()
+                assert failed.value.fields["stage"] == "1"
+    finally:
+        service.close()
 
 
 BATCH = pa.record_batch({"a": pa.array([1, 2, 3], pa.int64())})

@@ -3,9 +3,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <exception>
+#include <future>
 #include <mutex>
 #include <new>
-#include <system_error>
 #include <thread>
 
 #include "edges/peer.h"
@@ -17,6 +18,7 @@ namespace jg {
 
 using net::Deadline;
 using net::deadline_in;
+using net::left_ms;
 using net::WaitTimer;
 
 namespace {
@@ -28,6 +30,7 @@ constexpr size_t WIDE_BYTES_MAX = 4u << 20;  // but all frames that a worker fil
 constexpr size_t VALUE_BYTES_MAX = 20;       // of a fixed-width value or an offset, with its share of bitmaps
 constexpr size_t APPEND_FRAMES = 4;          // most that is added at once, if it is more than one row
 constexpr size_t ROW_BYTES_MAX = ntf::FRAME_BYTES_MAX / 2;
+constexpr int HANG_UP_MS = 100;  // how often what is greeted too late is hung up on: it may just be connecting
 
 using ntf::FrameEncoder;
 using ntf::FrameHeader;
@@ -44,13 +47,16 @@ class Connection {
   Connection(const EdgeOptions& options, size_t peer, Counters* counters)
       : options_(options), counters_(counters), peer_(options, options.peers[peer], peer, &counters->wait_ns) {}
 
-  Status connect(Deadline deadline, const std::atomic<bool>& cancelled) {
-    return peer_.connect(options_.ntf, deadline, cancelled);
-  }
+  Status connect(Deadline deadline, const std::atomic<bool>& cancelled) { return peer_.connect(deadline, cancelled); }
+
+  Status greet(int timeout_ms) { return peer_.greet(options_.ntf, timeout_ms); }
 
   Status await_accept(Deadline deadline) {
     std::string nothing;
-    return peer_.await_accept(deadline, &nothing);
+    JG_RETURN_IF_ERROR(peer_.await_accept(deadline, &nothing));
+    const std::lock_guard lock(mutex_);
+    broken_ = false;
+    return {};
   }
 
   Status send(const Payload& payload) {
@@ -91,13 +97,16 @@ class Connection {
 
   // Wakes whoever sends. Between frames the consumer is told, so that it need not guess why the stream ended.
   void cancel() {
-    const int fd = peer_.socket();
-    if (fd < 0) return;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock.owns_lock() && !broken_) {
       peer_.wire().send_now(ntf::control_frame(ntf::ERROR, ntf::encode_error("cancelled", "the producer aborted")));
     }
-    ::shutdown(fd, SHUT_RDWR);
+    hang_up();
+  }
+
+  // Wakes whoever sends, greets or waits for an answer.
+  void hang_up() {
+    if (const int fd = peer_.socket(); fd >= 0) ::shutdown(fd, SHUT_RDWR);
   }
 
  private:
@@ -107,7 +116,7 @@ class Connection {
   std::atomic<int64_t> bytes_{0};  // that were sent
   std::mutex mutex_;               // of everything below
   StreamTotals totals_;
-  bool broken_ = false;  // in the midst of a frame, or ended
+  bool broken_ = true;  // not accepted yet, in the midst of a frame, or ended
 };
 
 // Hashes of which few rows are asked for, most of which are not among them.
@@ -144,15 +153,28 @@ class EdgeEmitter : public Emitter {
 
   void approach() override {
     try {
-      approaching_ = std::thread([this] { approached_ = connect(); });
-    } catch (const std::system_error&) {  // no more threads: open() connects
+      std::packaged_task<Status()> greeting([this] { return greet(-1); });
+      greeted_ = greeting.get_future();
+      approaching_ = std::thread(std::move(greeting));
+    } catch (const std::exception&) {  // no memory, or no more threads: open() greets
     }
   }
 
+  // Whoever approaches is in no hurry, as consumers may be busy until there is something to receive: a consumer has its
+  // time to answer from here on.
   Status open() override {
-    if (!approaching_.joinable()) return connect();
-    approaching_.join();
-    return approached_;
+    const Deadline deadline = deadline_in(options_.timeout_ms);
+    if (!approaching_.joinable()) {
+      JG_RETURN_IF_ERROR(greet(options_.timeout_ms));
+    } else {
+      for (Deadline end = deadline; greeted_.wait_until(end) == std::future_status::timeout;
+           end = deadline_in(HANG_UP_MS))
+        for (auto& c : connections_) c->hang_up();
+      approaching_.join();
+      JG_RETURN_IF_ERROR(greeted_.get());
+    }
+    for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->await_accept(deadline)));
+    return {};
   }
 
   std::unique_ptr<EmitterWorker> worker() override;
@@ -174,11 +196,13 @@ class EdgeEmitter : public Emitter {
     for (auto& c : connections_) c->cancel();
   }
 
-  Status connect() {
+  // Connects to all, and greets each within the time (negative: however long it takes).
+  Status greet(int timeout_ms) {
     try {
       const Deadline deadline = deadline_in(options_.timeout_ms);
       for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->connect(deadline, cancelled_)));
-      for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->await_accept(deadline)));
+      for (auto& c : connections_)
+        JG_RETURN_IF_ERROR(unless_cancelled(c->greet(timeout_ms < 0 ? -1 : left_ms(deadline, timeout_ms))));
       return {};
     } catch (const std::bad_alloc&) {
       return {"memory", "no memory to connect edge '" + options_.edge + "'"};
@@ -198,7 +222,7 @@ class EdgeEmitter : public Emitter {
   std::atomic<bool> cancelled_{false};
   std::atomic<uint32_t> workers_{0};
   std::thread approaching_;
-  Status approached_;  // once that has ended
+  std::future<Status> greeted_;  // by it
 };
 
 class EdgeWorker : public EmitterWorker {

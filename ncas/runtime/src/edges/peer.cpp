@@ -14,7 +14,7 @@ constexpr int ERROR_WAIT_MS = 200;  // for the reason that a peer gives before i
 
 }  // namespace
 
-Status Peer::connect(const std::string& text, Deadline deadline, const std::atomic<bool>& cancelled) {
+Status Peer::connect(Deadline deadline, const std::atomic<bool>& cancelled) {
   Fd fd;
   const Status status = net::connect_to(address_, deadline, cancelled, &fd);
   if (!status.ok()) return named(status.error().code, status.error().message);
@@ -22,8 +22,11 @@ Status Peer::connect(const std::string& text, Deadline deadline, const std::atom
   wire_ = net::Wire(std::move(fd));
   if (options_.tls) JG_RETURN_IF_ERROR(wire_.encrypt(*options_.tls, /*is_consumer=*/false));
   socket_ = wire_.fd();
-  if (cancelled) return named("cancelled", "cancelled");
-  const Io shaken = wire_.shake_hands(wait_ns_, left_ms(deadline, options_.timeout_ms));
+  return cancelled ? named("cancelled", "cancelled") : Status();
+}
+
+Status Peer::greet(const std::string& text, int timeout_ms) {
+  const Io shaken = wire_.shake_hands(wait_ns_, timeout_ms);
   if (shaken == Io::FAILED) return named("protocol", "it does not have the job's certificate: " + wire_.reason());
   if (shaken != Io::OK) return named("unreachable", "it did not agree on encryption");
   const ntf::Hello hello{static_cast<uint32_t>(options_.index),

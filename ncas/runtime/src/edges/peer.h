@@ -15,8 +15,9 @@ class Peer {
   Peer(const EdgeOptions& options, const std::string& address, size_t partition, std::atomic<int64_t>* wait_ns)
       : options_(options), address_(address), partition_(partition), wait_ns_(wait_ns) {}
 
-  // Connects and greets, with `text` as the tuple format.
-  Status connect(const std::string& text, net::Deadline deadline, const std::atomic<bool>& cancelled);
+  Status connect(net::Deadline deadline, const std::atomic<bool>& cancelled);
+  // Agrees on encryption, within the time, and greets with `text` as the tuple format.
+  Status greet(const std::string& text, int timeout_ms);
   // The answer to the greeting, and what it holds.
   Status await_accept(net::Deadline deadline, std::string* payload);
   // What became of sending; if it failed, the reason that the peer gave, or what the system says.

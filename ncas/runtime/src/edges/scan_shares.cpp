@@ -82,7 +82,8 @@ Status ScanShares::ask(size_t victim, Counters* counters, ShareRun* got) {
   remember(&peer);
   const net::Deadline deadline = net::deadline_in(options_.timeout_ms);
   std::string answer;
-  Status status = peer.connect(std::to_string(parts_), deadline, cancelled_);
+  Status status = peer.connect(deadline, cancelled_);
+  if (status.ok()) status = peer.greet(std::to_string(parts_), net::left_ms(deadline, options_.timeout_ms));
   if (status.ok()) status = peer.await_accept(deadline, &answer);
   remember(nullptr);
   if (cancelled_) return cancelled_status();

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include "executor/config.h"
@@ -405,7 +405,7 @@ void Executor::invite() {
   if (thread >= config.threads || remaining_ == 0 || !error_.ok() || !claim()) return;
   try {
     threads_.emplace_back([this, thread] { worker(thread); });
-  } catch (const std::system_error&) {  // the others do it
+  } catch (const std::exception&) {  // no memory, or no more threads: the others do it
   }
 }
 
