@@ -155,7 +155,10 @@ def _fingerprint(w: ExpressionWriter, e: Call, args: list[Value], null: str | No
 
 
 def _coupon(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
-    return w.local(e.type, f"jg_distinct_coupon({_hash(args[0], e.args[0].type)})", null)
+    type = e.args[0].type
+    is_whole = type.kind == "decimal" and type.scale == 0
+    hashed = f"jg_hash_whole({args[0].text})" if is_whole else _hash(args[0], type)
+    return w.local(e.type, f"jg_distinct_coupon({hashed})", null)
 
 
 def _hash(v: Value, type: DataType) -> str:

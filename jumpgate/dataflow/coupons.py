@@ -9,11 +9,12 @@ Nearly Optimal Cardinality Estimation Algorithm", arXiv:1708.06839; the coupons 
 from __future__ import annotations
 
 import functools
+from decimal import Decimal
 
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.fingerprints import fingerprint
 from jumpgate.dataflow.reference import Site
-from jumpgate.dataflow.types import int64
+from jumpgate.dataflow.types import DataType, int64
 
 ROW_BITS, COLUMN_BITS = 13, 5
 ROWS, COLUMNS = 1 << ROW_BITS, 1 << COLUMN_BITS
@@ -32,9 +33,16 @@ _STEP_MIN = 1e-3
 def coupon(site: Site, value: Value) -> int:
     """Of the fingerprint's fingerprint: what hash tables and hash partitioning use of the first one says nothing about
     the second. Its upper bits say the row, the zeros at its lower end the column."""
-    word = fingerprint([fingerprint([value], site.types)], [int64]) & (1 << 64) - 1
+    word = fingerprint([_fingerprint(value, *site.types)], [int64]) & (1 << 64) - 1
     low = word | 1 << COLUMNS - 1
     return word >> 64 - ROW_BITS << COLUMN_BITS | (low & -low).bit_length() - 1
+
+
+def _fingerprint(value: Value, type: DataType) -> int:
+    """A decimal that is an integer of 64 bits has that integer's: the unsigned integers of files are decimals here."""
+    if isinstance(value, Decimal) and type.scale == 0 and -(1 << 63) <= value < 1 << 63:
+        return fingerprint([int(value)], [int64])
+    return fingerprint([value], [type])
 
 
 def estimate(site: Site, count: int) -> int:

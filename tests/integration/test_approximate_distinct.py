@@ -18,6 +18,7 @@ import pytest
 import jumpgate
 from jumpgate.client import approx_distinct, count_distinct, sum_
 from jumpgate.client.session import Session
+from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.dataflow import coupons
 from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.reference import Site
@@ -96,6 +97,74 @@ def test_every_type_in_sql(one_host: str, tmp_path: Path, mode: str) -> None:
         (empty,) = connection.sql(f"SELECT {MEASURES} FROM t WHERE g = 99").to_pylist()
         assert [*empty.values()] == [0] * len(NAMES)
         assert connection.sql(f"SELECT {MEASURES} FROM t").to_arrow().schema.types == [pa.uint64()] * len(NAMES)
+
+
+def test_types_that_only_files_have(one_host: str, tmp_path: Path) -> None:
+    """Other units and widths than accelerators compute with; with and without a part that is kept."""
+    seconds = range(0, 90_000, 7)
+    moments = [TIME(1969, 12, 31) + datetime.timedelta(seconds=s) for s in seconds]
+    times = [moment.time() for moment in moments]
+    numbers = [s if s % 2 else 2**64 - 1 - s for s in seconds]
+    names = [b"%016d" % s for s in seconds]
+    columns: dict[str, tuple[pa.Array, int]] = {
+        "ms": (pa.array(moments, pa.timestamp("ms")), expected(moments, parse_type("timestamp"))),
+        "zoned": (pa.array(moments, pa.timestamp("ms", "UTC")), expected(moments, parse_type("timestamp"))),
+        "time": (pa.array(times, pa.time32("ms")), expected(times, parse_type("time"))),
+        "whole": (pa.array(numbers, pa.uint64()), expected(map(Decimal, numbers), parse_type("decimal(20)"))),
+        "fixed": (pa.array(names, pa.binary(16)), expected(names, parse_type("binary"))),
+    }
+    pq.write_table(pa.table({name: values for name, (values, _) in columns.items()}), tmp_path / "t.parquet")
+    measures = ", ".join(f"approx_distinct({name}) AS {name}" for name in columns)
+    with jumpgate.connect(one_host) as connection:
+        connection.register("t", tmp_path / "t.parquet")
+        for mode in ("never", "always"):
+            for beside in ("", ", array_agg(whole) AS kept"):
+                query = connection.sql(f"SELECT {measures}{beside} FROM t", offload=mode)
+                assert (not query.split.kept) == (mode == "always" and not beside)
+                (row,) = query.to_pylist()
+                assert {name: row[name] for name in columns} == {name: e for name, (_, e) in columns.items()}
+
+
+@pytest.mark.parametrize("mode", ["never", "always"])
+def test_beside_other_calls_that_are_computed_in_another_way(one_host: str, tmp_path: Path, mode: str) -> None:
+    """Correlations, sums over frames that move, and computed defaults: each is what it is in a query of its own."""
+    r, rows = random.Random(4), range(2_000)
+    table: dict[str, list[Any]] = {"id": [*rows], "g": [i % 2 for i in rows], "x": [r.randrange(1_500) for _ in rows]}
+    table |= {name: [r.randrange(512) / 8 for _ in rows] for name in ("a", "b")}  # whose sums are exact
+    pq.write_table(pa.table(table), tmp_path / "t.parquet")
+    over = "OVER (PARTITION BY g ORDER BY id)"
+    moving = "OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)"
+    grouped = ("g", "count(*)", "corr(a, 7)", "approx_distinct(x)", "regr_slope(a, b) IS NULL", "approx_distinct(a)")
+    windows = (
+        "id", f"lag(x, 1, id) {over}", f"approx_distinct(x) {over}", f"sum(a) {moving}", f"count(*) {over}",
+        f"avg(b) {moving}", f"lead(x, 2, id * 2) {over}", f"approx_distinct(b) {over}",
+    )  # fmt: skip
+    with jumpgate.connect(one_host, offload=mode) as connection:
+        connection.register("t", tmp_path / "t.parquet")
+        for calls, rest in ((grouped, "FROM t GROUP BY g ORDER BY g"), (windows, "FROM t ORDER BY id")):
+            columns = ", ".join(f"{call} AS c{i}" for i, call in enumerate(calls))
+            found = connection.sql(f"SELECT {columns} {rest}").to_arrow()
+            for i, call in enumerate(calls):
+                key = "" if call == calls[0] else f"{calls[0]} AS k, "
+                alone = connection.sql(f"SELECT {key}{call} AS v {rest}").to_arrow()
+                assert alone["v"].to_pylist() == found[f"c{i}"].to_pylist(), call
+            type = parse_type("int64")
+            if calls is grouped:
+                for g in (0, 1):
+                    xs = [x for x, group in zip(table["x"], table["g"], strict=True) if group == g]
+                    assert found["c3"][g].as_py() == expected(xs, type)
+            else:
+                last = [expected(table["x"][i % 2 : i + 1 : 2], type) for i in rows]
+                assert found["c2"].to_pylist() == last
+
+
+@pytest.mark.parametrize("mode", ["never", "always"])
+def test_what_has_no_hash_is_refused(one_host: str, mode: str) -> None:
+    with jumpgate.connect(one_host, offload=mode) as connection:
+        connection.register("t", pa.table({"l": [[1], [2]]}))
+        with pytest.raises(InvalidSql, match=r"approx_distinct of list<.*> is refused: .*; use count\(DISTINCT …\)"):
+            connection.sql("SELECT approx_distinct(l) FROM t")
+        assert connection.sql("SELECT approx_distinct(NULL) AS n").to_pylist() == [{"n": 0}]
 
 
 def many(path: Path) -> tuple[dict[int, int], int]:

@@ -98,6 +98,14 @@ def test_where_datafusion_runs_the_text_they_are_refused(connection: Connection)
         connection.sql(f"{numbers} avg(n) {frame} FROM r")
     with pytest.raises(InvalidSql, match=r"approx_distinct is refused here: .*; use count\(DISTINCT …\)"):
         connection.sql(f"{numbers} approx_distinct(n) OVER (ORDER BY n) FROM r")
+    with pytest.raises(InvalidSql, match="approx_distinct is refused here"):
+        connection.sql(f"{numbers} a FROM (SELECT max(n) AS n, approx_distinct(n) AS a FROM r) s")
+    named = """'approx_distinct(' AS t, max('approx_distinct(n)') OVER () AS "approx_distinct(n)" FROM r LIMIT 1"""
+    assert [*connection.sql(f"{numbers} {named}").to_pylist()[0].values()] == [
+        1,
+        "approx_distinct(",
+        "approx_distinct(n)",
+    ]
     sums = connection.sql(f"{numbers} sum(n) {frame} AS s, avg(n) OVER (ORDER BY n) AS a FROM r ORDER BY n").to_arrow()
     assert sums["s"].to_pylist() == [1, 3, 5, 7, 9]
 

@@ -120,6 +120,8 @@ CASES: list[tuple[Any, ...]] = [
     ("bloom_holds", (-81985529216486895, int64), *[(w, int64) for w in (131072, 256, 8, 0)], False),
     ("bloom_holds", (5, int64), (-1, int64), (-1, int64), (None, int64), (-1, int64), None),
     ("distinct_coupon", (7, int32), 4482),
+    ("distinct_coupon", (Decimal(7), decimal(20, 0)), 4482),
+    ("distinct_coupon", (Decimal(2**64 - 1), decimal(20, 0)), 106914),
     ("distinct_coupon", ("é", string), 204676),
     ("distinct_coupon", (None, string), None),
     ("distinct_estimate", (0, int64), 0),

@@ -45,18 +45,23 @@ def reference(value: Any, type: DataType) -> int | None:
     return None if value is None else coupons.coupon(Site((type,), int32, DEFAULT), value)
 
 
+def drawn(values: pa.Array) -> list[int | None]:
+    """By way of the casts; pyarrow has none of days to 64 bits."""
+    for type in hashed_as(values.type):
+        values = values.cast(pa.int32()) if pa.types.is_date(values.type) else values
+        values = values.cast(type)
+    found: list[int | None] = _coupons(values).to_pylist()
+    return found
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_whole_columns_draw_the_coupons_of_their_values(name: str) -> None:
     """NULLs among them, and from any row on."""
     type = parse_type(name)
     values = [None, *VALUES[name], None, *VALUES[name][::-1]]
-    hashed = hashed_as(arrow_type(type))
-    assert hashed is not None
     for column in (pa.array(values, arrow_type(type)), pa.array(values[:1], arrow_type(type))):
         for rows in (column, column.slice(1), column.slice(len(column))):
-            number = rows.cast(pa.int32()) if pa.types.is_date(rows.type) else rows
-            found = _coupons(number.cast(hashed))
-            assert found.to_pylist() == [reference(v, type) for v in values[len(column) - len(rows) :][: len(rows)]]
+            assert drawn(rows) == [reference(v, type) for v in values[len(column) - len(rows) :][: len(rows)]]
 
 
 def test_coupons_of_texts_do_not_depend_on_those_around_them() -> None:
@@ -65,9 +70,34 @@ def test_coupons_of_texts_do_not_depend_on_those_around_them() -> None:
     assert list(_coupons(pa.array(words * 2, pa.large_binary()))) == alone * 2
 
 
-def test_what_is_not_hashed_stays_datafusions() -> None:
-    for type in (pa.null(), pa.list_(pa.int64()), pa.decimal256(50), pa.month_day_nano_interval()):
-        assert hashed_as(type) is None
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_coupons_of_times_are_those_of_their_microseconds(unit: str) -> None:
+    moments = [TIME(1969, 12, 31), TIME(2024, 2, 29, 13, 7, 1)]
+    expected = [reference(value, parse_type("timestamp")) for value in moments]
+    for zone in (None, "UTC"):
+        assert drawn(pa.array(moments, pa.timestamp(unit, zone))) == expected
+    time = pa.time64(unit) if unit == "us" else pa.time32(unit)
+    assert drawn(pa.array([datetime.time(13, 7, 1)], time)) == [reference(datetime.time(13, 7, 1), parse_type("time"))]
+
+
+def test_coupons_of_whole_numbers_do_not_depend_on_their_width() -> None:
+    small, large = [0, 7, 2**63 - 1], [2**63, 2**64 - 1]
+    expected = [reference(value, parse_type("int64")) for value in small]
+    for name in ("decimal(19)", "decimal(20)", "decimal(38)"):
+        type = parse_type(name)
+        assert [reference(Decimal(value), type) for value in small] == expected
+        assert drawn(pa.array(map(Decimal, small), arrow_type(type))) == expected
+    expected += [reference(Decimal(value), parse_type("decimal(20)")) for value in large]
+    assert drawn(pa.array(small + large, pa.uint64())) == expected
+    assert drawn(pa.array([7], pa.uint8())) == expected[1:2]
+    negative = reference(-(2**63), parse_type("int64"))
+    assert reference(Decimal(-(2**63)), parse_type("decimal(20)")) == negative
+    assert drawn(pa.array([Decimal(-(2**63))], pa.decimal128(20))) == [negative]
+
+
+def test_what_is_not_hashed() -> None:
+    for type in (pa.list_(pa.int64()), pa.decimal256(50), pa.decimal128(5, -2), pa.month_day_nano_interval()):
+        assert hashed_as(type) == ()
 
 
 @pytest.mark.parametrize(

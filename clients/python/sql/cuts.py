@@ -26,6 +26,7 @@ from jumpgate.client.sql.logical import (
     floats,
     frames,
     relations,
+    replacing,
     sketches,
 )
 from jumpgate.client.sql.logical import plan_pb2 as pb
@@ -40,6 +41,8 @@ Decision = Callable[["Candidate"], "str | None"]
 CUT = "cut:"
 #: the path of a scan in `rest` that reads a table's Arrow data, before the table's name
 DATA = "data:"
+#: what DataFusion would compute wrongly or otherwise than accelerators
+REPLACED = (frames.find, constants.find, defaults.find, sketches.find)
 
 
 @dataclass(frozen=True)
@@ -130,15 +133,11 @@ class _Splitter:
             return Split(None, [Cut(mapped, _numbered(root.schema), root.operators)])
         self._rest.CopyFrom(root.plan)
         changed = floats.normalise(root, self._rest)
-        moving, varying = list(frames.find(root, self._rest)), list(constants.find(root, self._rest))
-        defaulted = list(defaults.find(root, self._rest))
-        approximate = list(sketches.find(root, self._rest))
+        replaced = list(replacing.find(root, self._rest, REPLACED))
         self._count(root)
         self._visit(root, self._rest)
-        changed |= frames.replace(moving)
-        changed |= constants.replace(varying)
-        changed |= defaults.replace(defaulted)
-        changed |= sketches.replace(approximate)
+        changed |= replacing.replace(replaced)
+        assert not sketches.remain(self._rest)
         changed |= antijoins.mend(self._rest)
         changed |= barriers.guard(self._rest)
         common.rename(self._rest)

@@ -19,33 +19,51 @@ Words = npt.NDArray[np.uint64]
 COUPON, ESTIMATE = "jumpgate_distinct_coupon_", "jumpgate_distinct_estimate"
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
+_TEXTS = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+)
 
 
 def register(context: datafusion.SessionContext) -> None:
     """Gives a context the functions."""
-    types = [pa.int64(), pa.uint64(), pa.float64(), pa.large_binary(), *(pa.decimal128(38, s) for s in range(39))]
+    types = [pa.int64(), pa.float64(), pa.large_binary(), *(pa.decimal128(38, scale) for scale in range(39))]
     for type in types:
         context.register_udf(datafusion.udf(_coupons, [type], pa.int32(), "immutable", coupon_name(type)))
     context.register_udf(datafusion.udf(_estimates, [pa.int64()], pa.uint64(), "immutable", ESTIMATE))
 
 
-def hashed_as(type: pa.DataType) -> pa.DataType | None:
-    """The type of which values of `type` become a coupon by way of a cast; None for those that are not hashed."""
-    if pa.types.is_unsigned_integer(type):
-        return pa.uint64()
-    if pa.types.is_floating(type):
-        return pa.float64()
-    if pa.types.is_decimal128(type):
-        return pa.decimal128(38, type.scale)
-    if pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type):
-        return pa.large_binary()
-    if pa.types.is_binary(type) or pa.types.is_large_binary(type) or pa.types.is_binary_view(type):
-        return pa.large_binary()
+def hashed_as(type: pa.DataType) -> tuple[pa.DataType, ...]:
+    """The types to which values of `type` are cast, one after the other, to become coupons; none: they are not hashed.
+    Times and timestamps in all units but nanoseconds are hashed as microseconds, as accelerators have them."""
     if pa.types.is_dictionary(type):
         return hashed_as(type.value_type)
-    number = pa.types.is_signed_integer(type) or pa.types.is_boolean(type)
-    temporal = pa.types.is_date(type) or pa.types.is_time(type) or pa.types.is_timestamp(type)
-    return pa.int64() if number or temporal or pa.types.is_duration(type) else None
+    if pa.types.is_uint64(type):
+        return (pa.decimal128(38, 0),)
+    if pa.types.is_integer(type) or pa.types.is_boolean(type) or pa.types.is_duration(type) or pa.types.is_null(type):
+        return (pa.int64(),)
+    if pa.types.is_floating(type):
+        return (pa.float64(),)
+    if pa.types.is_decimal128(type) and type.scale >= 0:
+        return (pa.decimal128(38, type.scale),)
+    if any(is_text(type) for is_text in _TEXTS):
+        return (pa.large_binary(),)
+    if pa.types.is_date(type):
+        return pa.date32(), pa.int64()
+    if pa.types.is_time(type):
+        return pa.time64(_unit(type)), pa.int64()
+    if pa.types.is_timestamp(type):
+        return pa.timestamp(_unit(type), type.tz), pa.int64()
+    return ()
+
+
+def _unit(type: pa.DataType) -> str:
+    return "ns" if type.unit == "ns" else "us"
 
 
 def coupon_name(type: pa.DataType) -> str:
@@ -74,7 +92,12 @@ def _fingerprints(values: pa.Array) -> Words:
         return _texts(values)
     if pa.types.is_decimal(values.type):
         halves = np.frombuffer(values.buffers()[1], np.uint64)[2 * values.offset :][: 2 * len(values)]
-        return _mixed(halves[::2] + _mixed(halves[1::2]))
+        low, high = halves[::2], halves[1::2]
+        wide = _mixed(low + _mixed(high))
+        if values.type.scale:
+            return wide
+        fits = high.view(np.int64) == low.view(np.int64) >> 63
+        return np.where(fits, _integers(low), wide)
     words = np.asarray(values)
     if pa.types.is_floating(values.type):
         words = np.where(np.isnan(words), np.array(NAN, np.uint64).view(np.float64), words + 0.0)

@@ -5,72 +5,38 @@ There the mean of equal numbers is not always that number, so that a constant se
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.mending import project
-from jumpgate.client.sql.logical.nodes import Name, Node, placed
+from jumpgate.client.sql.logical.nodes import Node
+from jumpgate.client.sql.logical.replacing import Call, Calls, Replacement
 from jumpgate.dataflow.aggregates import COMOMENTS
 
 #: aggregate → its arguments, y and x, of which a constant makes it NULL
 _VARYING = {name: comoment.varying for name, comoment in COMOMENTS.items() if comoment.varying}
 
 
-@dataclass(frozen=True)
-class Varying:
-    """An aggregation in a plan: the names of its columns, and the calls, by their number, that need what varies."""
-
-    place: pb.Plan
-    names: list[Name]
-    calls: dict[int, pb.AggregateCall]
+def find(node: Node, calls: Sequence[Call]) -> Replacement | None:
+    """What is to be done about an aggregation's calls that need what varies."""
+    found = [i for i, call in enumerate(calls) if isinstance(call, pb.AggregateCall) and call.name in _VARYING]
+    return partial(_replace, found) if found else None
 
 
-def find(node: Node, plan: pb.Plan) -> Iterator[Varying]:
-    """Aggregations with such calls in `plan`, which is the node's encoding or a copy of it; inner ones first."""
-    for child, place in placed(node, plan):
-        yield from find(child, place)
-    if node.kind == "aggregate":
-        calls = {i: call for i, expr in enumerate(plan.aggregate.measures) if (call := _call(expr)).name in _VARYING}
-        if calls:
-            yield Varying(plan, node.names, calls)
-
-
-def replace(aggregations: list[Varying]) -> bool:
-    """Changes what `find` found and is still there, in place; whether there was anything."""
-    still = [found for found in aggregations if found.place.WhichOneof("kind") == "aggregate"]
-    for found in still:
-        _replace(found)
-    return bool(still)
-
-
-def _call(expr: pb.Expr) -> pb.AggregateCall:
-    while expr.WhichOneof("kind") == "alias":
-        expr = expr.alias.input
-    return expr.aggregate
-
-
-def _replace(found: Varying) -> None:
+def _replace(numbers: Sequence[int], calls: Calls) -> None:
     """A call becomes CASE WHEN max(x) - min(x) = 0 … THEN NULL ELSE the call END, over the pairs that it is of."""
-    extended = pb.Plan()
-    extended.CopyFrom(found.place)
-    measures = extended.aggregate.measures
-    width = len(found.names) - len(measures)
-    computed = {}
-    for number, call in found.calls.items():
-        case = computed[width + number] = pb.Expr()
+    for number in numbers:
+        call, name = calls[number], calls.name(number)
+        assert isinstance(call, pb.AggregateCall)
+        case = calls.compute(number).case
         for side in _VARYING[call.name]:
             own, other = call.args if side == "y" else reversed(call.args)
             for extreme in ("max", "min"):
-                alias = measures.add().alias
-                alias.name = f"{extreme} {side} {number}"
-                _extreme(alias.input.aggregate, extreme, call, own, other)
-            _is_constant(case.case.whens.add(), f"{side} {number}")
-        name = found.names[width + number]
-        case.case.otherwise.column.name = name.name
+                _extreme(calls.add(f"{extreme} {side} {number}").aggregate, extreme, call, own, other)
+            _is_constant(case.whens.add(), f"{side} {number}")
+        case.otherwise.column.name = name.name
         if name.relation:
-            case.case.otherwise.column.relation.name = name.relation
-    project(found.place, extended, found.names, computed)
+            case.otherwise.column.relation.name = name.relation
 
 
 def _extreme(target: pb.AggregateCall, name: str, call: pb.AggregateCall, own: pb.Expr, other: pb.Expr) -> None:

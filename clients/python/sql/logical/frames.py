@@ -8,14 +8,15 @@ window: sum(f) over a frame  →  window: moving(f, f, at, end, rows) over all r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 
 from jumpgate.client.sql import moving
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.mending import Types, project
-from jumpgate.client.sql.logical.nodes import Name, Node, placed
+from jumpgate.client.sql.logical.mending import Types
+from jumpgate.client.sql.logical.nodes import Node
+from jumpgate.client.sql.logical.replacing import Call, Calls, Replacement
 
 #: counts of rows in a partition: up to a row, up to the end of its frame, in the frame
 POSITIONS = ("at", "end", "rows")
@@ -25,32 +26,13 @@ _MOVING = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Moving:
-    """A window in a plan: the names of its columns, and which of its functions, by their number, are replaced."""
-
-    place: pb.Plan
-    names: list[Name]
-    replaced: list[int]
-
-
-def find(node: Node, plan: pb.Plan) -> Iterator[Moving]:
-    """Windows with such functions in `plan`, which is the node's encoding or a copy of it; inner ones first."""
-    for child, place in placed(node, plan):
-        yield from find(child, place)
-    if node.kind == "window":
-        types = Types(node)
-        found = [i for i, expr in enumerate(plan.window.exprs) if _moves(_call(expr), types)]
-        if found:
-            yield Moving(plan, node.names, found)
-
-
-def replace(windows: list[Moving]) -> bool:
-    """Changes what `find` found and is still there, in place; whether there was anything."""
-    still = [window for window in windows if window.place.WhichOneof("kind") == "window"]
-    for window in still:
-        _replace(window)
-    return bool(still)
+def find(node: Node, calls: Sequence[Call]) -> Replacement | None:
+    """What is to be done about a window's calls of that sort."""
+    if node.kind != "window":
+        return None
+    types = Types(node)
+    found = [i for i, call in enumerate(calls) if isinstance(call, pb.WindowCall) and _moves(call, types)]
+    return partial(_replace, found) if found else None
 
 
 def check(display: str, reason: str) -> None:
@@ -63,12 +45,6 @@ def check(display: str, reason: str) -> None:
         )
 
 
-def _call(expr: pb.Expr) -> pb.WindowCall:
-    while expr.WhichOneof("kind") == "alias":
-        expr = expr.alias.input
-    return expr.window
-
-
 def _moves(call: pb.WindowCall, types: Types) -> bool:
     start = call.frame.start
     unbounded = start.kind == pb.Bound.PRECEDING and start.offset.WhichOneof("kind") in (None, "null")
@@ -77,36 +53,22 @@ def _moves(call: pb.WindowCall, types: Types) -> bool:
     return any(types.of_float(arg) is not None for arg in call.args)
 
 
-def _replace(window: Moving) -> None:
-    counted, above = pb.Plan(), pb.Plan()
-    counted.CopyFrom(window.place)
-    del counted.window.exprs[:]
+def _replace(numbers: Sequence[int], calls: Calls) -> None:
     frames: dict[bytes, int] = {}
-    for number, expr in enumerate(window.place.window.exprs):
-        if number not in window.replaced:
-            counted.window.exprs.add().CopyFrom(expr)
-            continue
-        call = _call(expr)
+    for number in numbers:
+        call = calls.take(number)
+        assert isinstance(call, pb.WindowCall)
         spec = pb.WindowCall(partition_by=call.partition_by, order_by=call.order_by, frame=call.frame)
-        key = spec.SerializeToString(deterministic=True)
-        if key not in frames:
-            frames[key] = number
-            _counts(counted.window, call, number)
-        _moving(above.window.exprs.add(), call, number, frames[key])
-    above.window.input.CopyFrom(counted)
-    width = len(window.names) - len(window.place.window.exprs)
-    columns = {}
-    for number in window.replaced:
-        columns[width + number] = pb.Expr()
-        columns[width + number].column.name = f"moving {number}"
-    project(window.place, above, window.names, columns)
+        frame = frames.setdefault(spec.SerializeToString(deterministic=True), number)
+        if frame == number:
+            _count(calls, call, number)
+        _move(calls.add_above(f"moving {number}").window, call, frame)
+        calls.compute(number).column.name = f"moving {number}"
 
 
-def _counts(window: pb.Window, call: pb.WindowCall, number: int) -> None:
+def _count(calls: Calls, call: pb.WindowCall, number: int) -> None:
     for name in POSITIONS:
-        alias = window.exprs.add().alias
-        alias.name = f"{name} {number}"
-        count = alias.input.window
+        count = calls.add(f"{name} {number}").window
         count.aggregate = "count"
         count.args.add().literal.utf8 = name  # no count of the query, with which DataFusion would join it
         count.partition_by.extend(call.partition_by)
@@ -127,9 +89,7 @@ def _unbound(bound: pb.Bound, unit: pb.Frame.Unit, kind: pb.Bound.Kind = pb.Boun
     (null.null if unit == pb.Frame.RANGE else null.uint64).SetInParent()
 
 
-def _moving(target: pb.Expr, call: pb.WindowCall, number: int, frame: int) -> None:
-    target.alias.name = f"moving {number}"
-    function = target.alias.input.window
+def _move(function: pb.WindowCall, call: pb.WindowCall, frame: int) -> None:
     function.window = moving.PREFIX + call.aggregate
     for arg in (call.args[0], call.args[-1]):
         cast = function.args.add().cast

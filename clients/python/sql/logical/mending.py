@@ -41,11 +41,11 @@ class Types:
         if kind == "binary" and expr.binary.operator in _ARITHMETIC:
             found = [self.of_float(operand) for operand in expr.binary.operands]
             return next((type for type in found if type is not None), None)
-        told = self.of(expr) if kind in ("call", "subquery") else pa.null()
-        return told if pa.types.is_floating(told) else None
+        told = self.of(expr) if kind in ("call", "subquery") else None
+        return told if told is not None and pa.types.is_floating(told) else None
 
-    def of(self, expr: pb.Expr) -> pa.DataType:
-        """The type of any expression, by DataFusion; null if it is not known."""
+    def of(self, expr: pb.Expr) -> pa.DataType | None:
+        """The type of any expression, by DataFusion; None if it is not known."""
         plan = pb.Plan()
         plan.projection.exprs.add().CopyFrom(expr)
         inputs = [child.plan for child in self._node.children]
@@ -55,13 +55,13 @@ class Types:
             plan.projection.input.cross_join.left.CopyFrom(inputs[0])
             plan.projection.input.cross_join.right.CopyFrom(inputs[1])
         else:
-            return pa.null()
+            return None
         try:
             (type,) = self._node.subquery(plan).types
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
                 raise
-            return pa.null()  # of columns that are not the inputs'
+            return None  # of columns that are not the inputs'
         return type
 
 

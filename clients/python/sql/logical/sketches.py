@@ -6,112 +6,82 @@ aggregate, window: approx_distinct(x)  →  estimate(coupons)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 
 from jumpgate.client.sql import sketches
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.mending import Types, project
-from jumpgate.client.sql.logical.nodes import Name, Node, placed
+from jumpgate.client.sql.logical.mending import Types
+from jumpgate.client.sql.logical.nodes import Node, below
+from jumpgate.client.sql.logical.replacing import Call, Calls, Replacement, calls_of
 from jumpgate.client.sql.logical.types import write_schema
 
 _NAME = "approx_distinct"
+#: such a call in the display of an aggregation or a window, not a column, a name or a text
+_CALL = re.compile(rf"(?:aggr|windowExpr)=\[\[(?:(?!\]\]).)*(?<=\[\[|, ){_NAME}\(")
 
 
-@dataclass(frozen=True)
-class Approximate:
-    """An aggregation or a window in a plan: its kind, the names of its columns, and the types that the arguments of
-    such functions are cast to, by the function's number."""
-
-    place: pb.Plan
-    kind: str
-    names: list[Name]
-    types: dict[int, pa.DataType]
+def find(node: Node, calls: Sequence[Call]) -> Replacement | None:
+    """What is to be done about such calls of an aggregation or a window."""
+    found = {i: call.args[0] for i, call in enumerate(calls) if _function(call) == _NAME}
+    if not found:
+        return None
+    types = Types(node)
+    return partial(_replace, {i: types.of(arg) for i, arg in found.items()})
 
 
-def find(node: Node, plan: pb.Plan) -> Iterator[Approximate]:
-    """Nodes with such functions in `plan`, which is the node's encoding or a copy of it; inner ones first."""
-    for child, place in placed(node, plan):
-        yield from find(child, place)
-    if node.kind in ("aggregate", "window"):
-        calls = {i: call for i, expr in enumerate(_exprs(plan)) if (call := _call(expr)) is not None}
-        known = Types(node)
-        found = {i: type for i, call in calls.items() if (type := sketches.hashed_as(known.of(call.args[0])))}
-        if found:
-            yield Approximate(plan, node.kind, node.names, found)
-
-
-def replace(nodes: list[Approximate]) -> bool:
-    """Changes what `find` found and is still there, in place; whether there was anything."""
-    still = [node for node in nodes if node.place.WhichOneof("kind") == node.kind]
-    for node in still:
-        _replace(node)
-    return bool(still)
+def remain(plan: pb.Plan) -> bool:
+    """Whether there are such calls in a plan."""
+    return any(_function(call) == _NAME for place in below(plan) for call in calls_of(place))
 
 
 def check(display: str, reason: str) -> None:
     """Raises InvalidSql if a plan, as displayed, has such functions and must run as it is."""
-    if f"{_NAME}(" in display:
+    if _CALL.search(display):
         raise InvalidSql(
             f"{_NAME} is refused here: DataFusion would compute another number than accelerators do ({reason}); use "
             "count(DISTINCT …), or compute it in a query of its own"
         )
 
 
-def _exprs(plan: pb.Plan) -> list[pb.Expr]:
-    return list(plan.window.exprs if plan.WhichOneof("kind") == "window" else plan.aggregate.measures)
+def _function(call: Call) -> str:
+    return call.name if isinstance(call, pb.AggregateCall) else call.aggregate
 
 
-def _bare(expr: pb.Expr) -> pb.Expr:
-    while expr.WhichOneof("kind") == "alias":
-        expr = expr.alias.input
-    return expr
+def _replace(types: Mapping[int, pa.DataType | None], calls: Calls) -> None:
+    for number, type in types.items():
+        hashed = sketches.hashed_as(type) if type is not None else ()
+        if not hashed:
+            raise InvalidSql(
+                f"{_NAME} of {'what has no known type' if type is None else type} is refused: accelerators and "
+                "DataFusion have no hash of it in common; use count(DISTINCT …)"
+            )
+        call = calls.take(number)
+        target = calls.add(f"coupons {number}")
+        if isinstance(call, pb.WindowCall):
+            call.aggregate = "count"
+            target.window.CopyFrom(call)
+            _count(target.window, hashed)
+        else:
+            call.name = "count"
+            target.aggregate.CopyFrom(call)
+            _count(target.aggregate, hashed)
+        estimate = calls.compute(number).call
+        estimate.name = sketches.ESTIMATE
+        estimate.args.add().column.name = f"coupons {number}"
 
 
-def _call(expr: pb.Expr) -> pb.AggregateCall | pb.WindowCall | None:
-    expr = _bare(expr)
-    if expr.WhichOneof("kind") == "window":
-        return expr.window if expr.window.aggregate == _NAME else None
-    return expr.aggregate if expr.aggregate.name == _NAME else None
-
-
-def _replace(node: Approximate) -> None:
-    counted = pb.Plan()
-    counted.CopyFrom(node.place)
-    exprs = _exprs(counted)
-    computed = {}
-    for number, type in node.types.items():
-        call = _call(exprs[number])
-        assert call is not None
-        _count(call, type)
-        inner = pb.Expr()
-        inner.CopyFrom(_bare(exprs[number]))
-        exprs[number].Clear()
-        exprs[number].alias.name = f"coupons {number}"
-        exprs[number].alias.input.CopyFrom(inner)
-        estimate = computed[len(node.names) - len(exprs) + number] = pb.Expr()
-        estimate.call.name = sketches.ESTIMATE
-        estimate.call.args.add().column.name = f"coupons {number}"
-    project(node.place, counted, node.names, computed)
-
-
-def _count(call: pb.AggregateCall | pb.WindowCall, type: pa.DataType) -> None:
-    """Makes it count(DISTINCT coupon(x))."""
-    if isinstance(call, pb.WindowCall):
-        call.aggregate = "count"
-    else:
-        call.name = "count"
+def _count(call: Call, types: Sequence[pa.DataType]) -> None:
+    """Makes the argument x of a count DISTINCT coupon(x)."""
     call.distinct = True
     value = pb.Expr()
     value.CopyFrom(call.args[0])
-    call.args[0].Clear()
-    coupon = call.args[0].call
-    coupon.name = sketches.coupon_name(type)
-    cast = coupon.args.add().cast
-    cast.input.CopyFrom(value)
     written = pb.Schema()
-    write_schema(written, pa.schema([pa.field("", type)]))
-    cast.type.CopyFrom(written.fields[0].type)
+    write_schema(written, pa.schema([pa.field("", type) for type in types]))
+    for field in written.fields:
+        value = pb.Expr(cast=pb.Cast(input=value, type=field.type))
+    call.args[0].CopyFrom(pb.Expr(call=pb.Call(name=sketches.coupon_name(types[-1]), args=[value])))

@@ -332,7 +332,8 @@ JG_INLINE uint64_t jg_hash_combine(uint64_t a, uint64_t b) {
 }
 #define JG_HASH_NULL 0x7F4A7C159E3779B9ull
 
-// What a value draws for an approximate distinct count.
+// What a value draws for an approximate distinct count; a whole number's hash does not depend on its width.
+JG_INLINE uint64_t jg_hash_whole(jg_i128 v) { return (int64_t)v == v ? jg_hash_int((uint64_t)v) : jg_hash_wide(v); }
 JG_INLINE int32_t jg_distinct_coupon(uint64_t fingerprint) {
   const uint64_t word = jg_hash_int(fingerprint);
   return (int32_t)(word >> 51 << 5 | (uint64_t)__builtin_ctzll(word | 1ull << (JG_COUPON_COLUMNS - 1)));
