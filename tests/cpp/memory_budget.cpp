@@ -14,7 +14,7 @@ int exceeded_by_movable_rows() {
   std::atomic<bool> done{false};
   std::thread moves([&] {
     jg::Arena rows(&budget, jg::Beyond::kMoves);
-    for (int i = 0; i < 20'000; i++) {
+    for (int i = 0; i < 2'000; i++) {
       for (int chunk = 0; chunk < 8; chunk++) rows.bytes(1 << 20);
       rows.reset();
     }
@@ -36,7 +36,7 @@ int exceeded_by_mapped_rows() {
   for (int thread = 0; thread < kThreads; thread++) {
     threads.emplace_back([&] {
       jg::Arena rows(&budget, jg::Beyond::kMaps);
-      for (int i = 0; i < 500; i++) {
+      for (int i = 0; i < 200; i++) {
         together.arrive_and_wait();
         for (int chunk = 0; chunk < 3; chunk++) rows.bytes(1 << 20);
         exceeded += budget.exceeded();
