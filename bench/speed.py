@@ -1,4 +1,5 @@
-"""Single operators over Parquet beside the best of DuckDB, DataFusion and Polars: group-bys, joins, windows.
+"""Single operators over Parquet beside the best of DuckDB, DataFusion and Polars: group-bys, joins, windows,
+filters that indexes help, approximate distinct counts.
 
     ./dev bench speed [--json] [--rows 10000000] [--data DIR] [--only FIGURE …] [--query NAME …]
 
@@ -74,12 +75,32 @@ FIGURES: dict[str, tuple[float, dict[str, str]]] = {
             " (SELECT v, avg(v) OVER (PARTITION BY k1e5) a FROM facts) WHERE v > 1.9 * a",
         },
     ),
+    "pages_vs_best": (
+        1.0,
+        {
+            "a range": "SELECT count(*) n, sum(v) s FROM indexed WHERE id BETWEEN 500000 AND 510000",
+            "a value": "SELECT count(*) n, sum(v) s FROM indexed WHERE k5e6 = 123457",
+            "a join": "SELECT grade, sum(v) s FROM indexed JOIN medium ON indexed.id = medium.id"
+            " WHERE medium.id BETWEEN 50000 AND 51000 GROUP BY grade",
+        },
+    ),
+    "approximate_vs_best": (  # compared by what all estimates agree on
+        1.0,
+        {
+            "of all": "SELECT approx_count_distinct(k5e6) > 100000 b FROM facts",
+            "by 100": "SELECT count(*) n FROM (SELECT k100, approx_count_distinct(k5e6) d FROM facts GROUP BY k100)"
+            " WHERE d > 1000",
+            "by 1e5": "SELECT count(*) n FROM (SELECT k1e5, approx_count_distinct(q) d FROM facts GROUP BY k1e5)"
+            " WHERE d > 0",
+        },
+    ),
 }
 
 
 def generated(rows: int, folder: Path) -> dict[str, Path]:
-    """Table → file; `facts` of so many rows and the tables that it joins, made where they are missing."""
-    files = {name: folder / f"{name}.parquet" for name in ("facts", "small", "medium", "large")}
+    """Table → file; `facts` of so many rows, the same `indexed` (with a page index and Bloom filters of k5e6), and the
+    tables that it joins, made where they are missing."""
+    files = {name: folder / f"{name}.parquet" for name in ("facts", "indexed", "small", "medium", "large")}
     if all(f.exists() for f in files.values()):
         return files
     remark(f"generating {rows:,} rows in {folder}")
@@ -96,6 +117,8 @@ def generated(rows: int, folder: Path) -> dict[str, Path]:
         "f": random.random(rows),
     }
     pq.write_table(pa.table(facts), files["facts"])
+    filters = {"k5e6": {"ndv": 10**6, "fpp": 0.01}}
+    pq.write_table(pa.table(facts), files["indexed"], write_page_index=True, bloom_filter_options=filters)
     for name, size in (("small", 100), ("medium", 10**5), ("large", rows // 2)):
         ids = random.permutation(size)
         grade = random.integers(0, 10, size).astype(np.int32)
@@ -122,7 +145,9 @@ def engines(files: dict[str, Path], jg: Any) -> dict[str, Callable[[str], pa.Tab
     return {
         "jumpgate": lambda text: jg.sql(text).to_arrow(),
         "duckdb": lambda text: duck.execute(text).to_arrow_table(),
-        "datafusion": lambda text: fusion.sql(text).to_arrow_table(),
+        "datafusion": lambda text: fusion.sql(
+            text.replace("approx_count_distinct", "approx_distinct")
+        ).to_arrow_table(),
         "polars": lambda text: polars.execute(text).collect().to_arrow(),
     }
 

@@ -11,6 +11,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pytest
@@ -219,6 +220,12 @@ def test_python_receives_what_cpp_sends(peers: Peers, format: str) -> None:
     assert all(got[i] == expected(descriptor, i) for i in ids(2, 5_000))
 
 
+def read_greeting(stream: IO[bytes]) -> None:
+    greeting = parse_header(stream.read(HEADER_BYTES))
+    assert greeting.kind == Kind.HELLO
+    stream.read(greeting.length)
+
+
 def test_a_sender_greets_before_it_has_anything_to_send(peers: Peers) -> None:
     descriptor = FORMATS["row"]
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -227,9 +234,7 @@ def test_a_sender_greets_before_it_has_anything_to_send(peers: Peers) -> None:
         connection, _ = listener.accept()
         with connection, connection.makefile("rb") as stream:
             connection.settimeout(60)
-            greeting = parse_header(stream.read(HEADER_BYTES))
-            assert greeting.kind == Kind.HELLO
-            stream.read(greeting.length)
+            read_greeting(stream)
             connection.sendall(control_frame(Kind.ACCEPT))
             open_early(sender)
             kinds = []
@@ -276,9 +281,7 @@ def test_a_sender_that_is_cancelled_before_it_is_accepted_sends_no_frame_but_its
         connection, _ = listener.accept()
         with connection, connection.makefile("rb") as stream:
             connection.settimeout(60)
-            greeting = parse_header(stream.read(HEADER_BYTES))
-            assert greeting.kind == Kind.HELLO
-            stream.read(greeting.length)
+            read_greeting(stream)
             open_early(sender, "c\n")
             assert stream.read() == b""
     assert answer(sender) == "error cancelled edge 'e1' was cancelled"
