@@ -34,6 +34,8 @@ ARTIFACT_BYTES_UNSEEN = 32 << 20
 #: of the compiler's time for one generated program, which takes a second unless a query is huge
 COMPILE_CPU_S = 120
 RUNTIMES_MAX = 6
+#: runs a command when nothing else wants the processor
+LEISURE = ("nice", "-n", "19")
 SANITIZERS = "address,undefined"
 
 
@@ -143,21 +145,25 @@ def _discard(home: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def build_artifact(name: str, source: str, key: str, variant: str | None = None) -> Path:
+def build_artifact(name: str, source: str, key: str, variant: str | None = None, *, at_leisure: bool = False) -> Path:
     """Compiles one generated C++ source into a shared library and caches it under `key`; returns its path.
 
     There is no precompiled header: generated code includes C-like headers only, and 400 lines take 0.16 s either way.
 
-    `name` says in errors what the program is for. Concurrent calls for one key compile once. Raises BuildError.
+    `name` says in errors what the program is for. Concurrent calls for one key compile once, except for those
+    `at_leisure`, whose compiler leaves the processors to others: nobody waits for it. Raises BuildError.
     """
     path = _artifact_path(key, variant)
     if cache.is_usable(path):
         return path
+    compile = functools.partial(_compile, name, source, path, variant or default_variant(), runtime(variant).include)
+    if at_leisure:
+        compile(LEISURE)
+        return path
     try:
         with cache.locked(f"artifact-{key}"):
             if not cache.is_usable(path):
-                _compile(name, source, path, variant or default_variant(), runtime(variant).include)
-                _bound_artifacts(path)
+                compile()
     finally:
         with contextlib.suppress(OSError):
             (cache.root() / "locks" / f"artifact-{key}.lock").unlink()
@@ -199,7 +205,7 @@ def _artifact_path(key: str, variant: str | None) -> Path:
     return cache.root() / "artifacts" / _home(variant or default_variant()).name / f"{key}.so"
 
 
-def _compile(name: str, source: str, target: Path, variant: str, include: Path) -> None:
+def _compile(name: str, source: str, target: Path, variant: str, include: Path, runner: tuple[str, ...] = ()) -> None:
     cache.folder("artifacts", target.parent.name)
     with cache.scratch() as work:
         output = work / "program.so"
@@ -209,7 +215,7 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path) 
             "-I", str(include), "-isystem", str(include.parent / "arrow" / "include"),
             "-x", "c++", "-", "-x", "none", *_libraries(source, variant), "-o", str(output),
         ]  # fmt: skip
-        limited = ["sh", "-c", f'ulimit -S -t {COMPILE_CPU_S}; exec "$@"', "sh", *command]
+        limited = ["sh", "-c", f'ulimit -S -t {COMPILE_CPU_S}; exec "$@"', "sh", *runner, *command]
         try:
             done = subprocess.run(limited, input=source, capture_output=True, text=True, env=_environment(work))
         except OSError as error:
@@ -221,6 +227,7 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path) 
         if done.returncode != 0:
             raise _failure(f"the generated program of {name}", done.stderr, kept)
         cache.publish(output, target)
+    _bound_artifacts(target)
 
 
 def _libraries(source: str, variant: str) -> tuple[str, ...]:

@@ -75,6 +75,7 @@ class Agent:
         self.spares: Spares | None = None  #: of the zygote
         self._starting = asyncio.Lock()
         self._builders = ThreadPoolExecutor(self.cores, "jumpgate-build")
+        self._later_builder = ThreadPoolExecutor(1, "jumpgate-build-later")
         self._preparing: asyncio.Task[None] | None = None
         self.connections: set[Connection] = set()
         self.alone_since: float | None = time.monotonic()  #: None while somebody is connected
@@ -116,10 +117,10 @@ class Agent:
         if self._zygote is not None:
             self._zygote.kill(pid)
 
-    async def build(self, function: Callable[..., T], *arguments: object) -> T:
-        """The function on a thread for builds."""
-        call = functools.partial(function, *arguments)
-        return await asyncio.get_running_loop().run_in_executor(self._builders, call)
+    async def build(self, function: Callable[[], T], at_leisure: bool = False) -> T:
+        """The function on a thread for builds; at_leisure: on one that takes none from those somebody waits for."""
+        threads = self._later_builder if at_leisure else self._builders
+        return await asyncio.get_running_loop().run_in_executor(threads, function)
 
     def close(self) -> None:
         """Ends every instance, connection and compiler."""
@@ -130,7 +131,8 @@ class Agent:
         if os.getpgrp() == os.getpid():  # compilers are in our process group; our threads clean up what they leave
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             os.killpg(0, signal.SIGTERM)
-        self._builders.shutdown(cancel_futures=True)
+        for threads in (self._builders, self._later_builder):
+            threads.shutdown(cancel_futures=True)
 
 
 def _clear_spool() -> None:
@@ -330,10 +332,13 @@ class Connection:
                 return {"rows": known.rows, "bytes": known.bytes}
             case "keep_artifact":
                 content = base64.b64decode(str(arguments["content"]))
-                return {"path": str(await self._agent.build(toolchain.keep_artifact, str(arguments["key"]), content))}
+                keep = functools.partial(toolchain.keep_artifact, str(arguments["key"]), content)
+                return {"path": str(await self._agent.build(keep))}
             case "compile":
                 texts = (str(arguments[k]) for k in ("name", "source", "key"))
-                return {"path": str(await self._agent.build(toolchain.build_artifact, *texts))}
+                at_leisure = bool(arguments.get("at_leisure"))
+                build = functools.partial(toolchain.build_artifact, *texts, at_leisure=at_leisure)
+                return {"path": str(await self._agent.build(build, at_leisure))}
             case "spawn":
                 instance = self._enter(str(arguments["job"]), str(arguments["instance"]))
                 return {"pid": (await self._spawn(instance, str(arguments.get("module", "")))).pid}

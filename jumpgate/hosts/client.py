@@ -85,6 +85,7 @@ class AgentHost:
         self._artifacts: dict[str, tuple[str, float]] = {}  # paths, and when they were heard
         self._compiling: dict[str, asyncio.Task[str]] = {}
         self._later: dict[str, asyncio.Task[None]] = {}  # and those that failed
+        self._leisure = asyncio.Lock()  # of the one of these that is compiled
         self._hangs = False
         self.is_built = False  #: it has said that it has its runtime
 
@@ -185,19 +186,20 @@ class AgentHost:
 
         async def compile() -> None:
             with contextlib.suppress(JumpgateError):
-                await self.compile(name, await asyncio.to_thread(source), key)
+                async with self._leisure:
+                    await self._compile(name, await asyncio.to_thread(source), key, at_leisure=True)
                 del self._later[key]
 
         if key not in self._later:
             self._later[key] = asyncio.create_task(compile())
 
-    async def _compile(self, name: str, source: str, key: str) -> str:
+    async def _compile(self, name: str, source: str, key: str, at_leisure: bool = False) -> str:
         if self.builds_here:
-            built = await asyncio.to_thread(toolchain.build_artifact, name, source, key)
+            built = await asyncio.to_thread(toolchain.build_artifact, name, source, key, at_leisure=at_leisure)
             content = base64.b64encode(await asyncio.to_thread(built.read_bytes)).decode()
             answer = await self._caller.call("keep_artifact", key=key, content=content)
         else:
-            answer = await self._caller.call("compile", name=name, source=source, key=key)
+            answer = await self._caller.call("compile", name=name, source=source, key=key, at_leisure=at_leisure)
         path = str(answer["path"])
         self._artifacts[key] = path, time.monotonic()
         return path

@@ -1,17 +1,23 @@
-"""Programs of little work are first built without the optimiser, which would take longer than they do."""
+"""Programs of little work are first built without the optimiser, which would take longer than they do.
+
+It has its turn, at its leisure, once the jobs that use the program are much work together.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 
 from jumpgate.nca.interface import JobPlan
 
-#: the option of an instance whose program may be built so
+#: the option of an instance whose program may be built so: the seconds that its job is expected to work, optimised
 OPTION = "quick_build"
-#: seconds that a job's operators are expected to take, optimised, if they turn out as much work as they may
+#: that a job works if it turns out as much work as it may, and all jobs together before the optimiser has its turn
 WORK_S_MAX = 0.02
+#: programs whose jobs are counted
+PROGRAMS_MAX = 4096
 #: of a program's text: its functions are not optimised, whatever the compiler's command line says
 HEAD = """\
 #ifdef __clang__
@@ -27,15 +33,31 @@ def allowed(plan: JobPlan) -> JobPlan:
     0."""
     if os.environ.get("JUMPGATE_QUICK_BUILDS") == "0" or plan.figures.seconds is None:
         return plan
-    if sum(f.seconds * f.doubt for f in plan.figures.operators.values()) > WORK_S_MAX:
+    operators = plan.figures.operators.values()
+    if sum(f.seconds * f.doubt for f in operators) > WORK_S_MAX:
         return plan
-    instances = tuple(replace(i, options=(*i.options, (OPTION, "true"))) for i in plan.instances)
+    expected = (OPTION, f"{sum(f.seconds for f in operators):.9f}")
+    instances = tuple(replace(i, options=(*i.options, expected)) for i in plan.instances)
     return replace(plan, instances=instances)
 
 
 def is_allowed(options: Mapping[str, str]) -> bool:
     """Whether an instance's options say so."""
-    return options.get(OPTION) == "true"
+    return OPTION in options
+
+
+class Uses:
+    """How much work the jobs were, by their programs' keys; of those used last."""
+
+    def __init__(self) -> None:
+        self._work_s: OrderedDict[str, float] = OrderedDict()
+
+    def is_much(self, key: str, options: Mapping[str, str]) -> bool:
+        """Counts one more use; whether it and those before it are worth the optimiser."""
+        self._work_s[key] = self._work_s.pop(key, 0.0) + float(options[OPTION])
+        if len(self._work_s) > PROGRAMS_MAX:
+            self._work_s.popitem(last=False)
+        return self._work_s[key] > WORK_S_MAX
 
 
 def key(optimised: str) -> str:

@@ -70,6 +70,7 @@ class SoftwareLifecycle:
     def __init__(self) -> None:
         #: the fragments lowered last, by the identity of their roots: plans of repeated requests share theirs
         self._lowered: OrderedDict[int, _Lowered] = OrderedDict()
+        self._uses = quick_builds.Uses()
 
     def _lower(self, instance: InstancePlan) -> _Lowered:
         if id(instance.root) not in self._lowered:
@@ -91,15 +92,29 @@ class SoftwareLifecycle:
         program, dialect = lowered.program, lowered.dialect
         path = await host.has_artifact(lowered.key)
         if path is None:
-            is_quick = quick_builds.is_allowed(dict(instance.options))
-            path = await (_build_quickly if is_quick else _build)(instance.fragment, lowered, host)
+            if quick_builds.is_allowed(dict(instance.options)):
+                self._count(instance, lowered, host)
+                path = await _build_quickly(instance.fragment, lowered, host)
+            else:
+                path = await _build(instance.fragment, lowered, host)
         return Artifact(path, program, dialect, await _readers(program, host))
 
     def compiled(self, instance: InstancePlan, host: Any) -> Artifact | None:
-        """The artifact, where the host is known to have it."""
+        """The artifact, where the host is known to have it; or its quick build, where that will do."""
         lowered = self._lower(instance)
+        if lowered.needs_readers:
+            return None
         path = host.known(lowered.key)
-        return None if path is None or lowered.needs_readers else lowered.artifact(path)
+        if path is None and quick_builds.is_allowed(dict(instance.options)):
+            path = host.known(quick_builds.key(lowered.key))
+            if path is not None:
+                self._count(instance, lowered, host)
+        return None if path is None else lowered.artifact(path)
+
+    def _count(self, instance: InstancePlan, lowered: _Lowered, host: Host) -> None:
+        """A use of a quick build; begins the optimised one, for later jobs, once that is worth it."""
+        if self._uses.is_much(lowered.key, dict(instance.options)):
+            host.compile_later(instance.fragment, lowered.text, lowered.key)
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
@@ -179,11 +194,10 @@ async def _build(title: str, lowered: _Lowered, host: Host) -> str:
 
 
 async def _build_quickly(title: str, lowered: _Lowered, host: Host) -> str:
-    """Without the optimiser, whose build is begun, for later jobs, when a program is wanted for a second time."""
+    """Without the optimiser."""
     key = quick_builds.key(lowered.key)
     path = await host.has_artifact(key)
     if path is not None:
-        host.compile_later(title, lowered.text, lowered.key)
         return path
     source = quick_builds.HEAD + await asyncio.to_thread(lowered.text)
     try:

@@ -75,23 +75,55 @@ class Builder(FakeHost):
     def compile_later(self, name: str, source: Callable[[], str], key: str) -> None:
         self.later[key] = source
 
+    def known(self, key: str) -> str | None:
+        return self.artifacts.get(key)
 
-def path_of(builder: Builder, plan: JobPlan) -> str:
+
+def path_of(builder: Builder, plan: JobPlan, lifecycle: SoftwareLifecycle | None = None) -> str:
     (instance,) = plan.instances
-    artifact = asyncio.run(SoftwareLifecycle().compile(instance, builder))
+    artifact = asyncio.run((lifecycle or SoftwareLifecycle()).compile(instance, builder))
     return artifact.path
 
 
-def test_the_optimiser_has_its_turn_when_a_program_is_wanted_again() -> None:
-    little, builder = plan(SUM, a=10), Builder(host("a"))
-    first = path_of(builder, little)
+def worth(plan: JobPlan, seconds: float) -> JobPlan:
+    """The plan, whose instance may be built quickly and is expected to work so long."""
+    (instance,) = plan.instances
+    options = {**dict(instance.options), quick_builds.OPTION: str(seconds)}
+    return replace(plan, instances=(replace(instance, options=tuple(options.items())),))
+
+
+def test_the_optimiser_has_its_turn_once_the_jobs_are_much_work_together() -> None:
+    little, builder, lifecycle = (
+        worth(plan(SUM, a=10), quick_builds.WORK_S_MAX * 0.4),
+        Builder(host("a")),
+        SoftwareLifecycle(),
+    )
+    first = path_of(builder, little, lifecycle)
+    assert path_of(builder, little, lifecycle) == first
     assert not builder.later
-    assert path_of(builder, little) == first
+    (instance,) = little.instances
+    assert (again := lifecycle.compiled(instance, builder)) is not None
+    assert again.path == first
     ((key, source),) = builder.later.items()
     assert first == f"/nowhere/{quick_builds.key(key)}.so"
     assert builder.sources == {quick_builds.key(key): quick_builds.HEAD + source()}
     asyncio.run(builder.compile("f0", source(), key))
-    assert path_of(builder, little) == f"/nowhere/{key}.so"
+    assert (optimised := lifecycle.compiled(instance, builder)) is not None
+    assert optimised.path == path_of(builder, little) == f"/nowhere/{key}.so"
+
+
+def test_the_optimiser_is_not_asked_for_what_must_not_be_quick() -> None:
+    builder, lifecycle = Builder(host("a")), SoftwareLifecycle()
+    path_of(builder, plan(SUM, a=10), lifecycle)  # its quick build is there
+    (instance,) = plan(SUM, a=1e8).instances
+    assert lifecycle.compiled(instance, builder) is None
+    assert not builder.later
+
+
+def test_programs_that_were_used_last_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick_builds, "PROGRAMS_MAX", 2)
+    uses, half = quick_builds.Uses(), {quick_builds.OPTION: str(quick_builds.WORK_S_MAX * 0.6)}
+    assert [uses.is_much(key, half) for key in "abacba"] == [False, False, True, False, False, False]
 
 
 def test_much_work_waits_for_the_optimiser_though_there_is_a_quick_build() -> None:

@@ -62,6 +62,22 @@ def test_concurrent_builds_compile_once(home: Path, monkeypatch: pytest.MonkeyPa
     assert log.read_text() == "x\n"
 
 
+def test_a_build_at_leisure_leaves_the_processors_to_others(
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "nice-g++"
+    wrapper.write_text(f'#!/bin/sh\nnice >> "{tmp_path}/niceness"\nexec {toolchain.compiler()} "$@"\n')
+    wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("JUMPGATE_CXX", str(wrapper))
+    toolchain.compiler.cache_clear()
+    path = toolchain.build_artifact("a test", SOURCE, "k1", at_leisure=True)
+    assert ctypes.CDLL(str(path)).answer() == 42
+    assert toolchain.build_artifact("a test", SOURCE, "k1", at_leisure=True) == path
+    toolchain.build_artifact("a test", SOURCE, "k2")
+    assert (tmp_path / "niceness").read_text().split() == ["19", str(os.nice(0))]
+    assert not list((home / "tmp").iterdir())
+
+
 def test_error_of_a_generated_program_names_it_and_keeps_its_source(home: Path) -> None:
     with pytest.raises(
         BuildError, match="the generated program of fragment f0 did not compile: .*'nonsense'"
