@@ -87,6 +87,27 @@ bool Bounds::overlaps(Op op, const T& low, const T& high, const T& value) {
   return true;
 }
 
+template <class T>
+bool Bounds::lies_within(Op op, const T& low, const T& high, const T& value) {
+  switch (op) {
+    case Op::kEq:
+      return !(low < value) && !(value < high);
+    case Op::kLt:
+      return high < value;
+    case Op::kLe:
+      return !(value < high);
+    case Op::kGt:
+      return value < low;
+    case Op::kGe:
+      return !(low < value);
+    case Op::kIsNull:
+      return false;
+    case Op::kIsNotNull:
+      return true;
+  }
+  return false;
+}
+
 bool Bounds::may_match(int column, const ColumnRange& range) const {
   for (const Bound& bound : bounds_) {
     if (bound.column != column) continue;
@@ -100,6 +121,19 @@ bool Bounds::may_match(int column, const ColumnRange& range) const {
       return false;
   }
   return true;
+}
+
+bool Bounds::must_match(int column, const ColumnRange& range) const {
+  return range.no_null && std::all_of(bounds_.begin(), bounds_.end(), [&](const Bound& bound) {
+           if (bound.column != column || bound.op == Op::kIsNotNull) return true;
+           if (range.integers)
+             return lies_within(bound.op, range.integers->first, range.integers->second, bound.value.integer);
+           return range.texts && lies_within(bound.op, range.texts->first, range.texts->second, bound.value.text);
+         });
+}
+
+bool Bounds::has_equality(int column) const {
+  return !equals_only(column, [](const BoundValue&) { return false; });
 }
 
 bool Bounds::equals_only(int column, const std::function<bool(const BoundValue&)>& holds) const {

@@ -33,7 +33,10 @@ class Bounds {
   const std::vector<int>& columns() const { return columns_; }  // output columns that have bounds, each once
   // False only when no row of such a part can satisfy the column's bounds.
   bool may_match(int column, const ColumnRange& range) const;
-  // Whether `holds` is true of every value that the column must be equal to.
+  // True only when every row of such a part satisfies the column's bounds.
+  bool must_match(int column, const ColumnRange& range) const;
+  // Whether the column must be equal to a value; whether `holds` is true of every such value.
+  bool has_equality(int column) const;
   bool equals_only(int column, const std::function<bool(const BoundValue&)>& holds) const;
 
  private:
@@ -45,6 +48,8 @@ class Bounds {
   };
   template <class T>
   static bool overlaps(Op op, const T& low, const T& high, const T& value);
+  template <class T>
+  static bool lies_within(Op op, const T& low, const T& high, const T& value);
 
   std::vector<Bound> bounds_;
   std::vector<int> columns_;

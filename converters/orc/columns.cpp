@@ -19,15 +19,8 @@ void OrcColumn::start(InputFile* file, const OrcCompression* compression, const 
   row_ = 0;
 }
 
-const OrcStreamPlace* OrcColumn::find(StreamKind kind) const {
-  for (const OrcStreamPlace& place : footer_->streams) {
-    if (place.column == id_ && place.kind == kind) return &place;
-  }
-  return nullptr;
-}
-
-bool OrcColumn::open(StreamKind kind, OrcStream* stream) {
-  const OrcStreamPlace* place = find(kind);
+bool OrcColumn::open(OrcStreamKind kind, OrcStream* stream) {
+  const OrcStreamPlace* place = footer_->find(kind, id_);
   stream->reset(file_, compression_, place ? place->offset : 0, place ? place->bytes : 0);
   return place != nullptr;
 }
@@ -44,7 +37,7 @@ void OrcColumn::open_streams() {
 void OrcColumn::advance(int64_t row) {
   if (group_rows_ > 0 && row / group_rows_ > row_ / group_rows_) {
     if (!indexed_) {
-      const OrcStreamPlace* index = find(kRowIndex);
+      const OrcStreamPlace* index = footer_->find(kRowIndex, id_);
       index_.clear();
       if (index) index_ = read_row_positions(*file_, *compression_, *index);
       if (static_cast<int64_t>(index_.size()) != (footer_->rows + group_rows_ - 1) / group_rows_) index_.clear();
@@ -102,7 +95,7 @@ class Integers final : public Typed<Out> {
 
  private:
   void open_values() override {
-    this->open(this->kData, &stream_);
+    this->open(kData, &stream_);
     values_.reset(&stream_, true, version2_ || this->encoding().version2);
   }
   size_t value_positions(size_t place) const override { return place + 1; }
@@ -131,7 +124,7 @@ class Bytes final : public Typed<Out> {
 
  private:
   void open_values() override {
-    this->open(this->kData, &stream_);
+    this->open(kData, &stream_);
     values_.reset(&stream_);
   }
   size_t value_positions(size_t place) const override { return place + 1; }
@@ -172,7 +165,7 @@ class Floats final : public Typed<Out> {
   using Typed<Out>::Typed;
 
  private:
-  void open_values() override { this->open(this->kData, &stream_); }
+  void open_values() override { this->open(kData, &stream_); }
   size_t value_positions(size_t place) const override { return place; }
   void seek_values(OrcPositions& positions) override { stream_.seek(positions); }
   void skip_values(int64_t n) override { stream_.skip(n * static_cast<int64_t>(sizeof(In))); }
@@ -197,8 +190,8 @@ class Decimals final : public Typed<Out> {
 
  private:
   void open_values() override {
-    this->open(this->kData, &digits_);
-    this->open(this->kSecondary, &scale_stream_);
+    this->open(kData, &digits_);
+    this->open(kSecondary, &scale_stream_);
     scales_.reset(&scale_stream_, true, this->encoding().version2);
   }
   size_t value_positions(size_t place) const override { return 2 * place + 1; }

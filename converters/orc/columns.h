@@ -32,10 +32,8 @@ class OrcColumn : public OrcReader {
   void read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out) override;
 
  protected:
-  enum StreamKind { kPresent = 0, kData = 1, kLength = 2, kDictionaryData = 3, kSecondary = 5, kRowIndex = 6 };
-
   // Sets `stream` to the column's stream of that kind; false where the stripe has none.
-  bool open(StreamKind kind, OrcStream* stream);
+  bool open(OrcStreamKind kind, OrcStream* stream);
   const OrcEncoding& encoding() const { return encoding_; }
   const ColumnSpec& column() const { return column_; }
 
@@ -50,7 +48,6 @@ class OrcColumn : public OrcReader {
   const OrcStripeFooter* footer_ = nullptr;
 
  private:
-  const OrcStreamPlace* find(StreamKind kind) const;
   void open_streams();
   void advance(int64_t row);
 

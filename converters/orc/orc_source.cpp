@@ -2,12 +2,12 @@
 // with Arrow's codecs: Arrow's adapter takes twice the time, and damaged files crash it.
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "common/bounds.h"
 #include "common/morsels.h"
 #include "common/read_error.h"
 #include "orc/nested_column.h"
+#include "orc/row_index.h"
 #include "orc/statistics.h"
 
 namespace jg::columnar {
@@ -20,9 +20,9 @@ constexpr int kAbsent = -1;
 struct OrcFile {
   std::string path;
   OrcTail tail;
-  std::vector<int> ids;            // of each wanted column, or of the struct that it is in; kAbsent: the file lacks it
-  std::vector<int> ranged;         // what statistics are wanted of; kAbsent: nothing
-  std::set<int> without_partners;  // stripes
+  std::vector<int> ids;           // of each wanted column, or of the struct that it is in; kAbsent: the file lacks it
+  std::vector<int> ranged;        // what statistics are wanted of; kAbsent: nothing
+  std::vector<PartRows> stripes;  // of each, what is read of it
 };
 
 void find_columns(const std::vector<ColumnSpec>& columns, OrcFile* file) {
@@ -44,9 +44,34 @@ void fill_with_nulls(ColumnRoom& room, int32_t rows, JgCol* out) {
   out->valid = room.valid.get();
 }
 
-bool may_match(const Bounds& bounds, const std::vector<ColumnRange>& ranges) {
-  return std::all_of(bounds.columns().begin(), bounds.columns().end(),
-                     [&](int c) { return bounds.may_match(c, ranges[static_cast<size_t>(c)]); });
+// The rows of a stripe with these statistics that may match, of those in `rows`.
+std::vector<RowRange> narrowed(std::vector<RowRange> rows, const Bounds& bounds, const OrcFile& file,
+                               const std::vector<ColumnRange>& ranges, RowIndex* index) {
+  auto range = [&](int column) -> const ColumnRange& { return ranges[static_cast<size_t>(column)]; };
+  for (int column : bounds.columns()) {
+    if (!bounds.may_match(column, range(column))) return {};
+  }
+  for (int column : bounds.columns()) {
+    const int id = file.ranged[static_cast<size_t>(column)];
+    if (id != kAbsent && !bounds.must_match(column, range(column))) index->narrow(bounds, column, id, &rows);
+  }
+  return rows;
+}
+
+void find_rows(InputFile& input, const Bounds& bounds, const Bounds& partners, OrcFile* file) {
+  std::vector<std::vector<ColumnRange>> ranges;
+  if (!bounds.columns().empty() || !partners.columns().empty())
+    ranges = read_stripe_ranges(input, file->tail, file->ranged);
+  const std::vector<ColumnRange> unknown(file->ranged.size());
+  for (size_t s = 0; s < file->tail.stripes.size(); ++s) {
+    const OrcStripe& stripe = file->tail.stripes[s];
+    PartRows& rows = file->stripes.emplace_back(PartRows{stripe.rows, stripe.data_bytes, {}, {}});
+    if (stripe.rows == 0) continue;
+    const std::vector<ColumnRange>& known = s < ranges.size() ? ranges[s] : unknown;
+    RowIndex index(input, file->tail, stripe);
+    rows.matching = narrowed({{0, stripe.rows}}, bounds, *file, known, &index);
+    rows.joining = narrowed(rows.matching, partners, *file, known, &index);
+  }
 }
 
 class OrcSource final : public Source {
@@ -79,7 +104,7 @@ class OrcWorker final : public SourceWorker {
   Status next(JgBatch* batch, bool* done) override {
     *done = false;
     if (source_.queue_.cancelled()) return cancelled();
-    while (left_ == 0) {
+    while (!batch_.next()) {
       const Morsel* morsel = nullptr;
       JG_RETURN_IF_ERROR(source_.queue_.next(&morsel));
       if (morsel == nullptr) {
@@ -89,9 +114,6 @@ class OrcWorker final : public SourceWorker {
       if (morsel->rows == 0) continue;
       JG_RETURN_IF_ERROR(guarded("ORC", source_.files_[morsel->file].path, [&] { start(*morsel); }));
     }
-    row_ += rows_;
-    rows_ = static_cast<int32_t>(std::min<int64_t>(left_, JG_BATCH_ROWS));
-    left_ -= rows_;
     std::fill(columns_.begin(), columns_.end(), JgCol{nullptr, nullptr});
     JG_RETURN_IF_ERROR(guarded("ORC", source_.files_[file_].path, [&] {
       for (size_t i = 0; i < columns_.size(); ++i) {
@@ -99,9 +121,9 @@ class OrcWorker final : public SourceWorker {
       }
     }));
     count_bytes();
-    source_.counters.rows += rows_;
+    source_.counters.rows += batch_.rows();
     source_.counters.batches += 1;
-    batch->rows = rows_;
+    batch->rows = batch_.rows();
     batch->cols = columns_.data();
     return {};
   }
@@ -135,21 +157,20 @@ class OrcWorker final : public SourceWorker {
       file_ = morsel.file;
       part_ = -1;
     }
-    if (part_ != morsel.part || morsel.first < row_ + rows_) {
+    if (part_ != morsel.part || morsel.first < batch_.row() + batch_.rows()) {
       footer_ = read_stripe_footer(*input_, compression_, file.tail.stripes[morsel.part]);
       for (auto& decoder : decoders_) {
         if (decoder) decoder->start(input_.get(), &compression_, &footer_, file.tail.row_index_stride);
       }
       part_ = morsel.part;
     }
-    row_ = morsel.first;
-    rows_ = 0;
-    left_ = morsel.rows;
+    batch_.start(file.stripes[static_cast<size_t>(part_)].joining, {morsel.first, morsel.first + morsel.rows});
   }
 
   void read(size_t i) {
-    if (!decoders_[i]) return fill_with_nulls(rooms_[i], rows_, &columns_[i]);
-    of_column(source_.options_.columns[i], [&] { decoders_[i]->read(row_, rows_, rooms_[i], &columns_[i]); });
+    if (!decoders_[i]) return fill_with_nulls(rooms_[i], batch_.rows(), &columns_[i]);
+    of_column(source_.options_.columns[i],
+              [&] { decoders_[i]->read(batch_.row(), batch_.rows(), rooms_[i], &columns_[i]); });
   }
 
   void count_bytes() {
@@ -167,9 +188,7 @@ class OrcWorker final : public SourceWorker {
   std::vector<JgCol> columns_;
   std::vector<ColumnRoom> rooms_;
   int file_ = 0, part_ = -1;
-  int64_t row_ = 0;   // of the current batch, in its stripe
-  int32_t rows_ = 0;  // in the current batch
-  int64_t left_ = 0;  // of the morsel, after the current batch
+  BatchRows batch_;
 };
 
 Status OrcSource::open() {
@@ -180,27 +199,22 @@ Status OrcSource::open() {
       auto input = InputFile::open(path, arrow::default_memory_pool());
       OrcFile file{path, read_orc_tail(*input), {}, {}, {}};
       find_columns(options_.columns, &file);
-      std::vector<std::vector<ColumnRange>> ranges;
-      if (!bounds.columns().empty() || !partners.columns().empty())
-        ranges = read_stripe_ranges(*input, file.tail, file.ranged);
-      for (size_t s = 0; s < file.tail.stripes.size(); ++s) {
-        const OrcStripe& stripe = file.tail.stripes[s];
-        if (s < ranges.size() && !may_match(bounds, ranges[s])) {
-          if (options_.share_index == 0) counters.pruned_bytes += stripe.data_bytes;  // siblings see the same
-        } else if (stripe.rows > 0) {
-          parts.push_back({static_cast<int>(files_.size()), static_cast<int>(s), 0, stripe.rows});
-          if (s < ranges.size() && !may_match(partners, ranges[s])) file.without_partners.insert(static_cast<int>(s));
-        }
+      find_rows(*input, bounds, partners, &file);
+      for (size_t s = 0; s < file.stripes.size(); ++s) {
+        const PartRows& stripe = file.stripes[s];
+        if (options_.share_index == 0) counters.pruned_bytes += stripe.pruned_bytes();  // siblings see the same
+        if (stripe.matching.empty()) continue;
+        const int64_t first = stripe.matching.front().first;
+        parts.push_back(
+            {static_cast<int>(files_.size()), static_cast<int>(s), first, stripe.matching.back().end - first});
       }
       files_.push_back(std::move(file));
     }));
   }
   JG_RETURN_IF_ERROR(check_columns());
-  auto useless = [&](const Morsel& part) -> int64_t {
-    const OrcFile& file = files_[static_cast<size_t>(part.file)];
-    if (!file.without_partners.contains(part.part)) return 0;
-    const OrcStripe& stripe = file.tail.stripes[static_cast<size_t>(part.part)];
-    return std::max<int64_t>(1, stripe.data_bytes * part.rows / stripe.rows);
+  auto useless = [&](const Morsel& part) {
+    const PartRows& stripe = files_[static_cast<size_t>(part.file)].stripes[static_cast<size_t>(part.part)];
+    return stripe.useless_bytes({part.first, part.first + part.rows});
   };
   parts = deal(std::move(parts), options_, kMorselRowsMin, useless, &counters);
   return queue_.fill(std::move(parts), options_.shares, &counters);

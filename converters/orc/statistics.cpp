@@ -58,6 +58,10 @@ std::optional<std::pair<std::string, std::string>> texts(std::string_view bytes)
   return found.both();
 }
 
+}  // namespace
+
+bool trusts_statistics(const OrcTail& tail) { return tail.writer_version >= kStripesMerged; }
+
 int64_t count_values(std::string_view bytes) {
   int64_t values = -1;
   for (ProtoReader p(bytes); p.next();) {
@@ -66,7 +70,7 @@ int64_t count_values(std::string_view bytes) {
   return values;
 }
 
-ColumnRange read_range(std::string_view bytes, OrcKind kind, int64_t rows) {
+ColumnRange range_of(std::string_view bytes, OrcKind kind, int64_t rows) {
   ColumnRange range;
   std::optional<bool> has_null;
   bool integer = kind >= OrcKind::kByte && kind <= OrcKind::kLong, date = kind == OrcKind::kDate;
@@ -80,6 +84,7 @@ ColumnRange read_range(std::string_view bytes, OrcKind kind, int64_t rows) {
   }
   int64_t values = count_values(bytes);
   if (values < 0 || values > rows || (values < rows && has_null == false)) return {};
+  range.no_null = values == rows && has_null == false;
   if (values > 0) return range;
   // Without a row index Java counts nothing: only a NULL that was seen makes zero values all of them.
   ColumnRange nulls;
@@ -87,19 +92,14 @@ ColumnRange read_range(std::string_view bytes, OrcKind kind, int64_t rows) {
   return nulls;
 }
 
-}  // namespace
-
 std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const OrcTail& tail,
                                                          const std::vector<int>& ids) {
   std::vector<std::vector<ColumnRange>> result;
-  if (tail.writer_version < kStripesMerged) return result;
+  if (!trusts_statistics(tail)) return result;
   std::string metadata = read_section(file, tail.compression, tail.metadata_offset, tail.metadata_bytes);
   for (ProtoReader p(metadata); p.next();) {
     if (p.field() != 1) continue;
-    std::vector<std::string_view> columns;
-    for (ProtoReader s(p.bytes()); s.next();) {
-      if (s.field() == 1) columns.push_back(s.bytes());
-    }
+    const std::vector<std::string_view> columns = messages(p.bytes(), 1);
     auto& ranges = result.emplace_back(ids.size());
     if (result.size() > tail.stripes.size()) break;
     int64_t rows = tail.stripes[result.size() - 1].rows;
@@ -107,7 +107,7 @@ std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const 
     if (columns.size() != tail.types.size() || count_values(columns[0]) != rows) continue;
     for (size_t i = 0; i < ids.size(); ++i) {
       size_t id = static_cast<size_t>(ids[i]);
-      if (id < columns.size()) ranges[i] = read_range(columns[id], tail.types[id].kind, rows);
+      if (id < columns.size()) ranges[i] = range_of(columns[id], tail.types[id].kind, rows);
     }
   }
   if (result.size() != tail.stripes.size()) result.clear();

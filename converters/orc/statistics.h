@@ -1,11 +1,19 @@
 // What an ORC file's statistics tell of its stripes, where they can be trusted.
 #pragma once
+#include <string_view>
 #include <vector>
 
 #include "common/bounds.h"
 #include "orc/tail.h"
 
 namespace jg::columnar {
+
+// Whether the file's writer is not known for wrong ones.
+bool trusts_statistics(const OrcTail& tail);
+// What the statistics of a column of that kind in so many rows tell, as a message of orc_proto.proto.
+ColumnRange range_of(std::string_view statistics, OrcKind kind, int64_t rows);
+// How many values they count; negative where they do not.
+int64_t count_values(std::string_view statistics);
 
 // By stripe and wanted type id, which are columns of the root, or negative for none; empty where the file has no
 // statistics. A range tells nothing where the statistics are missing, contradict the stripe's rows, or come from a

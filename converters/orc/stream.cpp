@@ -6,6 +6,7 @@ namespace jg::columnar {
 
 namespace {
 constexpr int64_t kWindowBytes = 256 << 10;
+constexpr int64_t kJumpBytes = 32 << 10;  // as much where reading begins in the middle, perhaps for few rows
 // A section may hold this much, and so much for each byte that it takes in the file: more is a damaged file.
 constexpr int64_t kSectionBytes = 16 << 20, kSectionRatio = 128;
 
@@ -34,6 +35,7 @@ void OrcStream::reset(InputFile* file, const OrcCompression* compression, int64_
   offset_ = offset;
   bytes_ = bytes;
   done_ = window_at_ = window_size_ = 0;
+  ahead_ = kWindowBytes;
   begin_ = at_ = end_ = nullptr;
 }
 
@@ -50,6 +52,7 @@ void OrcStream::seek(OrcPositions& positions) {
   } else {
     done_ = chunk;
     window_at_ = window_size_ = 0;
+    ahead_ = kJumpBytes;
   }
   begin_ = at_ = end_ = nullptr;
   skip(inside);
@@ -59,7 +62,8 @@ const uint8_t* OrcStream::window(int64_t n) {
   if (window_size_ - window_at_ < n) {
     int64_t kept = window_size_ - window_at_;
     if (n - kept > bytes_ - done_) malformed("a stream ends too early");
-    int64_t wanted = std::min(std::max(n, kWindowBytes) - kept, bytes_ - done_);
+    int64_t wanted = std::min(std::max(n, ahead_) - kept, bytes_ - done_);
+    ahead_ = std::min(2 * ahead_, kWindowBytes);
     if (static_cast<int64_t>(window_.size()) < kept + wanted) window_.resize(static_cast<size_t>(kept + wanted));
     std::memmove(window_.data(), window_.data() + window_at_, static_cast<size_t>(kept));
     if (take(file_->ReadAt(offset_ + done_, wanted, window_.data() + kept)) < wanted)
@@ -79,7 +83,7 @@ void OrcStream::next_block() {
     if (left == 0) malformed("a stream ends too early");
     chunk_ = bytes_ - left;
     if (!compression_->codec) {
-      int64_t n = std::min(left, window_at_ < window_size_ ? window_size_ - window_at_ : kWindowBytes);
+      int64_t n = std::min(left, window_at_ < window_size_ ? window_size_ - window_at_ : ahead_);
       begin_ = at_ = window(n);
       end_ = at_ + n;
       continue;
@@ -119,7 +123,8 @@ void OrcStream::append(int64_t n, std::vector<char>* out) {
   while (n > 0) {
     if (at_ == end_) next_block();
     int64_t piece = std::min<int64_t>(n, end_ - at_);
-    out->insert(out->end(), at_, at_ + piece);
+    const char* from = reinterpret_cast<const char*>(at_);  // of the vector's type: copied as a block
+    out->insert(out->end(), from, from + piece);
     at_ += piece;
     n -= piece;
   }
@@ -137,14 +142,16 @@ void OrcStream::skip(int64_t n) {
 std::string read_section(InputFile& file, const OrcCompression& compression, int64_t offset, int64_t bytes) {
   OrcStream stream;
   stream.reset(&file, &compression, offset, bytes);
-  std::vector<char> all;
+  std::string all;
   while (!stream.at_end()) {
     if (static_cast<int64_t>(all.size()) > kSectionBytes + bytes * kSectionRatio)
       malformed("a section of its footers that is compressed beyond reason");
     all.push_back(static_cast<char>(stream.byte()));
-    stream.append(stream.contiguous(), &all);
+    const int64_t rest = stream.contiguous();
+    all.append(reinterpret_cast<const char*>(stream.position()), static_cast<size_t>(rest));
+    stream.advance(rest);
   }
-  return {all.begin(), all.end()};
+  return all;
 }
 
 }  // namespace jg::columnar

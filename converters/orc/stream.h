@@ -59,8 +59,8 @@ class OrcStream {
   const OrcCompression* compression_ = nullptr;
   int64_t offset_ = 0, bytes_ = 0, done_ = 0;  // done_: read into the window so far
   std::vector<uint8_t> window_, block_;
-  int64_t window_at_ = 0, window_size_ = 0;
-  int64_t chunk_ = 0;  // where the current block's chunk starts in the stream
+  int64_t window_at_ = 0, window_size_ = 0, ahead_ = 0;  // ahead_: how much is read at once
+  int64_t chunk_ = 0;                                    // where the current block's chunk starts in the stream
   const uint8_t* begin_ = nullptr;
   const uint8_t* at_ = nullptr;
   const uint8_t* end_ = nullptr;

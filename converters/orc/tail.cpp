@@ -115,6 +115,14 @@ bool ProtoReader::next() {
   return true;
 }
 
+std::vector<std::string_view> messages(std::string_view bytes, int field) {
+  std::vector<std::string_view> found;
+  for (ProtoReader p(bytes); p.next();) {
+    if (p.field() == field) found.push_back(p.bytes());
+  }
+  return found;
+}
+
 double ProtoReader::real() const {
   double value;
   std::memcpy(&value, &integer_, 8);
@@ -231,14 +239,19 @@ OrcStripeFooter read_stripe_footer(InputFile& file, const OrcCompression& compre
   return footer;
 }
 
+const OrcStreamPlace* OrcStripeFooter::find(OrcStreamKind kind, int column) const {
+  auto wanted = [&](const OrcStreamPlace& place) { return place.column == column && place.kind == kind; };
+  auto found = std::find_if(streams.begin(), streams.end(), wanted);
+  return found == streams.end() ? nullptr : &*found;
+}
+
 std::vector<std::vector<int64_t>> read_row_positions(InputFile& file, const OrcCompression& compression,
                                                      const OrcStreamPlace& index) {
   std::vector<std::vector<int64_t>> groups;
   std::string bytes = read_section(file, compression, index.offset, index.bytes);
-  for (ProtoReader p(bytes); p.next();) {
-    if (p.field() != 1) continue;
+  for (std::string_view entry : messages(bytes, 1)) {
     auto& positions = groups.emplace_back();
-    for (ProtoReader e(p.bytes()); e.next();) {
+    for (ProtoReader e(entry); e.next();) {
       if (e.field() == 1) each_integer(e, [&](uint64_t n) { positions.push_back(size_of(n, kRowsMax)); });
     }
   }

@@ -35,6 +35,9 @@ class ProtoReader {
   std::string_view bytes_;
 };
 
+// The messages in the fields of that number.
+std::vector<std::string_view> messages(std::string_view bytes, int field);
+
 enum class OrcKind {
   kBool,
   kByte,
@@ -86,6 +89,17 @@ struct OrcTail {
 };
 OrcTail read_orc_tail(InputFile& file);
 
+// Streams as the specification numbers them; those of BLOOM_FILTER (7) are not read.
+enum OrcStreamKind {
+  kPresent = 0,
+  kData = 1,
+  kLength = 2,
+  kDictionaryData = 3,
+  kSecondary = 5,
+  kRowIndex = 6,
+  kBloomFilterUtf8 = 8
+};
+
 struct OrcStreamPlace {
   int kind = 0, column = 0;
   int64_t offset = 0, bytes = 0;
@@ -101,6 +115,9 @@ struct OrcStripeFooter {
   std::vector<OrcStreamPlace> streams;
   std::vector<OrcEncoding> encodings;  // by column
   std::string timezone;                // of the writer; empty where it was not noted
+
+  // A column's stream of that kind; null where there is none.
+  const OrcStreamPlace* find(OrcStreamKind kind, int column) const;
 };
 // `compression`: with the calling thread's codec.
 OrcStripeFooter read_stripe_footer(InputFile& file, const OrcCompression& compression, const OrcStripe& stripe);

@@ -42,7 +42,7 @@ class ParquetWorker final : public SourceWorker {
   Status next(JgBatch* batch, bool* done) override {
     *done = false;
     if (source_.queue_.cancelled()) return cancelled();
-    while (!advance()) {
+    while (!batch_.next()) {
       const Morsel* morsel = nullptr;
       JG_RETURN_IF_ERROR(source_.queue_.next(&morsel));
       if (morsel == nullptr) {
@@ -59,9 +59,9 @@ class ParquetWorker final : public SourceWorker {
       }
     }));
     count_bytes();
-    source_.counters.rows += rows_;
+    source_.counters.rows += batch_.rows();
     source_.counters.batches += 1;
-    batch->rows = rows_;
+    batch->rows = batch_.rows();
     batch->cols = columns_.data();
     return {};
   }
@@ -69,7 +69,8 @@ class ParquetWorker final : public SourceWorker {
   Status load(int column, const int32_t* sel, int32_t n) override {
     size_t i = static_cast<size_t>(column);
     if (n == 0) return {};
-    JG_RETURN_IF_ERROR(guarded("Parquet", source_.files_[file_].path, [&] { read(i, n == rows_ ? nullptr : sel, n); }));
+    JG_RETURN_IF_ERROR(
+        guarded("Parquet", source_.files_[file_].path, [&] { read(i, n == batch_.rows() ? nullptr : sel, n); }));
     count_bytes();
     return {};
   }
@@ -90,29 +91,14 @@ class ParquetWorker final : public SourceWorker {
       counted_bytes_ = 0;
       file_ = morsel.file;
     }
-    group_ = &file.row_groups[static_cast<size_t>(morsel.part)];
-    for (size_t i = 0; i < columns_.size(); ++i) readers_[i]->start(input_, group_->chunks[i]);
-    range_ = 0;
-    row_ = morsel.first;
-    rows_ = 0;
-    end_ = morsel.first + morsel.rows;
-  }
-
-  // Makes the morsel's next rows that are wanted the current batch; false where none are left.
-  bool advance() {
-    row_ += rows_;
-    rows_ = 0;
-    if (!group_) return false;
-    const std::vector<RowRange>& wanted = group_->joining;
-    while (range_ < wanted.size() && wanted[range_].end <= row_) ++range_;
-    if (range_ == wanted.size()) return false;
-    row_ = std::max(row_, wanted[range_].first);
-    rows_ = static_cast<int32_t>(std::clamp<int64_t>(std::min(wanted[range_].end, end_) - row_, 0, JG_BATCH_ROWS));
-    return rows_ > 0;
+    const RowGroup& group = file.row_groups[static_cast<size_t>(morsel.part)];
+    for (size_t i = 0; i < columns_.size(); ++i) readers_[i]->start(input_, group.chunks[i]);
+    batch_.start(group.joining, {morsel.first, morsel.first + morsel.rows});
   }
 
   void read(size_t i, const int32_t* sel, int32_t n) {
-    of_column(source_.options_.columns[i], [&] { readers_[i]->read(row_, rows_, sel, n, rooms_[i], &columns_[i]); });
+    of_column(source_.options_.columns[i],
+              [&] { readers_[i]->read(batch_.row(), batch_.rows(), sel, n, rooms_[i], &columns_[i]); });
   }
 
   void count_bytes() {
@@ -129,11 +115,7 @@ class ParquetWorker final : public SourceWorker {
   std::vector<ColumnRoom> rooms_;
   int64_t counted_bytes_ = 0;
   int file_ = 0;
-  const RowGroup* group_ = nullptr;  // of the morsel; null: there has been none yet
-  size_t range_ = 0;                 // of its rows that are wanted
-  int64_t row_ = 0;                  // of the current batch, in its row group
-  int32_t rows_ = 0;                 // in the current batch
-  int64_t end_ = 0;                  // of the morsel
+  BatchRows batch_;
 };
 
 Status ParquetSource::open() {
@@ -156,9 +138,7 @@ Status ParquetSource::open() {
   JG_RETURN_IF_ERROR(check_columns());
   auto useless = [&](const Morsel& part) {
     const RowGroup& group = files_[static_cast<size_t>(part.file)].row_groups[static_cast<size_t>(part.part)];
-    const RowRange rows{part.first, part.first + part.rows};
-    if (!intersection(group.joining, {rows}).empty()) return int64_t{0};
-    return std::max<int64_t>(1, group.bytes_of(rows_of(intersection(group.matching, {rows}))));
+    return group.useless_bytes({part.first, part.first + part.rows});
   };
   parts = deal(std::move(parts), options_, kMorselRowsMin, useless, &counters);
   return queue_.fill(std::move(parts), options_.shares, &counters);

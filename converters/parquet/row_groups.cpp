@@ -12,6 +12,7 @@
 #include "common/read_error.h"
 #include "parquet/column_range.h"
 #include "parquet/nested_chunk.h"
+#include "parquet/page_bounds.h"
 
 namespace jg::columnar {
 
@@ -240,7 +241,7 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
     RowGroup wanted;
     group.place(&wanted);
     if (group.may_match(bounds)) group.set_rows(bounds, partners, &wanted);
-    file.pruned_bytes += wanted.bytes_of(wanted.rows - rows_of(wanted.matching));
+    file.pruned_bytes += wanted.pruned_bytes();
     if (!wanted.matching.empty()) file.row_groups.push_back(std::move(wanted));
   }
   return file;

@@ -7,21 +7,14 @@
 #include <vector>
 
 #include "common/bounds.h"
+#include "common/row_ranges.h"
 #include "jg/stream.h"
 #include "parquet/chunk_reader.h"
-#include "parquet/row_ranges.h"
 
 namespace jg::columnar {
 
-struct RowGroup {
-  int64_t rows = 0;
-  int64_t bytes = 0;  // of the wanted columns
-  // The rows that may match, at least one, and of these those that may have partners in the joins to come; ascending.
-  std::vector<RowRange> matching, joining;
+struct RowGroup : PartRows {
   std::vector<std::vector<ChunkPlace>> chunks;  // of each wanted column's leaves
-
-  // About those of so many of its rows.
-  int64_t bytes_of(int64_t count) const { return static_cast<int64_t>(jg_i128{bytes} * count / rows); }
 };
 
 struct ParquetFile {

@@ -63,6 +63,8 @@ INDEXED: dict[str, Any] = {
     "write_page_index": True, "data_page_size": 1, "write_batch_size": 1000,
     "bloom_filter_options": {name: {"ndv": 12, "fpp": 0.01} for name in ("int32", "int64")},
 }  # fmt: skip
+#: ORC with a row group of each thousand rows, and Bloom filters of the types' numbers
+INDEXED_ORC: dict[str, Any] = {"row_index_stride": 1000, "bloom_filter_columns": [1, 2]}
 OTHER_WRITERS = (in_a_zone, with_old_decimals, with_new_decimals)
 
 
@@ -97,12 +99,12 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[
         rows = ROWS_TO_SEEK if "row_index_stride" in layout else 30 + 70 * i
         types = TYPES | NESTED | (PARQUET_TYPES if format == "parquet" else {})
         write(table(rows, types), str(corpus / str(i)), **layout)
+    clustered = pa.table({n: pa.array([row // 1000 for row in range(12_000)], TYPES[n]) for n in ("int32", "int64")})
     if format == "parquet":  # one of which bounds rule out pages
-        clustered = pa.table(
-            {n: pa.array([row // 1000 for row in range(12_000)], TYPES[n]) for n in ("int32", "int64")}
-        )
         pq.write_table(clustered, corpus / "pages", **INDEXED)
     if format == "orc":
+        for compression in ("uncompressed", "snappy"):  # of which bounds rule out row groups
+            orc.write_table(clustered, corpus / f"groups-{compression}", compression=compression, **INDEXED_ORC)
         for i, change in enumerate(OTHER_WRITERS):
             file = OrcFile.read(corpus / "1")
             change(file)

@@ -18,11 +18,14 @@ from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 from jumpgate.client.session import Session
+from jumpgate.dataflow import types as t
+from jumpgate.dataflow.types import Field, Schema
 from jumpgate.hosts.config import local_hosts
 from jumpgate.orchestrator.job import Event
 from jumpgate.service import embedded
 from jumpgate.testing.leaks import wait_until
 from jumpgate.tpcds.data import generate
+from tests.support import probe
 from tests.support.spark import Spark, equal, own, received, tpcds_table
 
 TABLES = ("store_sales", "store_returns", "item", "date_dim", "customer", "store")
@@ -341,3 +344,31 @@ def test_a_service_that_is_gone(spark: Spark, session: SparkSession) -> None:
         session.conf.set("spark.jumpgate.strict", "false")
         session.conf.set("spark.jumpgate.offload", "always")
         session.conf.set("spark.jumpgate.address", session.sparkContext.getConf().get("spark.jumpgate.address"))
+
+
+def test_row_groups_are_skipped_by_what_orc_s_java_library_writes(session: SparkSession, tmp_path: Path) -> None:
+    """Row indexes and Bloom filters: those of the values that a file has, and not of values between them."""
+    rows, stride = 40_000, 5_000
+    frame = session.range(0, rows, 1, 1).selectExpr(
+        "id * 10 n", "cast(-id as int) i", "date_add(date'1970-01-01', cast(id as int)) day", "id / 8D x",
+        "concat('name ', id * 2) name", "id row",
+    )  # fmt: skip
+    options = {"columns": "n,i,day,x,name", "fpp": "0.000001"}
+    writer = frame.write.option("orc.row.index.stride", stride)
+    for name, value in options.items():
+        writer = writer.option(f"orc.bloom.filter.{name}", value)
+    writer.orc(str(tmp_path / "t"))
+    (path,) = (tmp_path / "t").glob("*.orc")
+    types = {"n": t.int64, "i": t.int32, "day": t.date, "x": t.float64, "name": t.string, "row": t.int64}
+    schema = Schema(tuple(Field(name, type_) for name, type_ in types.items()))
+
+    def found(column: str, value: object) -> probe.Scan:
+        bound = (schema.names.index(column), "eq", str(value).encode())
+        return probe.scan("orc", [str(path)], schema, bounds=[bound])
+
+    for row in (0, 1, stride - 1, stride, 12_345, rows - 1):
+        for column, value in {"n": row * 10, "i": -row, "day": row, "x": row / 8, "name": f"name {row * 2}"}.items():
+            scan = found(column, value)
+            assert row in scan.columns[-1] and scan.rows == stride, (column, value)
+        for column, value in {"n": row * 10 + 5, "x": row / 8 + 0.01, "name": f"name {row * 2 + 1}"}.items():
+            assert found(column, value).rows == 0, (column, value)

@@ -1,4 +1,4 @@
-#include "parquet/row_ranges.h"
+#include "parquet/page_bounds.h"
 
 #include <parquet/page_index.h>
 
@@ -10,9 +10,6 @@
 namespace jg::columnar {
 
 namespace {
-
-// Gaps of fewer rows are read: a batch for each range costs more than a few rows.
-constexpr int64_t kGapRowsMin = JG_BATCH_ROWS;
 
 // Whether the first page begins with the first row, and each further one behind the one before.
 bool is_whole(const std::vector<parquet::PageLocation>& pages, int64_t rows) {
@@ -35,33 +32,7 @@ bool lies_in(int64_t file_bytes, parquet::RowGroupMetaData& group, const std::ve
   });
 }
 
-void add(std::vector<RowRange>* ranges, RowRange next) {
-  if (next.first >= next.end) return;
-  if (!ranges->empty() && next.first - ranges->back().end < kGapRowsMin)
-    ranges->back().end = next.end;
-  else
-    ranges->push_back(next);
-}
-
 }  // namespace
-
-std::vector<RowRange> intersection(const std::vector<RowRange>& a, const std::vector<RowRange>& b) {
-  std::vector<RowRange> both;
-  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    add(&both, {std::max(a[i].first, b[j].first), std::min(a[i].end, b[j].end)});
-    if (a[i].end < b[j].end)
-      ++i;
-    else
-      ++j;
-  }
-  return both;
-}
-
-int64_t rows_of(const std::vector<RowRange>& ranges) {
-  int64_t rows = 0;
-  for (const RowRange& range : ranges) rows += range.end - range.first;
-  return rows;
-}
 
 PageIndex::PageIndex(parquet::ParquetFileReader& file, int64_t file_bytes, int group,
                      const std::vector<int32_t>& leaves)
@@ -93,7 +64,7 @@ std::vector<RowRange> PageIndex::matches(int leaf, JgType wanted,
         for (size_t page = 0; page < locations.size(); ++page) {
           if (!may_match(range_of(*index, page, *schema_->Column(leaf), wanted))) continue;
           const bool last = page + 1 == locations.size();
-          add(&found, {locations[page].first_row_index, last ? rows_ : locations[page + 1].first_row_index});
+          append(&found, {locations[page].first_row_index, last ? rows_ : locations[page + 1].first_row_index});
         }
         return found;
       },

@@ -9,17 +9,9 @@
 #include <vector>
 
 #include "common/bounds.h"
+#include "common/row_ranges.h"
 
 namespace jg::columnar {
-
-// Rows [first, end) of a row group.
-struct RowRange {
-  int64_t first = 0, end = 0;
-};
-
-// The rows that both have; each is ascending.
-std::vector<RowRange> intersection(const std::vector<RowRange>& a, const std::vector<RowRange>& b);
-int64_t rows_of(const std::vector<RowRange>& ranges);
 
 // What `read` gives, or `otherwise` where the file is damaged. Siblings find the same there, so a lack of memory is an
 // error: they would not agree on what is ruled out.
