@@ -517,7 +517,7 @@ class Lowering:
                 outputs.append((None, [first]))
                 continue
             measure = measure_of(f)
-            states.append((Held(f.function, first, measure.row_types[0]), argument))
+            states.append((Held(f.function, first, measure.row_types[0], in_place=True), argument))
             table.fields.extend(state_types(measure))
             outputs.append((measure, list(range(first, len(table.fields)))))
         held_in = [i for m, positions in outputs if m is not None for i in positions]

@@ -209,7 +209,7 @@ class Extreme(State):
     def update(self, h: Held, values: list[Value], table: int) -> list[str]:
         held, v = f"row->f{h.first}", values[0]
         better = f"{compare(v.text, held, h.types[0])} {self.sign} 0"
-        kept = _kept(v.text, h.types[0], table, held)
+        kept = v.text if h.in_place else _kept(v.text, h.types[0], table, held)
         guard = f"if (!({v.null})) " if v.null else ""
         return [f"{guard}if (!row->f{h.first + 1} || {better}) {{ {held} = {kept}; row->f{h.first + 1} = 1; }}"]
 

@@ -143,7 +143,8 @@ class ValueList:
 class Held:
     """Where and how a group, or a window function's state, holds a measure: its first field, the types of its
     arguments, (type, descending, nulls first) of the order's keys, C++ of its options, and the list
-    of values, which the first one of those that share it `fills`."""
+    of values, which the first one of those that share it `fills`. in_place: its texts are those of the rows that it is
+    about, which live as long."""
 
     function: str
     first: int
@@ -153,6 +154,7 @@ class Held:
     list: int = -1
     list_type: ValueList | None = None
     fills: bool = False
+    in_place: bool = False
 
     @property
     def elements(self) -> ValueList:

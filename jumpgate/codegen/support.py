@@ -56,8 +56,6 @@ def _window(node: Window) -> Unsupported | None:
             return Unsupported(f"window function {f.function} is not generated", "window_function")
         if not all(isinstance(a, ColumnRef) for a in f.values):
             return Unsupported("window functions of expressions are not generated", "window_argument")
-        if f.function in ("min", "max") and f.type.is_text:
-            return Unsupported(f"window function {f.function} of {f.type.name} is not generated", "window_text")
     return None
 
 

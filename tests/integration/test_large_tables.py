@@ -114,6 +114,15 @@ QUERIES = {
         f" WINDOW p AS (PARTITION BY {by}))"
         for by in ("id", "many", "few", "float", "wide", "text", "skewed", "many, few, short", "text, day")
     },
+    **{
+        f"texts over {what}": "SELECT sum(length(a) * (id % 100)), max(a), min(b), count(a), count(b),"
+        f" sum(length(b) * (id % 7)) FROM (SELECT id, min(text) FILTER (WHERE id % 3 > 0) OVER w AS a, max(text || short) OVER w AS"
+        f" b FROM facts WINDOW w AS (PARTITION BY many {frame}))"
+        for what, frame in (
+            ("partitions", ""), ("running frames", "ORDER BY v, id"),
+            ("sliding frames", "ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"),
+        )
+    },
     "whole partitions that are read twice": "WITH w AS (SELECT id, sum(v) OVER (PARTITION BY many) AS s FROM facts)"
     " SELECT count(*), sum(a.s * b.s) FROM w AS a JOIN w AS b ON a.id = b.id + 1",
     "windows that are read twice": "WITH w AS (SELECT id, row_number() OVER (PARTITION BY many ORDER BY v, id) AS r"
@@ -152,7 +161,8 @@ SPILLED = {
             "many groups", "groups by text", "groups by text and number", "ranks with ties", "rank by v DESC",
             "rank by text DESC NULLS LAST, short", "sums over partitions", "windows by text",
             "windows by many, few, short", "whole partitions by many", "whole partitions by text",
-            "whole partitions by many, few, short",
+            "whole partitions by many, few, short", "texts over partitions", "texts over running frames",
+            "texts over sliding frames",
         )
     },
     **{name: QUERIES[name] for name in ("join", "left join of a join", "semi and anti")},

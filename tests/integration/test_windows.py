@@ -90,13 +90,32 @@ def test_sums(session: Session, tmp_path: Path, frame: Frame, by: tuple[str, ...
 @pytest.mark.parametrize("frame", SLIDING, ids=str)
 def test_frames_that_slide(local: Session, tmp_path: Path, frame: Frame) -> None:
     node = Lab(local, tmp_path, "parquet").table(TYPES, rows(400), files=2).root
-    functions = [(f, v) for v in "dx" for f in SUMS] + [("sum", "o"), ("count_star", ""), ("max", "k")]
+    functions = [(f, v) for v in "dx" for f in SUMS] + [("sum", "o"), ("count_star", ""), ("max", "k"), ("min", "s")]
     values = [(f, v) for f in ("first_value", "last_value", "min") for v in "odx"]
     order = ("o", "x", "d", "s", "k")
     for by in ((), ("k",)):
         check(local, window(node, by, order, functions + values, frame))
         if frame.unit != "rows":  # whose rows of equal order come in any order
             check(local, window(node, by, ("o", "s"), functions, frame))
+
+
+def texts(count: int) -> list[tuple[object, ...]]:
+    """Partitions in which all texts are NULL, and such with prefixes of each other, empty and long ones, and letters
+    whose bytes come in another order than they do."""
+    few = ("", "a", "ab", "abc" * 30, "Z", "z", "é", "e\u0301", "\U0001f600", "\uffff", "a\0b", None)
+    return [
+        (i * i % 7, None if i * i % 7 == 2 else few[i * 5 % 12], None if i % 3 == 0 else b"\xff" * (i % 5), i)
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("frame", [WHOLE, RUNNING, ROWS, *SLIDING, Frame("range", -4, 2)], ids=str)
+@pytest.mark.parametrize("by", [(), ("k",)], ids=["all", "k"])
+def test_least_and_greatest_texts(session: Session, tmp_path: Path, frame: Frame, by: tuple[str, ...]) -> None:
+    kinds = {"k": "int32", "s": "string", "b": "binary", "i": "int64"}
+    node = Lab(session, tmp_path, "parquet").table(kinds, texts(120), files=2).root
+    functions = [("min", "s"), ("max", "s"), ("min", "b"), ("max", "b"), ("count", "s"), ("max", "i")]
+    check(session, window(node, by, ("i",), functions, frame))
 
 
 @pytest.mark.parametrize(("start", "end"), [(-2, 2), (None, -1), (1, None), (-3, 0), (0, 1), (2, 5), (-7, -3)])

@@ -107,7 +107,7 @@ FRAMED = (
     "count(*)", "count(t.s)", "sum(t.i)", "avg(t.i)", "min(t.w)", "max(t.f)", "min(t.f)", "sum(t.f)", "avg(t.f)",
     "sum(t.m)", "max(t.s)", "first_value(t.m)", "last_value(t.ts)", "first_value(t.f)", "nth_value(t.i, 2)",
     "count(DISTINCT t.s)", "sum(t.i) FILTER (WHERE t.b)", "max(t.d)", "max(t.tm)", "min(t.z)", "last_value(t.n)",
-    "max(t.du)", "count(t.l)", "first_value(t.l)",
+    "max(t.du)", "count(t.l)", "first_value(t.l)", "min(t.s)", "min(t.s) FILTER (WHERE t.b)",
 )  # fmt: skip
 FRAMES = (
     "", "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
