@@ -116,8 +116,8 @@ QUERIES = {
     },
     **{
         f"texts over {what}": "SELECT sum(length(a) * (id % 100)), max(a), min(b), count(a), count(b),"
-        f" sum(length(b) * (id % 7)) FROM (SELECT id, min(text) FILTER (WHERE id % 3 > 0) OVER w AS a, max(text || short) OVER w AS"
-        f" b FROM facts WINDOW w AS (PARTITION BY many {frame}))"
+        f" sum(length(b) * (id % 7)) FROM (SELECT id, min(text) FILTER (WHERE id % 3 > 0) OVER w AS a,"
+        f" max(text || short) OVER w AS b FROM facts WINDOW w AS (PARTITION BY many {frame}))"
         for what, frame in (
             ("partitions", ""), ("running frames", "ORDER BY v, id"),
             ("sliding frames", "ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"),
