@@ -38,26 +38,18 @@ inline int64_t power_of_ten(int n) {  // up to 18
   return kPowers[n];
 }
 
-// The number in `size` (1 to 8) bytes at `p`: digits with at most one dot, all at once (after Lemire, "Quickly parsing
-// eight digits", 2018). `fraction`: digits behind the dot. 8 bytes at `p` must be readable. False: it is something
-// else.
-inline bool packed_digits(const char* p, int size, int64_t* number, int* fraction) {
-  constexpr uint64_t kOnes = 0x0101010101010101, kLow = 0x7f7f7f7f7f7f7f7f;
+inline constexpr uint64_t kEveryByte = 0x0101010101010101;
+
+inline uint64_t load8(const char* p) {
   uint64_t word;
   std::memcpy(&word, p, 8);
-  word <<= 64 - 8 * size;  // the last digit is the top byte
-  const uint64_t x = word ^ kOnes * '.';
-  const uint64_t dots = ~(((x & kLow) + kLow) | x | kLow);
-  *fraction = 0;
-  if (dots) {
-    const int at = __builtin_ctzll(dots) >> 3;
-    *fraction = 7 - at;
-    const uint64_t below = (uint64_t{1} << 8 * at) - 1;  // bytes in front of the dot move up into its place
-    word = (word & below) << 8 | (word & ~(below << 8 | 0xff));
-    if (--size == 0) return false;
-  }
-  word = (word ^ kOnes * '0') & ~uint64_t{0} << (64 - 8 * size);
-  if (((word + kOnes * 0x76) | word) & ~kLow) return false;
+  return word;
+}
+
+// The number of 8 digits, of which the last is the top byte, all at once (Lemire, "Quickly parsing eight digits",
+// 2018); bytes of `word` are 0 to 9 where all are digits. False: they are not.
+inline bool eight_digits(uint64_t word, int64_t* number) {
+  if (((word + kEveryByte * 0x76) | word) & kEveryByte * 0x80) return false;
   word = word * 10 + (word >> 8);
   *number = static_cast<int64_t>(
       ((word & 0x000000ff000000ff) * 0x000f424000000064 + (word >> 16 & 0x000000ff000000ff) * 0x0000271000000001) >>
@@ -65,30 +57,95 @@ inline bool packed_digits(const char* p, int size, int64_t* number, int* fractio
   return true;
 }
 
+// The number of the first `size` (1 to 8) bytes at `p`, and of the last ones in front of `end`; 8 bytes are readable.
+inline bool first_digits(const char* p, int size, int64_t* number) {
+  return eight_digits((load8(p) ^ kEveryByte * '0') << (64 - 8 * size), number);
+}
+inline bool last_digits(const char* end, int size, int64_t* number) {
+  return eight_digits((load8(end - 8) ^ kEveryByte * '0') & ~uint64_t{0} << (64 - 8 * size), number);
+}
+
+// The top bit of each byte that is a dot.
+inline uint64_t dots_of(uint64_t word) {
+  constexpr uint64_t kLow = 0x7f * kEveryByte;
+  const uint64_t x = word ^ kEveryByte * '.';
+  return ~(((x & kLow) + kLow) | x | kLow);
+}
+
+// The number in `size` (1 to 8) bytes at `p`: digits with at most one dot. `fraction`: digits behind the dot. 8 bytes
+// at `p` must be readable. False: it is something else.
+inline bool packed_digits(const char* p, int size, int64_t* number, int* fraction) {
+  uint64_t word = load8(p) << (64 - 8 * size);
+  *fraction = 0;
+  if (const uint64_t dots = dots_of(word)) {
+    const int at = __builtin_ctzll(dots) >> 3;
+    *fraction = 7 - at;
+    const uint64_t below = (uint64_t{1} << 8 * at) - 1;  // bytes in front of the dot move up into its place
+    word = (word & below) << 8 | (word & ~(below << 8 | 0xff));
+    if (--size == 0) return false;
+  }
+  return eight_digits((word ^ kEveryByte * '0') & ~uint64_t{0} << (64 - 8 * size), number);
+}
+
+// As packed_digits, with more than 8 bytes and up to 18 digits in all.
+inline bool wide_digits(const char* p, int size, int64_t* number, int* fraction) {
+  constexpr int kDigitsMax = 18;
+  const char* end = p + size;
+  const uint64_t dots = dots_of(load8(p)), last_dots = dots_of(load8(end - 8));
+  const int whole = dots ? __builtin_ctzll(dots) >> 3 : last_dots ? size - 8 + (__builtin_ctzll(last_dots) >> 3) : size;
+  *fraction = size - whole - (whole < size);
+  if (*fraction == 0 && whole == size && size <= 16) {
+    int64_t first;
+    if (!first_digits(p, size - 8, &first) || !last_digits(end, 8, number)) return false;
+    *number += first * power_of_ten(8);
+    return true;
+  }
+  if (whole >= 1 && whole <= 8 && *fraction >= 1 && *fraction <= 8) {
+    int64_t first;
+    if (!first_digits(p, whole, &first) || !last_digits(end, *fraction, number)) return false;
+    *number += first * power_of_ten(*fraction);
+    return true;
+  }
+  if (whole + *fraction > kDigitsMax) return false;
+  *number = 0;
+  for (; p < end; p++) {
+    if (*p == '.' && end - p == *fraction + 1) continue;
+    if (static_cast<unsigned char>(*p - '0') > 9) return false;
+    *number = *number * 10 + (*p - '0');
+  }
+  return true;
+}
+
 // [-]digits[.digits] with at most 18 digits in all: the usual number. 8 bytes at v.data() must be readable.
 inline bool short_decimal(std::string_view v, int scale, int64_t* out) {
-  const char *p = v.data(), *end = p + v.size();
-  if (v.size() > 19 || p == end) return false;
+  const char* p = v.data();
+  if (v.empty() || v.size() > 20) return false;
   const bool negative = *p == '-';
   p += negative;
+  const int size = static_cast<int>(v.size()) - negative;
   int64_t number = 0;
-  int digits = static_cast<int>(end - p), fraction = 0;
-  if (digits > 8) {
-    const char* start = p;
-    uint64_t wide = 0;  // 19 digits fit
-    while (p < end && static_cast<unsigned char>(*p - '0') < 10) wide = wide * 10 + (*p++ - '0');
-    digits = static_cast<int>(p - start);
-    if (p < end && *p == '.') {
-      for (p++; p < end && static_cast<unsigned char>(*p - '0') < 10; p++, fraction++) wide = wide * 10 + (*p - '0');
-    }
-    digits += fraction;
-    if (p != end || digits > 18) return false;
-    number = static_cast<int64_t>(wide);
-  } else if (digits == 0 || !packed_digits(p, digits, &number, &fraction)) {
+  int fraction = 0;
+  if (size > 8 ? !wide_digits(p, size, &number, &fraction) : size == 0 || !packed_digits(p, size, &number, &fraction))
+    return false;
+  if (fraction > scale || size - (fraction > 0) + scale - fraction > 18) return false;
+  number *= power_of_ten(scale - fraction);
+  *out = negative ? -number : number;
+  return true;
+}
+
+// [-]digits, up to 16 of them. 8 bytes at `p` must be readable.
+inline bool short_integer(const char* p, uint32_t size, int64_t* out) {
+  const bool negative = *p == '-';
+  p += negative;
+  const int digits = static_cast<int>(size) - negative;
+  int64_t number;
+  if (digits > 8) [[unlikely]] {
+    int64_t first;
+    if (digits > 16 || !first_digits(p, digits - 8, &first) || !last_digits(p + digits, 8, &number)) return false;
+    number += first * power_of_ten(8);
+  } else if (digits <= 0 || !first_digits(p, digits, &number)) {
     return false;
   }
-  if (fraction > scale || digits + scale > 18) return false;
-  number *= power_of_ten(scale - fraction);
   *out = negative ? -number : number;
   return true;
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -477,6 +478,145 @@ def parsed(line: bytes) -> tuple[Any, ...] | None:
     if isinstance(b, bool):
         b = str(b).lower()
     return (a, None if b is None else str(b).encode())
+
+
+#: rows alike in turn, after which the reader walks them; so many that it takes one that differs for an exception
+TURNS = (40, 1200)
+
+
+@pytest.mark.parametrize("before", TURNS)
+@pytest.mark.parametrize("wanted", ["ab", "a"])
+@pytest.mark.parametrize("end", [b"\n", b" \r\n"])
+def test_one_byte_off(tmp_path: Path, before: int, wanted: str, end: bytes) -> None:
+    """Among rows that are alike, those in which one byte is another, or missing, or more: in a key, in a value, between
+    them, in the line's end. What nobody wants is passed over only where the row's structure is as it belongs."""
+    good = b'{"a":12,"z_is_a_longer_name_than_32_bytes":"x","b":"t"}' + end
+    lines = []
+    for place in range(0, len(good), 1 if before == TURNS[0] else 7):
+        for byte in (b"", *(bytes([c]) for c in b'{}[]",:0\\ \t\xffnz')):
+            lines += [good[:place] + byte + good[place + 1 :], good[:place] + byte + good[place:]]
+    text = b"".join(good * before + line for line in lines) + good * 20
+    expected, skipped = [], 0
+    for line in filter(bytes.strip, text.split(b"\n")):
+        row = parsed(line)
+        skipped += row is None
+        if row is not None:
+            expected.append(tuple(row["ab".index(name)] for name in wanted))
+    schema = Schema(tuple(f for f in two() if f.name in wanted))
+    found = scan(write(tmp_path / "t.json", text), schema, options={"on_error": "skip", "values": "exact"})
+    assert list(zip(*found.columns, strict=True)) == expected
+    assert found.skipped_rows == skipped
+
+
+def test_a_brace_that_is_missing_in_one_row(tmp_path: Path) -> None:
+    """Behind rows that each end in the next line."""
+    text = '{"a":1\n}\n' * 60
+    path = write(tmp_path / "t.json", text + '{"a":2\n' + text)
+    with pytest.raises(DataError, match="line 121 "):
+        scan(path, two())
+
+
+PASSED_OVER = [
+    ("1", True), ('"x"', True), ("null", True), ("{}", True), ('[1,"]"]', True), ('{"a":5,"b":"no"}', True),
+    (r'"\"\\"', True), (r'"\\"', True), ('"wörd"', True), ("1" * 40, True), ('"' + "y" * 100 + '"', True),
+    ("", False), ("1 2", False), ('"x"1', False), ('"x" "y"', False), ("1,2", False), ('"\x01"', False),
+    ('"\t"', False), (r'"\"', False), ('"', False), ('"x\n"', False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "right"), PASSED_OVER)
+@pytest.mark.parametrize("before", TURNS)
+@pytest.mark.parametrize("like", ["7", '"seven"'])
+def test_what_is_passed_over(tmp_path: Path, value: str, right: bool, before: int, like: str) -> None:
+    """The value of a field that nobody wants, behind rows that have a number or a string there."""
+    line = '{{"a":{},"z":{},"b":"x"}}\n'.format
+    text = "".join(line(i, like) for i in range(before)) + line(-1, value) + "".join(line(i, like) for i in range(20))
+    path = write(tmp_path / "t.json", text)
+    numbers = [*range(before), *([-1] if right else []), *range(20)]
+    found = scan(path, two(), options={"on_error": "skip"})
+    assert found.columns == (numbers, [b"x"] * len(numbers))
+    assert found.skipped_rows == (0 if right else 1 + value.count("\n"))
+    if not right:
+        with pytest.raises(DataError) as e:
+            scan(path, two())
+        assert e.value.fields["line"] == str(before + 1)
+
+
+@pytest.mark.parametrize("raw", [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"\x1f", b"\x00"])
+@pytest.mark.parametrize("before", TURNS)
+def test_bytes_that_no_string_may_hold(tmp_path: Path, raw: bytes, before: int) -> None:
+    """They are found in a string that nobody wants, too, behind others that are not ASCII."""
+    good = '{"a":1,"z":"ä€😀"}\n'.encode()
+    path = write(tmp_path / "t.json", good * before + b'{"a":1,"z":"' + raw + b'"}\n' + good * 20)
+    with pytest.raises(MalformedData) as e:
+        scan(path, two())
+    assert e.value.fields["line"] == str(before + 1)
+    found = scan(path, two(), options={"on_error": "skip"})
+    assert (found.rows, found.skipped_rows) == (before + 20, 1)
+
+
+@pytest.mark.parametrize("end", ["", "\n", " ", "}", ",", "\n{", '\n{"a"', '\n{"a":1,"b":"x'])
+def test_how_a_file_ends(tmp_path: Path, end: str) -> None:
+    """However many rows are walked at once, the last ones are whole."""
+    for count in range(30, 60):
+        text = "\n".join(json.dumps({"a": i, "b": "x" * i}) for i in range(count))
+        path = write(tmp_path / "t.json", text + end)
+        whole = count - (end in ("}", ","))
+        found = scan(path, two(), options={"on_error": "skip"})
+        assert found.columns == (list(range(whole)), [b"x" * i for i in range(whole)])
+        assert found.skipped_rows == (end.strip() != "")
+
+
+SIZES = (0, 1, 2, 7, 8, 9, 15, 16, 17, 30, 31, 32, 33, 63, 64, 65, 200)
+
+
+@pytest.mark.parametrize("layout", ["{}:{},", " {} : {} ,"])
+@pytest.mark.parametrize("kinds", [1, 3, 20])
+def test_rows_of_few_kinds(tmp_path: Path, layout: str, kinds: int) -> None:
+    """Runs of rows with the same fields, over several chunks; values of all sizes, with escapes, and NULLs."""
+    rng = random.Random(kinds)
+    names = ["a", "b", *(f"f{'_' * n}{n}" for n in (0, 3, 25, 26, 27, 60))]
+    orders = [rng.sample(names, rng.randrange(1, len(names) + 1)) for _ in range(kinds)]
+
+    def value(name: str) -> Any:
+        if rng.random() < 0.05:
+            return None
+        if name == "a" or (name != "b" and rng.random() < 0.01):
+            return rng.choice((-1, 1)) * rng.randrange(10 ** rng.randrange(1, 19))
+        return rng.choice(("x", "x", "\\", '"', "ä", "\n"))[0] * rng.choice(SIZES) + rng.choice(
+            ("", "", "\\", '"', "€")
+        )
+
+    lines, expected = [], []
+    while len(lines) < 10_000:
+        order = rng.choice(orders)
+        for _ in range(rng.choice((1, 5, 40, 700))):
+            row = {name: value(name) for name in order}
+            fields = "".join(layout.format(json.dumps(n), json.dumps(v, ensure_ascii=False)) for n, v in row.items())
+            lines.append("{" + fields[:-1] + "}")
+            expected.append((row.get("a"), row["b"].encode() if row.get("b") is not None else None))
+    text = "\n".join(lines)
+    assert len(text.encode()) > 2 * CHUNK_BYTES
+    path = write(tmp_path / "t.json", text)
+    schema = Schema((Field("a", parse_type("int64?")), Field("b", parse_type("string?"))))
+    for options in ({}, {"on_error": "skip"}, {"values": "exact"}):
+        for late in ((), (0, 1)):
+            assert rows(path, schema, options=options, late=late) == expected
+
+
+def test_numbers_of_all_sizes(tmp_path: Path) -> None:
+    """Digits in front of a point and behind it, as many as a type holds, each with and without a sign."""
+    rng = random.Random(8)
+    lines, integers, decimals = [], [], []
+    for i in range(8000):
+        digits = [rng.randrange(10 ** (n - 1), 10**n) if n else 0 for n in (i % 19, rng.randrange(13))]
+        behind = "".join(rng.choices("0123456789", k=rng.randrange(1, 7)))
+        sign = rng.choice(("", "-"))
+        lines.append(f'{{"a":{sign}{digits[0]},"b":{sign}{digits[1]}{rng.choice(("", "." + behind))}}}')
+        integers.append(int(f"{sign}{digits[0]}"))
+        decimals.append(int(Decimal(lines[-1].partition('"b":')[2][:-1]).scaleb(6)))
+    found = scan(write(tmp_path / "t.json", "\n".join(lines)), two("int64?", "decimal(18, 6)?"))
+    assert found.columns == (integers, decimals)
 
 
 def test_failures(tmp_path: Path) -> None:

@@ -1,0 +1,148 @@
+#include "json/walk.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "json/token.h"
+
+namespace jg::json {
+namespace {
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' '; }
+
+// The end of the string whose opening quote is in front of `p`, or null: a control character is in it. `seen` gets all
+// bits of its bytes, and maybe of more.
+const char* string_end(const char* p, Block* seen) {
+  for (;;) {
+    const Block block(p);
+    *seen = *seen | block;
+    const uint32_t stops = block.string_stops();
+    if (stops == 0) {
+      p += Block::kBytes;
+      continue;
+    }
+    p += std::countr_zero(stops);
+    if (*p == '"') return p + 1;
+    if (*p != '\\' || is_control(p[1])) return nullptr;
+    p += 2;
+  }
+}
+
+}  // namespace
+
+Walk::Walk(const std::vector<Value>& values, std::string_view behind, std::vector<int> missing)
+    : missing_(std::move(missing)) {
+  for (const Value& value : values) {
+    fields_.push_back({add(value.before), value.wanted, value.text});
+    bytes_min_ += fields_.back().before.bytes + 1;
+  }
+  behind_ = add(behind);
+  bytes_min_ += behind_.bytes;
+}
+
+Walk::Literal Walk::add(std::string_view text) {
+  const Literal literal{static_cast<uint32_t>(blocks_.size()),
+                        static_cast<uint32_t>((text.size() + Block::kBytes - 1) / Block::kBytes),
+                        static_cast<uint32_t>(text.size())};
+  for (; !text.empty(); text.remove_prefix(std::min<size_t>(text.size(), Block::kBytes))) {
+    Masked& block = blocks_.emplace_back();
+    const size_t n = std::min<size_t>(text.size(), Block::kBytes);
+    std::memcpy(block.text, text.data(), n);
+    std::memset(block.mask, 0xFF, n);
+  }
+  return literal;
+}
+
+// Moves each p behind the literal, if it is there.
+template <int N>
+inline bool Walk::pass(const Literal& literal, const char* (&p)[N]) const {
+  const Masked* block = &blocks_[literal.first];
+  for (uint32_t at = 0;; at += Block::kBytes, block++) {
+    const Block text(block->text), mask(block->mask);
+    Block different;
+#pragma GCC unroll 8
+    for (int k = 0; k < N; k++) different = different | ((Block(p[k] + at) ^ text) & mask);
+    if (!different.is_zero()) return false;
+    if (at + Block::kBytes >= literal.bytes) [[likely]]
+      break;
+  }
+#pragma GCC unroll 8
+  for (int k = 0; k < N; k++) p[k] += literal.bytes;
+  return true;
+}
+
+template <int N>
+const char* Walk::take(const char* start, const char* end, Token* const* tokens, int row, bool exact) {
+  const char* p[N];  // in each line: what has been walked; the lines' steps overlap
+  p[0] = start;
+#pragma GCC unroll 8
+  for (int k = 1; k < N; k++) {
+    if (end - p[k - 1] < bytes_min_) return nullptr;
+    p[k] = p[k - 1] + bytes_min_ - 1;
+    uint32_t newlines;
+    while ((newlines = Block(p[k]).newlines()) == 0) {
+      p[k] += Block::kBytes;
+      if (p[k] >= end) return nullptr;
+    }
+    p[k] += std::countr_zero(newlines) + 1;
+    if (p[k] >= end) return nullptr;
+  }
+  Block seen;
+  for (Field& field : fields_) {
+    if (!pass(field.before, p)) return nullptr;
+    const char* value_end[N];
+    uint32_t empty = 0;
+    if (!field.text) {
+#pragma GCC unroll 8
+      for (int k = 0; k < N; k++) {
+        const uint32_t ends = Block(p[k]).scalar_ends();
+        empty |= ends;
+        value_end[k] = p[k] + std::countr_zero(ends);  // of a longer one it is not the end
+      }
+      if (empty & 1) [[unlikely]] {
+#pragma GCC unroll 8
+        for (int k = 0; k < N; k++) field.text |= *p[k] == '"';
+        if (!field.text) return nullptr;
+      }
+    }
+    if (field.text) {
+#pragma GCC unroll 8
+      for (int k = 0; k < N; k++) {
+        if (*p[k] == '"') [[likely]] {
+          value_end[k] = string_end(p[k] + 1, &seen);
+          if (!value_end[k]) return nullptr;
+        } else {
+          const uint32_t ends = Block(p[k]).scalar_ends();
+          if (ends & 1) return nullptr;
+          value_end[k] = p[k] + std::countr_zero(ends);
+        }
+      }
+    }
+    if (field.wanted >= 0) {
+      Token* out = tokens[field.wanted] + row;
+      bool wrong = false;
+#pragma GCC unroll 8
+      for (int k = 0; k < N; k++) {
+        out[k] = token_of(p[k], static_cast<uint32_t>(value_end[k] - p[k]), &wrong);
+      }
+      if (wrong) return nullptr;
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < N; k++) {
+      if (exact && !is_plain({p[k], static_cast<size_t>(value_end[k] - p[k])})) return nullptr;
+      p[k] = value_end[k];
+    }
+  }
+  if (!pass(behind_, p)) return nullptr;
+  if (!seen.is_ascii() && !simdjson::validate_utf8(start, p[N - 1] - start)) return nullptr;
+  for (const int key : missing_) {
+#pragma GCC unroll 8
+    for (int k = 0; k < N; k++) tokens[key][row + k] = kNull;
+  }
+  return p[N - 1];
+}
+
+template const char* Walk::take<1>(const char*, const char*, Token* const*, int, bool);
+template const char* Walk::take<Walk::kLanes>(const char*, const char*, Token* const*, int, bool);
+
+}  // namespace jg::json

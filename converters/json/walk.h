@@ -1,0 +1,71 @@
+// Rows that are taken without an index of their text: what stands between their values is known.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "json/block.h"
+
+namespace jg::json {
+
+struct Token {  // the raw text of a value; 8 bytes can be read, also of NULL
+  const char* data;
+  uint32_t size;  // 0: NULL
+};
+inline constexpr char kNullText[8] = "null";
+inline constexpr Token kNull{kNullText, 0};
+
+// The token of a scalar's raw text; *wrong is set where it begins as null does and is something else.
+inline Token token_of(const char* p, uint32_t size, bool* wrong) {
+  const bool null = size == 4 && std::memcmp(p, kNullText, 4) == 0;
+  *wrong |= *p == 'n' && !null;
+  return {p, null ? 0 : size};
+}
+
+// Walks flat rows that have the same text between their values. Where a value ends is seen from its first bytes, and
+// what belongs behind it must follow (the prediction is that of Li et al., "Mison: a fast JSON parser for data
+// analytics", 2017). That takes time for each value, but not many instructions, so that several rows are walked at
+// once.
+class Walk {
+ public:
+  static constexpr int kLanes = 8;  // rows that are walked at once
+
+  struct Value {
+    std::string_view before;  // what stands in front of it, from the value before or the line's start on
+    bool text;                // a string
+    int wanted;               // where it goes, an index of `tokens` below, or -1
+  };
+  // A row's values; what stands behind the last, with the line's end; and the wanted that such rows do not have.
+  Walk(const std::vector<Value>& values, std::string_view behind, std::vector<int> missing);
+
+  // Whether the N lines at `start`, each within [start, end), are such rows; then their values are in
+  // tokens[wanted][row] and on, and the return value is the end of the last; else it is null. 64 bytes behind `end` can
+  // be read, and somewhere in front of their end is a zero. exact: scalars that nobody reads must be JSON, too.
+  template <int N>
+  const char* take(const char* start, const char* end, Token* const* tokens, int row, bool exact);
+
+ private:
+  struct Literal {  // masked blocks
+    uint32_t first, blocks, bytes;
+  };
+  struct Masked {
+    char text[Block::kBytes] = {}, mask[Block::kBytes] = {};
+  };
+  struct Field {
+    Literal before;
+    int wanted;
+    bool text;  // strings have been seen
+  };
+
+  Literal add(std::string_view text);
+  template <int N>
+  bool pass(const Literal& literal, const char* (&p)[N]) const;
+
+  std::vector<Masked> blocks_;
+  std::vector<Field> fields_;
+  Literal behind_;
+  std::vector<int> missing_;
+  int64_t bytes_min_ = 0;  // of a row
+};
+
+}  // namespace jg::json
