@@ -31,11 +31,14 @@ bool parse_real(const std::string& text, double* out) {
 }  // namespace
 
 Bounds::Bounds(const std::vector<ColumnSpec>& columns, const std::vector<FileSourceOptions::Bound>& bounds) {
+  std::vector<int> cut;  // columns of whose list a value cannot be read
   for (const FileSourceOptions::Bound& from : bounds) {
     if (from.column < 0 || from.column >= static_cast<int>(columns.size())) continue;
     Bound bound;
     bound.column = from.column;
-    if (from.op == "eq") {
+    if (from.op == "any") {
+      bound.op = Op::kAny;
+    } else if (from.op == "eq") {
       bound.op = Op::kEq;
     } else if (from.op == "lt") {
       bound.op = Op::kLt;
@@ -57,19 +60,25 @@ Bounds::Bounds(const std::vector<ColumnSpec>& columns, const std::vector<FileSou
       // no value
     } else if (type == JG_STRING || type == JG_BINARY) {
       bound.value.text = from.value;
-    } else if (type == JG_F32 || type == JG_F64) {
-      if (!parse_real(from.value, &bound.value.real)) continue;
-    } else if (!parse_integer(from.value, &bound.value.integer)) {
-      continue;
+    } else {
+      const bool real = type == JG_F32 || type == JG_F64;
+      if (real ? !parse_real(from.value, &bound.value.real) : !parse_integer(from.value, &bound.value.integer)) {
+        if (bound.op == Op::kAny) cut.push_back(from.column);
+        continue;
+      }
     }
     bounds_.push_back(bound);
     if (std::find(columns_.begin(), columns_.end(), from.column) == columns_.end()) columns_.push_back(from.column);
   }
+  std::erase_if(bounds_, [&](const Bound& bound) {
+    return bound.op == Op::kAny && std::find(cut.begin(), cut.end(), bound.column) != cut.end();
+  });
 }
 
 template <class T>
 bool Bounds::overlaps(Op op, const T& low, const T& high, const T& value) {
   switch (op) {
+    case Op::kAny:
     case Op::kEq:
       return !(value < low) && !(high < value);
     case Op::kLt:
@@ -90,6 +99,7 @@ bool Bounds::overlaps(Op op, const T& low, const T& high, const T& value) {
 template <class T>
 bool Bounds::lies_within(Op op, const T& low, const T& high, const T& value) {
   switch (op) {
+    case Op::kAny:
     case Op::kEq:
       return !(low < value) && !(value < high);
     case Op::kLt:
@@ -108,24 +118,35 @@ bool Bounds::lies_within(Op op, const T& low, const T& high, const T& value) {
   return false;
 }
 
-bool Bounds::may_match(int column, const ColumnRange& range) const {
+template <class Holds>
+bool Bounds::all_hold(int column, const Holds& holds) const {
+  bool listed = false, found = false;
   for (const Bound& bound : bounds_) {
     if (bound.column != column) continue;
+    if (bound.op != Op::kAny && !holds(bound)) return false;
+    if (bound.op == Op::kAny) {
+      listed = true;
+      found = found || holds(bound);
+    }
+  }
+  return found || !listed;
+}
+
+bool Bounds::may_match(int column, const ColumnRange& range) const {
+  return all_hold(column, [&](const Bound& bound) {
     if (bound.op == Op::kIsNull ? range.no_null : range.all_null) return false;
     if (range.integers && !overlaps(bound.op, range.integers->first, range.integers->second, bound.value.integer))
       return false;
     if (range.texts && !overlaps(bound.op, range.texts->first, range.texts->second, bound.value.text)) return false;
     // NaN is above every number and not in the statistics: only bounds from above, and equality, exclude a range.
     bool above = bound.op == Op::kGt || bound.op == Op::kGe;
-    if (range.floats && !above && !overlaps(bound.op, range.floats->first, range.floats->second, bound.value.real))
-      return false;
-  }
-  return true;
+    return !range.floats || above || overlaps(bound.op, range.floats->first, range.floats->second, bound.value.real);
+  });
 }
 
 bool Bounds::must_match(int column, const ColumnRange& range) const {
-  return range.no_null && std::all_of(bounds_.begin(), bounds_.end(), [&](const Bound& bound) {
-           if (bound.column != column || bound.op == Op::kIsNotNull) return true;
+  return range.no_null && all_hold(column, [&](const Bound& bound) {
+           if (bound.op == Op::kIsNotNull) return true;
            if (range.integers)
              return lies_within(bound.op, range.integers->first, range.integers->second, bound.value.integer);
            return range.texts && lies_within(bound.op, range.texts->first, range.texts->second, bound.value.text);
@@ -133,13 +154,12 @@ bool Bounds::must_match(int column, const ColumnRange& range) const {
 }
 
 bool Bounds::has_equality(int column) const {
-  return !equals_only(column, [](const BoundValue&) { return false; });
+  return !may_equal(column, [](const BoundValue&) { return false; });
 }
 
-bool Bounds::equals_only(int column, const std::function<bool(const BoundValue&)>& holds) const {
-  return std::all_of(bounds_.begin(), bounds_.end(), [&](const Bound& bound) {
-    return bound.column != column || bound.op != Op::kEq || holds(bound.value);
-  });
+bool Bounds::may_equal(int column, const std::function<bool(const BoundValue&)>& holds) const {
+  return all_hold(
+      column, [&](const Bound& bound) { return (bound.op != Op::kEq && bound.op != Op::kAny) || holds(bound.value); });
 }
 
 }  // namespace jg::columnar

@@ -27,7 +27,7 @@ struct BoundValue {
 
 class Bounds {
  public:
-  // Bounds whose value cannot be read are left out: skipping is only ever a hint.
+  // Bounds whose value cannot be read are left out, with all of a list: skipping is only ever a hint.
   Bounds(const std::vector<ColumnSpec>& columns, const std::vector<FileSourceOptions::Bound>& bounds);
 
   const std::vector<int>& columns() const { return columns_; }  // output columns that have bounds, each once
@@ -35,12 +35,13 @@ class Bounds {
   bool may_match(int column, const ColumnRange& range) const;
   // True only when every row of such a part satisfies the column's bounds.
   bool must_match(int column, const ColumnRange& range) const;
-  // Whether the column must be equal to a value; whether `holds` is true of every such value.
+  // Whether only rows that equal certain values satisfy the column's bounds; whether there may be some, where `holds`
+  // says which values there may be.
   bool has_equality(int column) const;
-  bool equals_only(int column, const std::function<bool(const BoundValue&)>& holds) const;
+  bool may_equal(int column, const std::function<bool(const BoundValue&)>& holds) const;
 
  private:
-  enum class Op { kEq, kLt, kLe, kGt, kGe, kIsNull, kIsNotNull };
+  enum class Op { kAny, kEq, kLt, kLe, kGt, kGe, kIsNull, kIsNotNull };
   struct Bound {
     int column;
     Op op;
@@ -50,6 +51,10 @@ class Bounds {
   static bool overlaps(Op op, const T& low, const T& high, const T& value);
   template <class T>
   static bool lies_within(Op op, const T& low, const T& high, const T& value);
+
+  // Whether `holds` is true of each of the column's bounds, and of those by kAny, if it has some, of one.
+  template <class Holds>
+  bool all_hold(int column, const Holds& holds) const;
 
   std::vector<Bound> bounds_;
   std::vector<int> columns_;

@@ -51,7 +51,7 @@ std::vector<RowRange> RowIndex::matches(const Bounds& bounds, int column, int id
     const RowRange rows = group(g);
     if (!bounds.may_match(column, range_of(statistics_of(entries[g]), kind, rows.end - rows.first))) continue;
     auto holds = [&](const BoundValue& value) { return BloomFilter(filters[g]).may_hold(kind, value); };
-    if (!filters.empty() && !bounds.equals_only(column, holds)) continue;
+    if (!filters.empty() && !bounds.may_equal(column, holds)) continue;
     append(&found, rows);
   }
   return found;

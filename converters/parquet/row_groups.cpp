@@ -128,7 +128,7 @@ class GroupReader {
     return std::all_of(bounds.columns().begin(), bounds.columns().end(), [&](int column) {
       const size_t i = static_cast<size_t>(column);
       return bounds.may_match(column, range(i)) &&
-             bounds.equals_only(column, [&](const BoundValue& value) { return filter_knows(i, value); });
+             bounds.may_equal(column, [&](const BoundValue& value) { return filter_knows(i, value); });
     });
   }
 

@@ -5,41 +5,76 @@ from __future__ import annotations
 from jumpgate.codegen import literals
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
 
+#: longer lists of values are bounded by their ends
+VALUES_MAX = 32
+_SWAPPED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+Physical = int | float | bytes
+
 
 def bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
     """The conjuncts of a Read's hint that compare a column with literals, or ask whether it is NULL: (output column,
-    operator, physical text). Of a list of literals, its ends."""
-    found = []
-    swapped = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+    operator, physical text). A column with the operator `any` equals one of the values that it has with it."""
+    found: list[tuple[int, str, str]] = []
+    listed: set[int] = set()
     for term in conjuncts(predicate) if predicate is not None else ():
-        if isinstance(term, InList) and isinstance(term.input, ColumnRef):
-            found += _ends(term, term.input)
-        if not isinstance(term, Call):
-            continue
-        if term.function in ("is_null", "is_not_null") and isinstance(term.args[0], ColumnRef):
-            found.append((term.args[0].index, term.function, ""))
-        if term.function not in swapped:
-            continue
-        a, b = term.args
-        op = term.function
-        if isinstance(b, ColumnRef):
-            a, b, op = b, a, swapped[op]
-        if isinstance(a, ColumnRef) and isinstance(b, Literal) and b.value is not None and not a.type.is_float:
-            value = _bound_text(literals.physical(b.value, b.type))
-            if value is not None:
-                found.append((a.index, op, value))
+        if isinstance(term, Call) and term.function in ("is_null", "is_not_null"):
+            if isinstance(term.args[0], ColumnRef):
+                found.append((term.args[0].index, term.function, ""))
+        elif (compared := _comparison(term)) is not None:
+            column, op, value = compared
+            if value is not None and (text := _bound_text(value)) is not None:
+                found.append((column.index, op, text))
+        elif (alternatives := _alternatives(term)) is not None:
+            column, values = alternatives
+            found += _of_list(column.index, values, only_ends=column.index in listed)
+            listed.add(column.index)
     return tuple(found)
 
 
-def _ends(term: InList, column: ColumnRef) -> list[tuple[int, str, str]]:
-    values = [literals.physical(o.value, column.type) for o in term.options if o.value is not None]
-    if column.type.is_float or not values:
+def _comparison(term: Expression) -> tuple[ColumnRef, str, Physical | None] | None:
+    """The column, the operator and the literal's value, None for NULL; of no column of floats."""
+    if not isinstance(term, Call) or term.function not in _SWAPPED:
+        return None
+    a, b = term.args
+    op = term.function
+    if isinstance(b, ColumnRef):
+        a, b, op = b, a, _SWAPPED[op]
+    if not isinstance(a, ColumnRef) or not isinstance(b, Literal) or a.type.is_float:
+        return None
+    return a, op, None if b.value is None else literals.physical(b.value, b.type)
+
+
+def _alternatives(term: Expression) -> tuple[ColumnRef, list[Physical]] | None:
+    """The column and the values that it has one of where the term, a list or an OR, is true."""
+    if isinstance(term, InList):
+        if not isinstance(term.input, ColumnRef) or term.input.type.is_float:
+            return None
+        type = term.input.type
+        return term.input, [literals.physical(o.value, type) for o in term.options if o.value is not None]
+    if isinstance(term, Call) and term.function == "or":
+        parts = [_alternatives(a) for a in term.args]
+        known = [p for p in parts if p is not None]
+        if len(known) < len(parts) or len({column.index for column, _ in known}) > 1:
+            return None
+        return known[0][0], [value for _, values in known for value in values]
+    compared = _comparison(term)
+    if compared is None or compared[1] != "eq":
+        return None
+    return compared[0], [] if compared[2] is None else [compared[2]]
+
+
+def _of_list(column: int, values: list[Physical], only_ends: bool) -> list[tuple[int, str, str]]:
+    if not values:
         return []
-    ends = (("ge", _bound_text(min(values))), ("le", _bound_text(max(values))))
-    return [(column.index, op, text) for op, text in ends if text is not None]
+    distinct = sorted(set(values))
+    texts = [_bound_text(v) for v in distinct]
+    if len(distinct) <= VALUES_MAX and not only_ends and None not in texts:
+        return [(column, "any", text) for text in texts if text is not None]
+    ends = (("ge", texts[0]), ("le", texts[-1]))
+    return [(column, op, text) for op, text in ends if text is not None]
 
 
-def _bound_text(value: int | float | bytes) -> str | None:
+def _bound_text(value: Physical) -> str | None:
     """As the configuration carries it; None for bytes that are not UTF-8, which it cannot."""
     try:
         return value.decode() if isinstance(value, bytes) else str(value)

@@ -167,6 +167,21 @@ def test_bounds_of_several_columns(tmp_path: Path) -> None:
         assert len(found) == len(set(found)) and expected <= set(found)
 
 
+def test_a_list_of_values_reads_what_holds_one_of_them(tmp_path: Path) -> None:
+    """Not what lies between them; a value that cannot be read makes the list say nothing."""
+    data = table()
+    path = write(tmp_path, data)
+    values = [50 * 10**10, 500 * 10**10]
+    bounds = [(0, "any", str(v).encode()) for v in values]
+    scan = probe.scan("orc", [path], SCHEMA, bounds=bounds)
+    rows = set(rows_of(scan, data))
+    assert wanted(data, "n", "eq", values[0]) | wanted(data, "n", "eq", values[1]) <= rows
+    assert scan.rows <= 4 * STRIDE and not rows & set(range(15_000, 40_000))
+    both = [*bounds, (0, "le", str(values[0]).encode())]
+    assert probe.scan("orc", [path], SCHEMA, bounds=both).rows <= 2 * STRIDE
+    assert probe.scan("orc", [path], SCHEMA, bounds=[*bounds, (0, "any", b"x")]).rows == ROWS
+
+
 def test_row_groups_of_nulls_and_without_them(tmp_path: Path) -> None:
     data = table()
     path = write(tmp_path, data)
@@ -209,6 +224,8 @@ def test_bloom_filters_rule_out_values_between_others(tmp_path: Path, name: str,
     assert missing.rows == 0 and missing.pruned_bytes > without.pruned_bytes
     both = [(column, "eq", text.encode()), (column, "eq", absent.encode())]
     assert probe.scan("orc", [path], SCHEMA, bounds=both).rows == 0
+    lists = [[(column, "any", v.encode()) for v in (text, absent)], [(column, "any", absent.encode())] * 2]
+    assert [probe.scan("orc", [path], SCHEMA, bounds=b).rows for b in lists] == [found.rows, 0]
     assert probe.scan("orc", [path], SCHEMA, bounds=[(column, "ge", absent.encode())]).rows > 0
 
 
@@ -364,6 +381,8 @@ def test_filters_and_joins_read_the_row_groups_that_they_need(tmp_path: Path, on
         few = lab.table({"k": "int64"}, [(k * 10**10,) for k in (410, 411, 455)])
         for flow in (
             read(path).filter((col("day") >= datetime.date(1971, 6, 1)) & (col("i") < -515)).select("row", "text", "x"),
+            read(path).filter(col("n").isin([10**11, 57 * 10**11])).select("row", "text"),
+            read(path).filter((col("i") == -100) | (col("i") == -570)).select("row", "text"),
             read(path).join(few, left_on=col("n"), right_on=col("k")).select("row", "text", "k"),
         ):
             lab.check(flow)

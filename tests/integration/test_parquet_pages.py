@@ -143,6 +143,21 @@ def test_bounds_of_several_columns(tmp_path: Path) -> None:
         assert len(found) == len(set(found)) and expected <= set(found)
 
 
+def test_a_list_of_values_reads_what_holds_one_of_them(tmp_path: Path) -> None:
+    """Not what lies between them; a value that cannot be read makes the list say nothing."""
+    data = table()
+    path = write(tmp_path, data)
+    values = [50 * 10**10, 500 * 10**10]
+    bounds = [(0, "any", str(v).encode()) for v in values]
+    scan = probe.scan("parquet", [path], SCHEMA, bounds=bounds)
+    rows = set(rows_of(scan, data))
+    assert wanted(data, "n", "eq", values[0]) | wanted(data, "n", "eq", values[1]) <= rows
+    assert scan.rows <= 4 * PAGE_ROWS and not rows & set(range(15_000, 40_000))
+    both = [*bounds, (0, "le", str(values[0]).encode())]
+    assert probe.scan("parquet", [path], SCHEMA, bounds=both).rows <= 2 * PAGE_ROWS
+    assert probe.scan("parquet", [path], SCHEMA, bounds=[*bounds, (0, "any", b"x")]).rows == ROWS
+
+
 def test_pages_of_nulls_are_not_read(tmp_path: Path) -> None:
     data = table()
     path = write(tmp_path, data)
@@ -167,6 +182,8 @@ def test_bloom_filters_rule_out_values_between_others(tmp_path: Path, name: str)
     assert missing.rows == 0 and missing.pruned_bytes > 0
     both = [(column, "eq", text.encode()), (column, "eq", absent.encode())]
     assert probe.scan("parquet", [path], SCHEMA, bounds=both).rows == 0
+    lists = [[(column, "any", v.encode()) for v in (text, absent)], [(column, "any", absent.encode())] * 2]
+    assert [probe.scan("parquet", [path], SCHEMA, bounds=b).rows for b in lists] == [found.rows, 0]
     assert probe.scan("parquet", [path], SCHEMA, bounds=[(column, "ge", absent.encode())]).rows > 0
 
 

@@ -105,8 +105,9 @@ struct FileSourceOptions {
   std::shared_ptr<Shares> shares;        // or, if not null, those that this says,
   int64_t parts_wanted = 1;              // of about so many, if there is enough to read
   int threads = 1;
-  // Skipping hints on output columns, all ANDed: column op value; op: eq lt le gt ge; value as text of the physical
-  // value (integers, scaled decimals, days, µs; raw bytes for strings).
+  // Skipping hints on output columns, all ANDed: column op value; op: eq lt le gt ge is_null is_not_null; value as text
+  // of the physical value (integers, scaled decimals, days, µs; raw bytes for strings). A column equals one of the
+  // values of its bounds with op any.
   struct Bound {
     int column;
     std::string op;
