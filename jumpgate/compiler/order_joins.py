@@ -1,18 +1,21 @@
-"""Which side is built, and in which order chains of inner joins are probed: the small and selective builds first; semi
-and anti joins above a chain go to the input that has their keys."""
+"""Which side is built, and in which order chains of inner joins are probed: the small and selective builds first. Semi
+and anti joins above a chain go to the input that has their keys, and outer, semi and anti joins below a chain above it,
+where that spares look-ups."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.estimate import Estimator
+from jumpgate.compiler.late_joins import after, may_wait
 from jumpgate.compiler.origins import Keys, columns_of, through
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import mirrored, project, references, uses
-from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, conjunction, conjuncts
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
 from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.join_types import JoinType, Output
 from jumpgate.dataflow.operators import Join, Operator, Project, Send, column, cross
@@ -26,6 +29,8 @@ SWAP_PIPELINE = 4.0
 #: of the rows that a semi or anti join would look up, how many it may look up below a join to be put there: it pays
 #: off as the join has fewer rows
 LOWER_MAX = 1.5
+#: how many times as many rows must be left by an outer, semi or anti join as by an inner one for it to come after that
+LATE_MIN = 1.5
 #: how much longer looking a row up takes by several keys, and in a build of LARGE rows, than by one in a small build
 KEYS_COST, LARGE_COST = 3.0, 2.0
 #: rows that differ by less, and parts of them dropped for the work, are alike: then the request's order decides. So a
@@ -89,6 +94,12 @@ class _Chain:
     terms: list[Expression]
     output: list[Expression]
 
+    @property
+    def starts(self) -> list[int]:
+        """The number of each leaf's first column."""
+        widths = [len(leaf.schema) for leaf in self.leaves]
+        return list(itertools.accumulate(widths[:-1], initial=0))
+
 
 class _Orderer:
     def __init__(self, estimator: Estimator, uses: Counter[int]) -> None:
@@ -106,16 +117,18 @@ class _Orderer:
         if isinstance(node, Join) and (lower := self._lower(node)) is not None:
             return self.visit(lower)
         if isinstance(node, Join) and node.type.any_order and node.left_keys:
-            chain = self._flatten(node, top=True)
-            known = all(self.estimator.of(leaf).rows is not None for leaf in chain.leaves)
-            if known:
+            chain = self._chain(node)
+            if self._is_known(chain):
                 ordered = self._ordered(node, chain)
                 if ordered is not None:
                     return ordered
         node = self._left_deep(node)
         inputs = tuple(self.visit(i) for i in node.inputs)
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        new = node if same else node.with_inputs(inputs)
+        return self._sided(node if same else node.with_inputs(inputs))
+
+    def _sided(self, new: Operator) -> Operator:
+        """A join with its build side chosen."""
         if isinstance(new, Join) and new.type.may_build_left:
             return self._built(new)
         if isinstance(new, Join) and _is_product(new):
@@ -197,19 +210,71 @@ class _Orderer:
             return node
         return project(*turned, node.schema.names)
 
-    def _flatten(self, node: Operator, top: bool = False) -> _Chain:
-        if top or self.uses[id(node)] == 1:
+    def _is_known(self, chain: _Chain) -> bool:
+        return all(self.estimator.of(leaf).rows is not None for leaf in chain.leaves)
+
+    def _chain(self, node: Operator) -> _Chain:
+        """The inner joins of `node` and below it; those that others read, too, are its own where it has better ones to
+        begin with."""
+        chain, own = self._flatten(node, top=True), self._flatten(node, top=True, own=True)
+        if len(own.leaves) == len(chain.leaves) or not (self._is_known(chain) and self._is_known(own)):
+            return chain
+        for shared in chain.leaves:
+            inner = self._flatten(shared, top=True, own=True).leaves
+            if len(inner) > 1 and self._is_better_own(own, shared, inner):
+                return own
+        return chain
+
+    def _is_better_own(self, chain: _Chain, shared: Operator, inner: Sequence[Operator]) -> bool:
+        """Whether the readers of a `shared` join (of the leaves `inner`) have fewer rows to look up if each begins with
+        another leaf of its own chain, though all of them could read the rows once they are kept."""
+        readers = max(self.uses[id(node)] for node in _chosen_from(shared))
+        largest = max(inner, key=lambda leaf: self.estimator.of(leaf).rows or 0.0)
+        number = next(i for i, leaf in enumerate(chain.leaves) if leaf is largest)
+        others = [i for i, leaf in enumerate(chain.leaves) if not any(leaf is other for other in inner)]
+        all, kept = (self.estimator.of(node).rows or 0.0 for node in (largest, shared))
+        return readers * (all + self._left_by(chain, number, largest, others)) < all + readers * kept
+
+    def _left_by(self, chain: _Chain, number: int, node: Operator, others: Iterable[int]) -> float:
+        """The fewest rows that a join with one of the others leaves of `node`, which has that leaf's columns."""
+        equal = [_Equality((a, b), (a.columns(), b.columns())) for a, b in chain.equal]
+        starts = chain.starts
+        parts = {i: _part(self.estimator, chain.leaves[i], starts[i], i) for i in others}
+        mine = _part(self.estimator, node, starts[number], number)
+        found = (self._attempt(mine, part, equal) for part in parts.values())
+        return min((a.rows for a in found if a is not None), default=math.inf)
+
+    def _late(self, chain: _Chain) -> dict[int, Join]:
+        """The leaves, by their numbers, that are joins which had better come after the chain."""
+        found: dict[int, Join] = {}
+        conditions = [*(e for pair in chain.equal for e in pair), *chain.terms]
+        if any(map(may_fail, conditions)):
+            return found
+        needed = {c for e in conditions for c in e.columns()}
+        for number, (leaf, start) in enumerate(zip(chain.leaves, chain.starts, strict=True)):
+            if not (isinstance(leaf, Join) and may_wait(leaf) and self.uses[id(leaf)] == 1):
+                continue
+            added = range(start + len(leaf.left.schema), start + len(leaf.schema))
+            others = (i for i in range(len(chain.leaves)) if i != number)
+            rows = self.estimator.of(leaf).rows or 0.0
+            if needed.isdisjoint(added) and self._left_by(chain, number, leaf.left, others) * LATE_MIN < rows:
+                found[number] = leaf
+        return found
+
+    def _flatten(self, node: Operator, top: bool = False, own: bool = False) -> _Chain:
+        """own: also joins that others read."""
+        if top or own or self.uses[id(node)] == 1:
             if isinstance(node, Join) and node.type.any_order and node.left_keys:
-                return self._flatten_join(node)
-            if isinstance(node, Project) and _chooses(node):
-                inner = self._flatten(node.input)
-                if len(inner.leaves) > 1:
-                    output = [inner.output[e.index] for e in node.expressions if isinstance(e, ColumnRef)]
+                return self._flatten_join(node, own)
+            if isinstance(node, Project) and _arranges(node):
+                inner = self._flatten(node.input, own=own)
+                if len(inner.leaves) > 1 or may_wait(inner.leaves[0]):
+                    output = [inner.output[e.index] if isinstance(e, ColumnRef) else e for e in node.expressions]
                     return replace(inner, output=output)
         return _Chain([node], [], [], list(references(node.schema)))
 
-    def _flatten_join(self, node: Join) -> _Chain:
-        left, right = self._flatten(node.left), self._flatten(node.right)
+    def _flatten_join(self, node: Join, own: bool) -> _Chain:
+        left, right = self._flatten(node.left, own=own), self._flatten(node.right, own=own)
         width = sum(len(leaf.schema) for leaf in left.leaves)
 
         def shift(e: Expression) -> Expression:
@@ -231,13 +296,12 @@ class _Orderer:
         drops more of them for its work. So each of several large tables is reduced by its small ones before they meet.
         None where some leaf is connected to the others by no key.
         """
+        late = self._late(chain)
         parts: list[_Part] = []
-        start = 0
-        for number, leaf in enumerate(chain.leaves):
-            rows = self.estimator.of(leaf).rows or 0.0
-            place = {start + c: c for c in range(len(leaf.schema))}
-            parts.append(_Part(self.visit(leaf), place, rows, rows, number))
-            start += len(leaf.schema)
+        for number, (leaf, start) in enumerate(zip(chain.leaves, chain.starts, strict=True)):
+            leaf = late[number].left if number in late else leaf
+            part = _part(self.estimator, leaf, start, number)
+            parts.append(replace(part, node=self.visit(leaf)))
         same = all(part.node is leaf for part, leaf in zip(parts, chain.leaves, strict=True))
         equal = [_Equality((a, b), (a.columns(), b.columns())) for a, b in chain.equal]
         terms = [*chain.terms]
@@ -265,9 +329,15 @@ class _Orderer:
         (whole,) = parts
         if same and whole.shape == _left_deep(len(chain.leaves)) and _is_left_deep(node, len(chain.leaves)):
             return node
-        schema = whole.node.schema
-        output = tuple(e.remap(lambda i: column(schema, whole.place[i])) for e in chain.output)
-        return project(whole.node, output, node.schema.names)
+        top, places = whole.node, dict(whole.place)
+        for number, join in late.items():
+            start, width = chain.starts[number], len(join.left.schema)
+            added = range(width, len(join.schema))
+            places |= {start + c: len(top.schema) + c - width for c in added}
+            below = {c: places[start + c] for c in range(width)}
+            top = self._sided(after(top, join, self.visit(join.right), below))
+        output = tuple(e.remap(lambda i: column(top.schema, places[i])) for e in chain.output)
+        return project(top, output, node.schema.names)
 
     def _attempt(self, probe: _Part, build: _Part, equal: Iterable[_Equality]) -> _Attempt | None:
         """The join of two parts by all keys that connect them; None without any."""
@@ -284,6 +354,11 @@ class _Orderer:
             return None
         joined = Join(probe.node, build.node, JoinType.INNER, tuple(left_keys), tuple(right_keys))
         return _Attempt(probe, build, joined, self.estimator.of(joined).rows or 0.0)
+
+
+def _part(estimator: Estimator, leaf: Operator, start: int, number: int) -> _Part:
+    rows = estimator.of(leaf).rows or 0.0
+    return _Part(leaf, {start + c: c for c in range(len(leaf.schema))}, rows, rows, number)
 
 
 def _fewest(found: Sequence[_Attempt]) -> _Attempt:
@@ -308,6 +383,18 @@ def _is_product(node: Join) -> bool:
 
 def _chooses(node: Project) -> bool:
     return all(isinstance(e, ColumnRef) for e in node.expressions)
+
+
+def _chosen_from(node: Operator) -> Iterator[Operator]:
+    """The node, and what it only arranges columns of."""
+    yield node
+    while isinstance(node, Project) and _arranges(node):
+        node = node.input
+        yield node
+
+
+def _arranges(node: Project) -> bool:
+    return all(isinstance(e, ColumnRef | Literal) for e in node.expressions)
 
 
 def _sides(a: _Part, b: _Part) -> tuple[_Part, _Part]:

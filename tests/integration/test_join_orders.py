@@ -51,6 +51,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
 
 
 STAR = "sold s JOIN day ON s.d = day.d JOIN item i ON s.k = i.k"
+OUTER = "sold s LEFT JOIN back b ON b.k = s.k AND b.n = s.n"
+DIMENSIONS = "JOIN day ON s.d = day.d JOIN item i ON s.k = i.k"
 QUERIES = {
     "star": f"SELECT s.v, i.t FROM {STAR} WHERE m = 3 AND t = 'red'",
     "two facts by two keys": f"SELECT s.v, b.v x FROM {STAR} JOIN back b ON s.k = b.k AND s.n = b.n WHERE m < 5",
@@ -71,6 +73,20 @@ QUERIES = {
     " WHERE b.k IN (SELECT k FROM item WHERE t = '')",
     "semi of nothing": f"SELECT s.v FROM {STAR} WHERE s.k IN (SELECT k FROM none)",
     "anti of nothing": f"SELECT s.v FROM {STAR} WHERE NOT EXISTS (SELECT 1 FROM none b WHERE b.k = s.k)",
+    "outer under a star": f"SELECT s.v, t, b.v x, b.n FROM {OUTER} {DIMENSIONS} WHERE m = 3",
+    "outer with a condition": f"SELECT s.v, t, b.v x FROM {OUTER} AND b.v > s.v {DIMENSIONS} WHERE m = 3 AND t = ''",
+    "outer whose column is a key": f"SELECT s.v, t, b.v x FROM {OUTER} JOIN day ON b.d = day.d JOIN item i ON s.k = i.k"
+    " WHERE m = 3",
+    "two outer joins": f"SELECT s.v, t, b.v x, e.w FROM {OUTER} LEFT JOIN day e ON e.d = s.d AND e.w = s.n {DIMENSIONS}"
+    " WHERE day.m = 3",
+    "anti by an outer join": f"SELECT s.v, t FROM {OUTER} {DIMENSIONS} WHERE b.k IS NULL AND m = 3",
+    "a mark under a star": "SELECT x.v, x.found, w"
+    " FROM (SELECT *, k IN (SELECT k FROM back WHERE v > 40) found FROM sold) x JOIN day ON x.d = day.d WHERE m = 3",
+    "outer of nothing": "SELECT s.v, w, b.v x FROM sold s LEFT JOIN none b ON b.k = s.k JOIN day ON s.d = day.d"
+    " WHERE m = 3",
+    "two readers of a join": "WITH x AS (SELECT s.v, s.d, i.k, i.t FROM sold s JOIN item i ON s.k = i.k)"
+    " SELECT a.v, b.v x, a.t FROM (SELECT x.* FROM x JOIN day ON x.d = day.d WHERE m = 3) a"
+    " JOIN (SELECT x.* FROM x JOIN day ON x.d = day.d WHERE m = 4) b ON a.k = b.k",
     "nothing inside": f"SELECT s.v FROM {STAR} JOIN none b ON b.k = s.k WHERE s.d IN (SELECT d FROM back)",
 }
 
