@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import datetime
 import functools
+import itertools
 import math
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jumpgate.dataflow.casts import cast_value, of_day
@@ -85,10 +86,13 @@ def _heavy(values: Sequence[Any], type: DataType) -> tuple[tuple[int, float], ..
     if not (type.is_integer or type.kind == "string"):
         return ()
     often = [(v, n) for v, n in Counter(values).most_common(HEAVY_MAX) if n >= max(HEAVY_ROWS_MIN, len(values) * HEAVY)]
-    if not often:
-        return ()
-    runs = Counter(v for i, v in enumerate(values) if not i or v != values[i - 1])
-    return tuple((fingerprint((v,), (type,)), n / len(values)) for v, n in often if runs[v] >= HEAVY_RUNS_MIN)
+    missing = {v: HEAVY_RUNS_MIN for v, _ in often}  # runs
+    for head in _heads(values):
+        if not any(missing.values()):
+            break
+        if missing.get(head):
+            missing[head] -= 1
+    return tuple((fingerprint((v,), (type,)), n / len(values)) for v, n in often if not missing[v])
 
 
 def _partition(files: Sequence[str], name: str, type: DataType) -> ColumnStatistics:
@@ -99,6 +103,11 @@ def _partition(files: Sequence[str], name: str, type: DataType) -> ColumnStatist
     return ColumnStatistics(float(max(1, len(present))), low, high, texts.count(None) / len(texts))
 
 
+def _heads(values: Sequence[Any]) -> Iterator[Any]:
+    """The first value of each run of equal ones."""
+    return (value for value, _ in itertools.groupby(values))
+
+
 def distinct_of(present: Sequence[Any], rows: float) -> float:
     """How many values `rows` values have of which these are a sample: those that occur once or twice in it tell how
     many do not (Chao: Nonparametric Estimation of the Number of Classes in a Population, Scand. J. Statistics, 1984).
@@ -107,11 +116,10 @@ def distinct_of(present: Sequence[Any], rows: float) -> float:
     """
     if len(present) >= rows:
         return float(len(set(present)))
-    heads = [v for i, v in enumerate(present) if not i or v != present[i - 1]]
-    if not heads:
+    counts = Counter(_heads(present))
+    if not counts:
         return 1.0
-    rows *= len(heads) / len(present)
-    counts = Counter(heads)
+    rows *= counts.total() / len(present)
     once = sum(1 for n in counts.values() if n == 1)
     twice = sum(1 for n in counts.values() if n == 2)
     return min(rows, len(counts) + once * (once - 1) / (2.0 * (twice + 1)))
