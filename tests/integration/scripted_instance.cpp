@@ -4,12 +4,16 @@
 //   allocate:  {"script": STEP}          configure: {"script": STEP, "stages": {"1": STEP, …}}
 //   STEP = {"do": "nothing" | "wait" | "count" (rows) | "spin" (burns CPU time) | "send" (waits for the client of edge
 //   e0),
-//                each until cancelled | "hang" (deaf to cancel) | "fail" | "throw" | "exit",
+//                each until cancelled | "hang" (deaf to cancel) | "fail" | "throw" | "exit" |
+//                "confine" (to little more memory than it has: there is none for another thread),
 //           "after_ms": 0, "code": …, "message": …, "status": 0}
+#include <pthread.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -92,6 +96,18 @@ class ScriptedInstance : public Instance {
   }
 
  private:
+  static Status confine() {
+    int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t bytes = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + (4 << 20));
+    const rlimit limit{bytes, bytes};
+    pthread_attr_t attributes;  // a stack that is not there yet: those of threads that ended are used again
+    const bool done = ::pthread_attr_init(&attributes) == 0 &&
+                      ::pthread_attr_setstacksize(&attributes, size_t{1} << 30) == 0 &&
+                      ::pthread_setattr_default_np(&attributes) == 0 && ::setrlimit(RLIMIT_AS, &limit) == 0;
+    return done ? Status() : Status("internal", "no limit was set");
+  }
+
   Status run_script(const std::string& json) {
     simdjson::dom::parser parser;
     simdjson::dom::element root, step;
@@ -103,6 +119,7 @@ class ScriptedInstance : public Instance {
     sleep_ms(step.after_ms);
     if (step.act == "fail") return {step.code, step.message, {{"file", "broken \xff.json"}}};
     if (step.act == "throw") throw std::runtime_error(step.message);
+    if (step.act == "confine") return confine();
     if (step.act == "exit") ::_exit(static_cast<int>(step.status));
     while (step.act == "hang") sleep_ms(1000);
     while (step.act == "wait" || step.act == "count" || step.act == "spin" || step.act == "send") {

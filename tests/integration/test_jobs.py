@@ -163,6 +163,15 @@ def test_an_exception_in_an_instance_is_an_error_not_its_end(scripted_host: Path
     with_rig(scripted_host, body)
 
 
+def test_an_instance_that_can_begin_no_thread_says_so(scripted_host: Path, watch: Watch) -> None:
+    async def body(rig: Rig) -> None:
+        rig.lifecycle.script("i0", configure={"do": "confine"})
+        with pytest.raises(errors.InternalError, match="Resource temporarily unavailable"):
+            await rig.run(rig.plan())
+
+    with_rig(scripted_host, body)
+
+
 def test_text_that_is_not_utf8_arrives_in_an_error(scripted_host: Path, watch: Watch) -> None:
     async def body(rig: Rig) -> None:
         rig.lifecycle.script("i0", stage1=fail("io"))

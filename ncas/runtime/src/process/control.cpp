@@ -120,7 +120,14 @@ class Control {
     }
     busy_ = true;
     if (running_.joinable()) running_.join();  // it is about to end, and needs no lock for that
-    running_ = std::thread([this, id, stage] { run_stages({id, stage}); });
+    const Status begun = guarded([&] {
+      running_ = std::thread([this, id, stage] { run_stages({id, stage}); });
+      return Status();
+    });
+    if (!begun.ok()) {
+      busy_ = false;
+      answer(id, begun, "");
+    }
   }
 
   void run_stages(Stage stage) {
