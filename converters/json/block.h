@@ -1,11 +1,8 @@
-// 32 bytes of JSON at once.
+// 32 bytes of JSON at once. Only for machines with AVX2.
 #pragma once
-#include <cstdint>
-#include <cstring>
-
-#if defined(__AVX2__)
 #include <immintrin.h>
-#endif
+
+#include <cstdint>
 
 namespace jg::json {
 
@@ -13,7 +10,6 @@ class Block {
  public:
   static constexpr int kBytes = 32;
 
-#if defined(__AVX2__)
   Block() : bytes_(_mm256_setzero_si256()) {}
   explicit Block(const char* p) : bytes_(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))) {}
   Block operator|(Block other) const { return Block(_mm256_or_si256(bytes_, other.bytes_)); }
@@ -43,56 +39,6 @@ class Block {
   static uint32_t mask(__m256i bytes) { return static_cast<uint32_t>(_mm256_movemask_epi8(bytes)); }
 
   __m256i bytes_;
-#else
-  Block() = default;
-  explicit Block(const char* p) { std::memcpy(words_, p, sizeof words_); }
-  Block operator|(const Block& other) const {
-    return each(other, [](uint64_t a, uint64_t b) { return a | b; });
-  }
-  Block operator&(const Block& other) const {
-    return each(other, [](uint64_t a, uint64_t b) { return a & b; });
-  }
-  Block operator^(const Block& other) const {
-    return each(other, [](uint64_t a, uint64_t b) { return a ^ b; });
-  }
-  bool is_zero() const { return (words_[0] | words_[1] | words_[2] | words_[3]) == 0; }
-  bool is_ascii() const { return ((words_[0] | words_[1] | words_[2] | words_[3]) & ~kLow) == 0; }
-
-  uint32_t newlines() const {
-    return mask([](uint64_t x) { return between(x, '\n', '\n'); });
-  }
-  uint32_t scalar_ends() const {
-    return mask([](uint64_t x) { return ~(between(x, '-', '9') | between(x, 'a', 'z')); });
-  }
-  uint32_t string_stops() const {
-    return mask([](uint64_t x) { return between(x, 0, ' ' - 1) | between(x, '"', '"') | between(x, '\\', '\\'); });
-  }
-
- private:
-  static constexpr uint64_t kOnes = 0x0101010101010101, kLow = 0x7f * kOnes;
-
-  // The top bit of each byte that is `low` to `high`, which are ASCII.
-  static uint64_t between(uint64_t x, uint8_t low, uint8_t high) {
-    const uint64_t ascii = x & kLow;
-    return (ascii + kOnes * (0x80 - low)) & ~(ascii + kOnes * (0x7f - high)) & ~x;
-  }
-  template <class Where>
-  uint32_t mask(Where where) const {
-    uint32_t found = 0;
-    for (int i = 0; i < 4; i++) {
-      found |= static_cast<uint32_t>(((where(words_[i]) & ~kLow) >> 7) * 0x0102040810204080 >> 56) << 8 * i;
-    }
-    return found;
-  }
-  template <class Operation>
-  Block each(const Block& other, Operation operation) const {
-    Block result;
-    for (int i = 0; i < 4; i++) result.words_[i] = operation(words_[i], other.words_[i]);
-    return result;
-  }
-
-  uint64_t words_[4] = {};
-#endif
 };
 
 }  // namespace jg::json

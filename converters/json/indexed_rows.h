@@ -80,7 +80,7 @@ class IndexedRows {
   const char* take(const char* line, Token* const* tokens, int row);
 
   size_t shape() const { return shape_; }  // the number of the last row's shape
-  // How rows like the last one are walked, if that is written in one line.
+  // How rows like the last one are walked, if that is faster, and the row is written in one line.
   std::optional<Walk> walk(const char* line) const;
 
  private:

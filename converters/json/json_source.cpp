@@ -15,12 +15,14 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 
 #include "common/column_room.h"
 #include "json/indexed_rows.h"
 #include "json/nested_json.h"
+#include "json/numbers.h"
 #include "json/walk.h"
 #include "text/line_chunks.h"
 
@@ -36,18 +38,14 @@ using text::Ranges;
 constexpr int64_t kTurnRows = 32, kTurnRowsMax = 32 << 10;
 // So many rows that were walked make up for one that is read by itself, without an index.
 constexpr int64_t kWalkRows = 1024;
+// Early columns are converted after so many rows, while their text is in the fastest cache.
+constexpr int kConvertedRows = 64;
 
 // A number of up to 18 digits, as JSON has it: digits on both sides of a dot, no leading zeros. False: something else.
 inline bool read_number(Token t, int scale, int64_t* out) {
   if (!text::short_decimal({t.data, t.size}, scale, out)) return false;
   const char* p = t.data + (*t.data == '-');
   return (*p != '.') & (t.data[t.size - 1] != '.') & !((*p == '0') & text::is_digit(p[1]));
-}
-
-inline bool read_integer(Token t, int64_t* out) {
-  if (!text::short_integer(t.data, t.size, out)) return false;
-  const char* p = t.data + (*t.data == '-');
-  return !((*p == '0') & text::is_digit(p[1]));
 }
 
 class JsonSource : public Source {
@@ -92,6 +90,7 @@ class JsonWorker : public SourceWorker {
       tokens_.push_back(token_room_.back().get());
     }
     cols_.resize(columns.size());
+    std::iota(all_rows_.begin(), all_rows_.end(), 0);
   }
 
   Status next(JgBatch* batch, bool* done) override {
@@ -99,6 +98,8 @@ class JsonWorker : public SourceWorker {
     unescaped_.clear();
     kept_.clear();
     nested_.clear();
+    std::fill(cols_.begin(), cols_.end(), JgCol{});
+    converted_ = 0;
     for (rows_ = 0; rows_ == 0;) {
       if (at_ >= size_) {
         JG_RETURN_IF_ERROR(next_chunk(done));
@@ -106,10 +107,7 @@ class JsonWorker : public SourceWorker {
       }
       JG_RETURN_IF_ERROR(read_rows());
     }
-    for (size_t c = 0; c < cols_.size(); c++) {
-      cols_[c] = {};
-      if (source_->options.early[c]) JG_RETURN_IF_ERROR(convert(static_cast<int>(c), nullptr, rows_));
-    }
+    JG_RETURN_IF_ERROR(convert_early());
     source_->counters.rows += rows_;
     source_->counters.batches++;
     batch->rows = rows_;
@@ -136,6 +134,7 @@ class JsonWorker : public SourceWorker {
 
   Status read_rows() {
     while (rows_ < JG_BATCH_ROWS && at_ < size_) {
+      if (rows_ - converted_ >= kConvertedRows) JG_RETURN_IF_ERROR(convert_early());
       if (in_turn_ >= turn_rows_) {
         if (walk_rows()) continue;
         const bool went_far = in_turn_ >= turn_rows_ + kWalkRows;
@@ -286,35 +285,51 @@ class JsonWorker : public SourceWorker {
     return true;
   }
 
-  Status convert(int c, const int32_t* sel, int n) {
+  // Of the rows that have been read since the last time.
+  Status convert_early() {
+    for (size_t c = 0; c < cols_.size(); c++) {
+      if (!source_->options.early[c]) continue;
+      JG_RETURN_IF_ERROR(convert(static_cast<int>(c), all_rows_.data() + converted_, rows_ - converted_));
+    }
+    converted_ = rows_;
+    return {};
+  }
+
+  Status convert(int c, const int32_t* rows, int n) {
     const ColumnSpec& spec = source_->options.columns[c];
     cols_[c] = {rooms_[c].data, rooms_[c].valid.get()};
-    auto integer = [](Token t, int64_t* out) { return read_integer(t, out); };
     switch (spec.path.empty() ? spec.type : JG_STRING) {
       case JG_I32:
-        return convert_numbers<int32_t>(c, sel, n, INT32_MIN, INT32_MAX, integer);
+        return convert_integers<int32_t>(c, rows, n);
       case JG_I64:
-        return convert_numbers<int64_t>(c, sel, n, INT64_MIN, INT64_MAX, integer);
-      case JG_DEC64: {
-        const int64_t limit = text::power_of_ten(spec.precision);
-        auto read = [scale = spec.scale](Token t, int64_t* out) { return read_number(t, scale, out); };
-        return convert_numbers<int64_t>(c, sel, n, 1 - limit, limit - 1, read);
-      }
+        return convert_integers<int64_t>(c, rows, n);
+      case JG_DEC64:
+        return convert_numbers<int64_t>(c, rows, n, text::power_of_ten(spec.precision) - 1);
       default:
-        for (int k = 0; k < n; k++) JG_RETURN_IF_ERROR(convert_any(c, sel ? sel[k] : k));
+        for (int k = 0; k < n; k++) JG_RETURN_IF_ERROR(convert_any(c, rows[k]));
         return {};
     }
   }
 
-  template <class T, class Read>
-  Status convert_numbers(int c, const int32_t* sel, int n, int64_t low, int64_t high, Read read) {
+  template <class T>
+  Status convert_integers(int c, const int32_t* rows, int n) {
+    const bool nullable = source_->options.columns[c].nullable;
+    T* data = reinterpret_cast<T*>(rooms_[c].data);
+    const int left = json::convert_integers(tokens_[source_->key_of[c]], rows, n, nullable, data, rooms_[c].valid.get(),
+                                            left_.data());
+    return convert_numbers<T>(c, left_.data(), left, std::numeric_limits<T>::max());
+  }
+
+  template <class T>
+  Status convert_numbers(int c, const int32_t* rows, int n, int64_t limit) {
+    const int scale = source_->options.columns[c].scale;
     const Token* tokens = tokens_[source_->key_of[c]];
     T* data = reinterpret_cast<T*>(rooms_[c].data);
     uint8_t* valid = rooms_[c].valid.get();
     for (int k = 0; k < n; k++) {
-      const int i = sel ? sel[k] : k;
+      const int i = rows[k];
       int64_t number;
-      if (read(tokens[i], &number) && number >= low && number <= high) [[likely]] {
+      if (read_number(tokens[i], scale, &number) && number <= limit && number >= -limit) [[likely]] {
         data[i] = static_cast<T>(number);
         valid[i] = 1;
       } else {
@@ -397,6 +412,8 @@ class JsonWorker : public SourceWorker {
   std::vector<columnar::ColumnRoom> rooms_;
   std::vector<std::unique_ptr<Token[]>> token_room_;
   std::vector<Token*> tokens_;  // by key and row: the values' raw text
+  std::vector<int32_t> all_rows_ = std::vector<int32_t>(JG_BATCH_ROWS);
+  std::vector<int32_t> left_ = std::vector<int32_t>(JG_BATCH_ROWS);  // rows of a column whose numbers are not short
   std::vector<JgCol> cols_;
   json::IndexedRows indexed_rows_;
   bool indexed_ = false;                          // the chunk has been indexed
@@ -408,7 +425,7 @@ class JsonWorker : public SourceWorker {
   std::deque<std::string> kept_;
   const char* data_ = nullptr;  // the chunk, read up to at_
   int64_t size_ = 0, at_ = 0;
-  int rows_ = 0;
+  int rows_ = 0, converted_ = 0;
 };
 
 std::unique_ptr<SourceWorker> JsonSource::worker() { return std::make_unique<JsonWorker>(this); }

@@ -4,8 +4,35 @@
 #include <bit>
 
 #include "json/token.h"
+#if defined(__AVX2__)
+#include "json/block.h"
+#endif
 
 namespace jg::json {
+
+Walk::Walk(const std::vector<Value>& values, std::string_view behind, std::vector<int> missing)
+    : missing_(std::move(missing)) {
+  for (const Value& value : values) {
+    fields_.push_back({add(value.before), value.wanted, value.text});
+    bytes_min_ += fields_.back().before.bytes + 1;
+  }
+  behind_ = add(behind);
+  bytes_min_ += behind_.bytes;
+}
+
+Walk::Literal Walk::add(std::string_view text) {
+  const Literal literal{static_cast<uint32_t>(blocks_.size()), static_cast<uint32_t>(text.size())};
+  for (; !text.empty(); text.remove_prefix(std::min<size_t>(text.size(), kBlockBytes))) {
+    Masked& block = blocks_.emplace_back();
+    const size_t n = std::min<size_t>(text.size(), kBlockBytes);
+    std::memcpy(block.text, text.data(), n);
+    std::memset(block.mask, 0xFF, n);
+  }
+  return literal;
+}
+
+#if defined(__AVX2__)
+
 namespace {
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' '; }
@@ -30,40 +57,17 @@ const char* string_end(const char* p, Block* seen) {
 
 }  // namespace
 
-Walk::Walk(const std::vector<Value>& values, std::string_view behind, std::vector<int> missing)
-    : missing_(std::move(missing)) {
-  for (const Value& value : values) {
-    fields_.push_back({add(value.before), value.wanted, value.text});
-    bytes_min_ += fields_.back().before.bytes + 1;
-  }
-  behind_ = add(behind);
-  bytes_min_ += behind_.bytes;
-}
-
-Walk::Literal Walk::add(std::string_view text) {
-  const Literal literal{static_cast<uint32_t>(blocks_.size()),
-                        static_cast<uint32_t>((text.size() + Block::kBytes - 1) / Block::kBytes),
-                        static_cast<uint32_t>(text.size())};
-  for (; !text.empty(); text.remove_prefix(std::min<size_t>(text.size(), Block::kBytes))) {
-    Masked& block = blocks_.emplace_back();
-    const size_t n = std::min<size_t>(text.size(), Block::kBytes);
-    std::memcpy(block.text, text.data(), n);
-    std::memset(block.mask, 0xFF, n);
-  }
-  return literal;
-}
-
 // Moves each p behind the literal, if it is there.
 template <int N>
 inline bool Walk::pass(const Literal& literal, const char* (&p)[N]) const {
   const Masked* block = &blocks_[literal.first];
-  for (uint32_t at = 0;; at += Block::kBytes, block++) {
+  for (uint32_t at = 0;; at += kBlockBytes, block++) {
     const Block text(block->text), mask(block->mask);
     Block different;
 #pragma GCC unroll 8
     for (int k = 0; k < N; k++) different = different | ((Block(p[k] + at) ^ text) & mask);
     if (!different.is_zero()) return false;
-    if (at + Block::kBytes >= literal.bytes) [[likely]]
+    if (at + kBlockBytes >= literal.bytes) [[likely]]
       break;
   }
 #pragma GCC unroll 8
@@ -141,6 +145,15 @@ const char* Walk::take(const char* start, const char* end, Token* const* tokens,
   }
   return p[N - 1];
 }
+
+#else
+
+template <int N>
+const char* Walk::take(const char*, const char*, Token* const*, int, bool) {
+  return nullptr;
+}
+
+#endif
 
 template const char* Walk::take<1>(const char*, const char*, Token* const*, int, bool);
 template const char* Walk::take<Walk::kLanes>(const char*, const char*, Token* const*, int, bool);

@@ -1,10 +1,9 @@
 // Rows that are taken without an index of their text: what stands between their values is known.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
-
-#include "json/block.h"
 
 namespace jg::json {
 
@@ -28,6 +27,11 @@ inline Token token_of(const char* p, uint32_t size, bool* wrong) {
 // once.
 class Walk {
  public:
+#if defined(__AVX2__)
+  static constexpr bool kIsFast = true;
+#else
+  static constexpr bool kIsFast = false;  // nothing is walked: an index of the text is faster
+#endif
   static constexpr int kLanes = 8;  // rows that are walked at once
 
   struct Value {
@@ -45,11 +49,12 @@ class Walk {
   const char* take(const char* start, const char* end, Token* const* tokens, int row, bool exact);
 
  private:
+  static constexpr int kBlockBytes = 32;
   struct Literal {  // masked blocks
-    uint32_t first, blocks, bytes;
+    uint32_t first, bytes;
   };
   struct Masked {
-    char text[Block::kBytes] = {}, mask[Block::kBytes] = {};
+    char text[kBlockBytes] = {}, mask[kBlockBytes] = {};
   };
   struct Field {
     Literal before;

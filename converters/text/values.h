@@ -46,15 +46,21 @@ inline uint64_t load8(const char* p) {
   return word;
 }
 
-// The number of 8 digits, of which the last is the top byte, all at once (Lemire, "Quickly parsing eight digits",
-// 2018); bytes of `word` are 0 to 9 where all are digits. False: they are not.
-inline bool eight_digits(uint64_t word, int64_t* number) {
-  if (((word + kEveryByte * 0x76) | word) & kEveryByte * 0x80) return false;
+// Not zero: some byte of `word` is none of 0 to 9.
+inline uint64_t beyond_digits(uint64_t word) { return ((word + kEveryByte * 0x76) | word) & kEveryByte * 0x80; }
+
+// The number of 8 digits, 0 to 9 in each byte, the last on top, all at once (Lemire, "Quickly parsing eight digits",
+// 2018).
+inline int64_t add_digits(uint64_t word) {
   word = word * 10 + (word >> 8);
-  *number = static_cast<int64_t>(
+  return static_cast<int64_t>(
       ((word & 0x000000ff000000ff) * 0x000f424000000064 + (word >> 16 & 0x000000ff000000ff) * 0x0000271000000001) >>
       32);
-  return true;
+}
+
+inline bool eight_digits(uint64_t word, int64_t* number) {
+  *number = add_digits(word);
+  return beyond_digits(word) == 0;
 }
 
 // The number of the first `size` (1 to 8) bytes at `p`, and of the last ones in front of `end`; 8 bytes are readable.
@@ -65,12 +71,12 @@ inline bool last_digits(const char* end, int size, int64_t* number) {
   return eight_digits((load8(end - 8) ^ kEveryByte * '0') & ~uint64_t{0} << (64 - 8 * size), number);
 }
 
-// The top bit of each byte that is a dot.
-inline uint64_t dots_of(uint64_t word) {
+// The top bit of each byte that is zero.
+inline uint64_t zero_bytes(uint64_t x) {
   constexpr uint64_t kLow = 0x7f * kEveryByte;
-  const uint64_t x = word ^ kEveryByte * '.';
   return ~(((x & kLow) + kLow) | x | kLow);
 }
+inline uint64_t dots_of(uint64_t word) { return zero_bytes(word ^ kEveryByte * '.'); }
 
 // The number in `size` (1 to 8) bytes at `p`: digits with at most one dot. `fraction`: digits behind the dot. 8 bytes
 // at `p` must be readable. False: it is something else.
@@ -129,23 +135,6 @@ inline bool short_decimal(std::string_view v, int scale, int64_t* out) {
     return false;
   if (fraction > scale || size - (fraction > 0) + scale - fraction > 18) return false;
   number *= power_of_ten(scale - fraction);
-  *out = negative ? -number : number;
-  return true;
-}
-
-// [-]digits, up to 16 of them. 8 bytes at `p` must be readable.
-inline bool short_integer(const char* p, uint32_t size, int64_t* out) {
-  const bool negative = *p == '-';
-  p += negative;
-  const int digits = static_cast<int>(size) - negative;
-  int64_t number;
-  if (digits > 8) [[unlikely]] {
-    int64_t first;
-    if (digits > 16 || !first_digits(p, digits - 8, &first) || !last_digits(p + digits, 8, &number)) return false;
-    number += first * power_of_ten(8);
-  } else if (digits <= 0 || !first_digits(p, digits, &number)) {
-    return false;
-  }
   *out = negative ? -number : number;
   return true;
 }
