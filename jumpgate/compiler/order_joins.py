@@ -95,6 +95,10 @@ class _Chain:
     output: list[Expression]
 
     @property
+    def conditions(self) -> list[Expression]:
+        return [*(side for pair in self.equal for side in pair), *self.terms]
+
+    @property
     def starts(self) -> list[int]:
         """The number of each leaf's first column."""
         widths = [len(leaf.schema) for leaf in self.leaves]
@@ -219,6 +223,8 @@ class _Orderer:
         chain, own = self._flatten(node, top=True), self._flatten(node, top=True, own=True)
         if len(own.leaves) == len(chain.leaves) or not (self._is_known(chain) and self._is_known(own)):
             return chain
+        if any(map(may_fail, own.conditions)):  # of rows that the shared joins drop, perhaps
+            return chain
         for shared in chain.leaves:
             inner = self._flatten(shared, top=True, own=True).leaves
             if len(inner) > 1 and self._is_better_own(own, shared, inner):
@@ -247,10 +253,9 @@ class _Orderer:
     def _late(self, chain: _Chain) -> dict[int, Join]:
         """The leaves, by their numbers, that are joins which had better come after the chain."""
         found: dict[int, Join] = {}
-        conditions = [*(e for pair in chain.equal for e in pair), *chain.terms]
-        if any(map(may_fail, conditions)):
+        if any(map(may_fail, chain.conditions)):
             return found
-        needed = {c for e in conditions for c in e.columns()}
+        needed = {c for e in chain.conditions for c in e.columns()}
         for number, (leaf, start) in enumerate(zip(chain.leaves, chain.starts, strict=True)):
             if not (isinstance(leaf, Join) and may_wait(leaf) and self.uses[id(leaf)] == 1):
                 continue

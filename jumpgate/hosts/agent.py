@@ -128,11 +128,14 @@ class Agent:
             connection.lines.abort()
         if self._zygote is not None:
             self._zygote.close()
+        threads = self._builders, self._later_builder
+        for waiting in threads:
+            waiting.shutdown(wait=False, cancel_futures=True)
         if os.getpgrp() == os.getpid():  # compilers are in our process group; our threads clean up what they leave
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             os.killpg(0, signal.SIGTERM)
-        for threads in (self._builders, self._later_builder):
-            threads.shutdown(cancel_futures=True)
+        for ending in threads:
+            ending.shutdown()
 
 
 def _clear_spool() -> None:

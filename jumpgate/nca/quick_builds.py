@@ -1,6 +1,6 @@
 """Programs of little work are first built without the optimiser, which would take longer than they do.
 
-It has its turn, at its leisure, once the jobs that use the program are much work together.
+It has its turn, at its leisure, once the program has worked as long, in all jobs together.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from dataclasses import replace
 
 from jumpgate.nca.interface import JobPlan
 
-#: the option of an instance whose program may be built so: the seconds that its job is expected to work, optimised
+#: the option of an instance whose program may be built so
 OPTION = "quick_build"
-#: that a job works if it turns out as much work as it may, and all jobs together before the optimiser has its turn
+#: seconds that a job's operators are expected to take, optimised, if they turn out as much work as they may; and that
+#: all jobs work before the optimiser has its turn
 WORK_S_MAX = 0.02
-#: programs whose jobs are counted
+#: programs whose work is counted
 PROGRAMS_MAX = 4096
+#: of its key
+SUFFIX = "-quick"
 #: of a program's text: its functions are not optimised, whatever the compiler's command line says
 HEAD = """\
 #ifdef __clang__
@@ -33,33 +36,39 @@ def allowed(plan: JobPlan) -> JobPlan:
     0."""
     if os.environ.get("JUMPGATE_QUICK_BUILDS") == "0" or plan.figures.seconds is None:
         return plan
-    operators = plan.figures.operators.values()
-    if sum(f.seconds * f.doubt for f in operators) > WORK_S_MAX:
+    if sum(f.seconds * f.doubt for f in plan.figures.operators.values()) > WORK_S_MAX:
         return plan
-    expected = (OPTION, f"{sum(f.seconds for f in operators):.9f}")
-    instances = tuple(replace(i, options=(*i.options, expected)) for i in plan.instances)
+    instances = tuple(replace(i, options=(*i.options, (OPTION, "true"))) for i in plan.instances)
     return replace(plan, instances=instances)
 
 
 def is_allowed(options: Mapping[str, str]) -> bool:
     """Whether an instance's options say so."""
-    return OPTION in options
+    return options.get(OPTION) == "true"
 
 
 class Uses:
-    """How much work the jobs were, by their programs' keys; of those used last."""
+    """How long programs that were built quickly have worked, by the keys of the optimised ones; of those used last."""
 
     def __init__(self) -> None:
-        self._work_s: OrderedDict[str, float] = OrderedDict()
+        self._seconds: OrderedDict[str, float] = OrderedDict()
 
-    def is_much(self, key: str, options: Mapping[str, str]) -> bool:
-        """Counts one more use; whether it and those before it are worth the optimiser."""
-        self._work_s[key] = self._work_s.pop(key, 0.0) + float(options[OPTION])
-        if len(self._work_s) > PROGRAMS_MAX:
-            self._work_s.popitem(last=False)
-        return self._work_s[key] > WORK_S_MAX
+    def add(self, key: str, seconds: float) -> None:
+        """So much more work of that program."""
+        self._seconds[key] = self._seconds.pop(key, 0.0) + seconds
+        if len(self._seconds) > PROGRAMS_MAX:
+            self._seconds.popitem(last=False)
+
+    def are_much(self, key: str) -> bool:
+        """Whether they are worth the optimiser."""
+        return self._seconds.get(key, 0.0) > WORK_S_MAX
 
 
 def key(optimised: str) -> str:
     """Of the quick build of what has that key."""
-    return f"{optimised}-quick"
+    return optimised + SUFFIX
+
+
+def optimised(quick: str) -> str | None:
+    """The key of which that is the key of the quick build; None where it is none."""
+    return quick.removesuffix(SUFFIX) if quick.endswith(SUFFIX) else None

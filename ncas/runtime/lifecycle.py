@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any
 
 from jumpgate import errors
@@ -34,6 +35,7 @@ class Live:
 
     instance: InstanceHandle
     artifact: Artifact | None = None
+    worked_s: float = 0.0  #: until the end of its last stage, by a program that was built quickly
 
 
 @dataclass
@@ -93,7 +95,7 @@ class SoftwareLifecycle:
         path = await host.has_artifact(lowered.key)
         if path is None:
             if quick_builds.is_allowed(dict(instance.options)):
-                self._count(instance, lowered, host)
+                self._optimise_later(instance, lowered, host)
                 path = await _build_quickly(instance.fragment, lowered, host)
             else:
                 path = await _build(instance.fragment, lowered, host)
@@ -108,13 +110,21 @@ class SoftwareLifecycle:
         if path is None and quick_builds.is_allowed(dict(instance.options)):
             path = host.known(quick_builds.key(lowered.key))
             if path is not None:
-                self._count(instance, lowered, host)
+                self._optimise_later(instance, lowered, host)
         return None if path is None else lowered.artifact(path)
 
-    def _count(self, instance: InstancePlan, lowered: _Lowered, host: Host) -> None:
-        """A use of a quick build; begins the optimised one, for later jobs, once that is worth it."""
-        if self._uses.is_much(lowered.key, dict(instance.options)):
+    def _optimise_later(self, instance: InstancePlan, lowered: _Lowered, host: Host) -> None:
+        """Begins the optimised build of a program that was built quickly, once it is worth it."""
+        if self._uses.are_much(lowered.key):
             host.compile_later(instance.fragment, lowered.text, lowered.key)
+
+    def _count(self, handle: Live, counters: dict[str, Any]) -> None:
+        """What a program that was built quickly has worked in a stage; counters: of all stages until now."""
+        key = None if handle.artifact is None else quick_builds.optimised(PurePath(handle.artifact.path).stem)
+        if key is not None:
+            worked_s = sum(pipeline["busy_ns"] for pipeline in counters.get("pipelines", ())) / 1e9
+            self._uses.add(key, worked_s - handle.worked_s)
+            handle.worked_s = worked_s
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
@@ -180,6 +190,7 @@ class SoftwareLifecycle:
             counters = await answer
         except errors.ComputeError as error:
             raise explained(error, handle.artifact) from None
+        self._count(handle, counters)
         return counters if handle.artifact is None else by_operator(counters, handle.artifact.program)
 
     async def stats(self, handle: Live) -> dict[str, Any]:

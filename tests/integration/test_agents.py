@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from socket import IPPROTO_TCP, TCP_CORK
@@ -28,6 +30,8 @@ from jumpgate.nca.shared import Shared, Template
 from jumpgate.testing.leaks import Process, Watch, wait_until
 
 DEVICE = Device("here")
+#: for what takes no time
+PATIENCE_S = 20.0
 
 
 @contextlib.asynccontextmanager
@@ -509,3 +513,31 @@ def test_an_agent_answers_while_it_builds_its_runtime(
 
     asyncio.run(run())
     assert not (tmp_path / "runtime").exists(), "nobody built it to answer"
+
+
+def test_builds_that_wait_when_an_agent_ends_are_not_begun() -> None:
+    """A compiler that begins after the agent has ended the others would be waited for."""
+
+    async def body() -> None:
+        agent, release, begun = Agent("t"), threading.Event(), []
+
+        def build(name: str) -> None:
+            begun.append(name)
+            release.wait(2 * PATIENCE_S)
+
+        builds = [asyncio.create_task(agent.build(functools.partial(build, "waited for")))]
+        builds += [
+            asyncio.create_task(agent.build(functools.partial(build, n), at_leisure=True)) for n in ("now", "later")
+        ]
+        assert await asyncio.to_thread(wait_until, lambda: len(begun) == 2)
+        closing = asyncio.create_task(asyncio.to_thread(agent.close))
+        try:
+            await asyncio.wait_for(asyncio.wait([builds[2]]), PATIENCE_S)
+            assert builds[2].cancelled()
+        finally:
+            release.set()
+            await closing
+            await asyncio.gather(*builds, return_exceptions=True)
+        assert sorted(begun) == ["now", "waited for"]
+
+    asyncio.run(body())

@@ -126,13 +126,21 @@ def test_the_latest_job_is_the_last_to_end_wherever_it_ran(scripted_host: Path, 
 
 def test_no_instance_outlives_its_job_and_the_agents_are_kept(scripted_host: Path, watch: Watch) -> None:
     async def body(rig: Rig) -> None:
+        def kept() -> set[int]:
+            return {p.pid for p in watch.processes() if p.name != "jgspare"}
+
+        async def spares_are_ready() -> bool:  # each has the zygote's name at first
+            return await asyncio.to_thread(wait_until, lambda: len(watch.processes("jgspare")) == 2 * SPARES)
+
         await rig.run(rig.plan())
         assert watch.processes("jg ") == []
-        kept = {p.pid for p in watch.processes() if p.name != "jgspare"}
+        assert await spares_are_ready()
+        first = kept()
         assert len(watch.processes("jghost")) == 2, "a zygote for each agent"
         await rig.run(rig.plan())
-        assert {p.pid for p in watch.processes() if p.name != "jgspare"} == kept
-        assert await asyncio.to_thread(wait_until, lambda: len(watch.processes("jgspare")) == 2 * SPARES)
+        assert watch.processes("jg ") == []
+        assert await spares_are_ready()
+        assert kept() == first
 
     with_rig(scripted_host, body, hosts=2)
 
