@@ -48,7 +48,7 @@ uint64_t hash_of(uint64_t key) {
 
 }  // namespace
 
-bool has_filter_hash(OrcKind kind) { return is_integer(kind) || is_text(kind) || kind == OrcKind::kDouble; }
+bool has_filter_hash(OrcKind kind) { return is_integer(kind) || is_text(kind); }
 
 BloomFilter::BloomFilter(std::string_view message) {
   for (ProtoReader p(message); p.next();) {
@@ -60,12 +60,8 @@ BloomFilter::BloomFilter(std::string_view message) {
 
 bool BloomFilter::may_hold(OrcKind kind, const BoundValue& value) const {
   if (is_text(kind)) return has(hash_of(value.text));
-  if (is_integer(kind)) {
-    const auto number = static_cast<int64_t>(value.integer);
-    return number == value.integer && has_number(number);
-  }
-  if (value.real == 0) return has_number(std::bit_cast<int64_t>(0.0)) || has_number(std::bit_cast<int64_t>(-0.0));
-  return has_number(std::bit_cast<int64_t>(value.real));
+  const auto number = static_cast<int64_t>(value.integer);
+  return number == value.integer && has_number(number);
 }
 
 // ORC's C++ library shifted without the sign in the versions 1.6.0 to 1.6.11 and 1.7.0 (ORC-1024).

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "common/input_file.h"
@@ -103,7 +104,8 @@ class GroupReader {
         found_(found),
         options_(options),
         number_(number),
-        chunks_(found.size()) {}
+        chunks_(found.size()),
+        filters_(found.size()) {}
 
   int64_t rows() const { return group_->num_rows(); }
 
@@ -168,7 +170,7 @@ class GroupReader {
 
   // Whether the Bloom filter of a column may know the value; true where there is no filter for it.
   bool filter_knows(size_t i, const BoundValue& value) {
-    if (!is_found(i) || !chunks_[i]->bloom_filter_offset()) return true;
+    if (!is_found(i)) return true;
     const parquet::ColumnDescriptor& column = *found_[i].leaves[0];
     const parquet::LogicalType& logical = *column.logical_type();
     const bool is_text = column.physical_type() == parquet::Type::BYTE_ARRAY && !logical.is_decimal();
@@ -176,20 +178,33 @@ class GroupReader {
     const bool is_integer = (is_32 || column.physical_type() == parquet::Type::INT64) && has_signed_integers(logical) &&
                             units(logical, options_.columns[i].type) == std::pair<jg_i128, jg_i128>{1, 1};
     if (!is_text && !is_integer) return true;
-    return hint<bool>(
-        [&] {
-          auto filters = reader_.GetBloomFilterReader().RowGroup(number_);
-          auto filter = filters ? filters->GetColumnBloomFilter(number_of(column)) : nullptr;
-          if (!filter) return true;
-          if (is_text) return filter->FindHash(filter->Hash(std::string_view(value.text)));
-          if (is_32) {
-            const auto number = static_cast<int32_t>(value.integer);
-            return number == value.integer && filter->FindHash(filter->Hash(number));
-          }
-          const auto number = static_cast<int64_t>(value.integer);
-          return number == value.integer && filter->FindHash(filter->Hash(number));
-        },
-        true);
+    const parquet::BloomFilter* filter = filter_of(i);
+    if (filter == nullptr) return true;
+    if (is_text) return filter->FindHash(filter->Hash(std::string_view(value.text)));
+    if (is_32) {
+      const auto number = static_cast<int32_t>(value.integer);
+      return number == value.integer && filter->FindHash(filter->Hash(number));
+    }
+    const auto number = static_cast<int64_t>(value.integer);
+    return number == value.integer && filter->FindHash(filter->Hash(number));
+  }
+
+  // A column's Bloom filter, read when it is first asked for; null where there is none, or one larger than the chunk,
+  // which tells as much.
+  const parquet::BloomFilter* filter_of(size_t i) {
+    if (!filters_[i]) {
+      filters_[i] = hint<std::unique_ptr<parquet::BloomFilter>>([&] { return read_filter(i); }, nullptr);
+    }
+    return filters_[i]->get();
+  }
+
+  std::unique_ptr<parquet::BloomFilter> read_filter(size_t i) {
+    const parquet::ColumnChunkMetaData& chunk = *chunks_[i];
+    if (!chunk.bloom_filter_offset() || chunk.bloom_filter_length().value_or(0) > chunk.total_compressed_size()) {
+      return nullptr;
+    }
+    auto filters = reader_.GetBloomFilterReader().RowGroup(number_);
+    return filters ? filters->GetColumnBloomFilter(number_of(*found_[i].leaves[0])) : nullptr;
   }
 
   // Leaves out of the rows those in pages that cannot match.
@@ -218,7 +233,8 @@ class GroupReader {
   const std::vector<FoundColumn>& found_;
   const FileSourceOptions& options_;
   int number_;
-  std::vector<std::unique_ptr<parquet::ColumnChunkMetaData>> chunks_;  // of each wanted column, its last leaf's
+  std::vector<std::unique_ptr<parquet::ColumnChunkMetaData>> chunks_;          // of each wanted column, its last leaf's
+  std::vector<std::optional<std::unique_ptr<parquet::BloomFilter>>> filters_;  // of each, once asked for
 };
 
 }  // namespace

@@ -206,7 +206,7 @@ def test_files_of_one_row_group(tmp_path: Path, stride: int) -> None:
 
 
 @pytest.mark.parametrize("way", ["plain", "zstd"])
-@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("name", ["n", "i", "day", "name"])
 def test_bloom_filters_rule_out_values_between_others(tmp_path: Path, name: str, way: str) -> None:
     data = table()
     even = data.filter(pc.equal(pc.bit_wise_and(pc.cast(data["i"], pa.int32()), 1), 0))
@@ -216,7 +216,7 @@ def test_bloom_filters_rule_out_values_between_others(tmp_path: Path, name: str,
     text = VALUES[name][1]
     found = probe.scan("orc", [path], SCHEMA, bounds=[(column, "eq", text.encode())])
     assert wanted(even, name, "eq", VALUES[name][0]) <= set(rows_of(found, data)) and found.rows < 3 * STRIDE
-    absent = {"n": str(301 * 10**10), "x": "37.625"}.get(name, text.replace("300", "301", 1))
+    absent = text.replace("300", "301", 1) if name != "n" else str(301 * 10**10)
     without = probe.scan("orc", [write(tmp_path, even, **WAYS[way])], SCHEMA, bounds=[(column, "eq", absent.encode())])
     assert without.rows > 0
     path = write(tmp_path, even, **WAYS[way], **filters)
@@ -230,22 +230,16 @@ def test_bloom_filters_rule_out_values_between_others(tmp_path: Path, name: str,
 
 
 def test_bloom_filters_know_every_value(tmp_path: Path) -> None:
-    """Extremes of integers, both zeros, texts of all lengths around the hash's words, bytes that are no text."""
+    """Extremes of integers, texts of all lengths around the hash's words, bytes that are no text."""
     rng = random.Random(6)
     numbers = [0, -1, 1, 2**63 - 1, -(2**63), *(rng.randrange(-(2**63), 2**63) for _ in range(200))]
     texts = ["", "\U0001f600", "ÿ" * 9, *("x" * n for n in range(1, 40)), *(f"{n}" * (n % 5) for n in range(100))]
-    reals = [0.0, -0.0, 1e300, -1e-300, float("inf"), *(rng.random() for _ in range(50))]
-    for name, type_, values in (("n", t.int64, numbers), ("s", t.string, texts), ("x", t.float64, reals)):
+    for name, type_, values in (("n", t.int64, numbers), ("s", t.string, texts)):
         path = tmp_path / "one.orc"
         orc.write_table(pa.table({name: values}), path, bloom_filter_columns=[1], bloom_filter_fpp=0.001)
         for value in values:
             bound = (0, "eq", str(value).encode())
             assert probe.scan("orc", [str(path)], Schema((Field(name, type_),)), bounds=[bound]).rows == len(values)
-    path = tmp_path / "zero.orc"
-    for stored, asked in ((0.0, "-0.0"), (-0.0, "0.0")):
-        orc.write_table(pa.table({"x": [stored, 2.0]}), path, bloom_filter_columns=[1])
-        scan = probe.scan("orc", [str(path)], Schema((Field("x", t.float64),)), bounds=[(0, "eq", asked.encode())])
-        assert scan.rows == 2
 
 
 def plain(tmp_path: Path, **options: Any) -> tuple[pa.Table, str, OrcFile]:

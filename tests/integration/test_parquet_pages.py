@@ -187,6 +187,41 @@ def test_bloom_filters_rule_out_values_between_others(tmp_path: Path, name: str)
     assert probe.scan("parquet", [path], SCHEMA, bounds=[(column, "ge", absent.encode())]).rows > 0
 
 
+def filtered(folder: Path, **options: Any) -> tuple[Path, int]:
+    """A file of even numbers with a Bloom filter of them; the filter's bytes."""
+    path = folder / "even.parquet"
+    filters = {"n": {"ndv": ROWS, "fpp": 1e-4}}
+    pq.write_table(pa.table({"n": range(0, 2 * ROWS, 2)}), path, bloom_filter_options=filters, **options)
+    return path, pq.read_metadata(path).row_group(0).column(0).bloom_filter_length
+
+
+def scan_odd(path: Path, count: int) -> tuple[int, int]:
+    """The rows that a scan for so many odd numbers gave, and what it read, of footers and indexes, too."""
+
+    def read_so_far() -> int:
+        return int(Path("/proc/thread-self/io").read_text().split()[1])
+
+    bounds = [(0, "any", str(2 * k + 1).encode()) for k in range(1000, 1000 + count)]
+    before = read_so_far()
+    scan = probe.scan("parquet", [str(path)], Schema((SCHEMA[0],)), bounds=bounds)
+    return scan.rows, read_so_far() - before
+
+
+def test_a_bloom_filter_is_read_once_for_all_values(tmp_path: Path) -> None:
+    path, filter_bytes = filtered(tmp_path, use_dictionary=False, compression="none")
+    scan_odd(path, 1)  # what the process reads first
+    rows, read_bytes = scan_odd(path, 32)
+    assert rows == 0 and filter_bytes < read_bytes < 1.5 * filter_bytes
+
+
+def test_a_bloom_filter_that_is_larger_than_its_column_is_not_read(tmp_path: Path) -> None:
+    path, filter_bytes = filtered(tmp_path, use_dictionary=False, column_encoding="DELTA_BINARY_PACKED")
+    assert filter_bytes > 2 * pq.read_metadata(path).row_group(0).column(0).total_compressed_size
+    scan_odd(path, 1)
+    rows, read_bytes = scan_odd(path, 1)
+    assert rows == ROWS and read_bytes < filter_bytes
+
+
 def test_a_damaged_index_mixes_up_no_rows(tmp_path: Path) -> None:
     """It may hide rows, as it has no checksum, but never gives some that the file has not."""
     data = table()
