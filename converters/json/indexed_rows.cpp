@@ -49,7 +49,7 @@ const char* IndexedRows::take(const char* line, Token* const* tokens, int row) {
 
 const char* IndexedRows::value_end(uint32_t token) const {
   const char* end = base_ + index_[token];
-  while (static_cast<unsigned char>(end[-1]) <= ' ') end--;
+  while (is_space(end[-1])) end--;
   return end;
 }
 
@@ -62,10 +62,10 @@ const char* IndexedRows::fits(size_t number, const char* line, Token* const* tok
   const uint32_t* p = index_ + token_;
   const char* base = base_;
   unsigned wrong = (base[p[0]] ^ '{') | (base[p[4 * shape.fields]] ^ '}');
-  uint64_t strange = 0;  // the key's quote is in its end: what stands in front of the colon is a string
+  uint64_t strange = 0;  // quotes begin and end a key: what stands in front of the colon is a string
   for (uint32_t f = 0; f < shape.fields; f++) {
     const char* colon = base + p[4 * f + 2];
-    wrong |= *colon ^ ':';
+    wrong |= (base[p[4 * f + 1]] ^ '"') | (*colon ^ ':');
     strange |= (KeyEnd::at(colon) ^ shape.ends[f].word) & shape.ends[f].mask;
   }
   for (uint32_t f = 1; f < shape.fields; f++) wrong |= base[p[4 * f]] ^ ',';

@@ -23,6 +23,7 @@
 #include "json/indexed_rows.h"
 #include "json/nested_json.h"
 #include "json/numbers.h"
+#include "json/validator.h"
 #include "json/walk.h"
 #include "text/line_chunks.h"
 
@@ -139,23 +140,36 @@ class JsonWorker : public SourceWorker {
         if (walk_rows()) continue;
         const bool went_far = in_turn_ >= turn_rows_ + kWalkRows;
         turn_rows_ = went_far ? kTurnRows : std::min(turn_rows_ * 2, kTurnRowsMax);
-        in_turn_ = went_far ? turn_rows_ : 0;
+        in_turn_ = 0;
         if (went_far) {
-          JG_RETURN_IF_ERROR(read_line());
+          JG_RETURN_IF_ERROR(read_row(line_bytes()));
+          in_turn_ = turn_rows_;
           continue;
         }
       }
-      bool taken;
-      JG_RETURN_IF_ERROR(take_indexed(&taken));
-      if (!taken) JG_RETURN_IF_ERROR(read_line());
+      JG_RETURN_IF_ERROR(read_row(size_ - at_));
     }
     return {};
+  }
+
+  // Reads the next row. If it is not indexed yet, so many bytes from it on are indexed before.
+  Status read_row(int64_t bytes) {
+    if (!indexed_) JG_RETURN_IF_ERROR(indexed_rows_.index(data_ + at_, bytes));
+    indexed_ |= bytes == size_ - at_;
+    return take_indexed() ? Status() : read_line();
+  }
+
+  // Of the line at at_, with its end if it has one.
+  int64_t line_bytes() const {
+    const char* line = data_ + at_;
+    const void* newline = std::memchr(line, '\n', size_ - at_);
+    return newline ? static_cast<const char*>(newline) + 1 - line : size_ - at_;
   }
 
   // Takes the next row, or several, if they are like those before.
   bool walk_rows() {
     constexpr int kLanes = json::Walk::kLanes;
-    json::Walk* walk = &*walks_[indexed_rows_.shape()];
+    json::Walk* walk = &*walks_[walk_];
     if (singly_ == 0 && rows_ + kLanes <= JG_BATCH_ROWS) {
       if (took(walk->take<kLanes>(data_ + at_, data_ + size_, tokens_.data(), rows_, source_->exact), kLanes))
         return true;
@@ -165,20 +179,18 @@ class JsonWorker : public SourceWorker {
     return took(walk->take<1>(data_ + at_, data_ + size_, tokens_.data(), rows_, source_->exact), 1);
   }
 
-  Status take_indexed(bool* taken) {
+  bool take_indexed() {
     const size_t shape = indexed_rows_.shape();
     const char* line = data_ + at_;
-    if (!indexed_) JG_RETURN_IF_ERROR(indexed_rows_.index(line, size_ - at_));
-    indexed_ = true;
-    *taken = took(indexed_rows_.take(line, tokens_.data(), rows_), 1);
-    if (!*taken) return {};
+    if (!took(indexed_rows_.take(line, tokens_.data(), rows_), 1)) return false;
     if (indexed_rows_.shape() != shape) in_turn_ = 1;
-    if (in_turn_ < turn_rows_) return {};
-    walks_.resize(std::max(walks_.size(), indexed_rows_.shape() + 1));
-    std::optional<json::Walk>& walk = walks_[indexed_rows_.shape()];
+    if (in_turn_ < turn_rows_) return true;
+    walk_ = indexed_rows_.shape();
+    walks_.resize(std::max(walks_.size(), walk_ + 1));
+    std::optional<json::Walk>& walk = walks_[walk_];
     if (!walk) walk = indexed_rows_.walk(line);
     if (!walk) in_turn_ = 0;
-    return {};
+    return true;
   }
 
   // Whether so many rows up to `end` are good. Null: they are not.
@@ -194,12 +206,10 @@ class JsonWorker : public SourceWorker {
 
   Status read_line() {
     const char* line = data_ + at_;
-    const void* newline = std::memchr(line, '\n', size_ - at_);
-    const int64_t length = newline ? static_cast<const char*>(newline) - line : size_ - at_;
+    const int64_t bytes = line_bytes();
     const int64_t offset = chunks_.offset() + at_;
-    at_ += length + 1;
-    std::string_view content(line, length);
-    while (!content.empty() && static_cast<unsigned char>(content.back()) <= ' ') content.remove_suffix(1);
+    at_ += bytes;
+    const std::string_view content = json::trim_end({line, static_cast<size_t>(bytes)});
     const size_t first = content.find_first_not_of(" \t");
     if (first == std::string_view::npos) return {};
     const Status status = read_object(content, offset + static_cast<int64_t>(first));
@@ -233,8 +243,7 @@ class JsonWorker : public SourceWorker {
   }
 
   Status validate(std::string_view line, int64_t offset) {
-    simdjson::dom::element whole;
-    const auto error = validator_.parse(line.data(), line.size(), true).get(whole);
+    const auto error = validator_(line);
     if (!error) return {};
     const std::string message = std::string("not valid JSON: ") + simdjson::error_message(error);
     return chunks_.input().at_line("malformed", offset, message);
@@ -259,7 +268,7 @@ class JsonWorker : public SourceWorker {
       } else if (field.value().raw_json().get(token)) {
         return "not valid JSON";
       }
-      while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
+      token = json::trim_end(token);
       bool wrong = token.empty();
       tokens_[at->second][rows_] = json::token_of(token.data(), static_cast<uint32_t>(token.size()), &wrong);
       if (wrong) return "not valid JSON";
@@ -268,8 +277,7 @@ class JsonWorker : public SourceWorker {
       const Token t = tokens_[key][rows_];
       if (t.size == 0 || (*t.data != '{' && *t.data != '[')) continue;
       if (!source_->nested[key]) return "a wanted field holds an object or an array";
-      simdjson::dom::element whole;
-      if (validator_.parse(t.data, t.size, true).get(whole)) return "not valid JSON";
+      if (validator_({t.data, t.size})) return "not valid JSON";
     }
     return document.at_end() ? nullptr : "a line must hold one JSON object";
   }
@@ -405,7 +413,7 @@ class JsonWorker : public SourceWorker {
   JsonSource* source_;
   LineChunks chunks_;
   simdjson::ondemand::parser parser_;
-  simdjson::dom::parser validator_;
+  json::Validator validator_;
   json::Unescaper unescape_;
   json::NestedJson nested_json_;
   std::deque<columnar::NestedBytes> nested_;  // values of nested columns
@@ -418,6 +426,7 @@ class JsonWorker : public SourceWorker {
   json::IndexedRows indexed_rows_;
   bool indexed_ = false;                          // the chunk has been indexed
   std::vector<std::optional<json::Walk>> walks_;  // by shape
+  size_t walk_ = 0;                               // the one in use
   int64_t in_turn_ = 0;                           // rows of the last one's shape, without another one between them
   int64_t turn_rows_ = kTurnRows;
   int singly_ = 0;  // so many rows are to be walked one by one

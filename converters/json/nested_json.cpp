@@ -6,8 +6,6 @@ namespace {
 
 using columnar::NestedBytes;
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-
 // Reads valid JSON from the front; at its end it stays there.
 class ValidJson {
  public:

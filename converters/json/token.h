@@ -12,6 +12,14 @@ namespace jg::json {
 
 using text::Parse;
 
+// White space between tokens; other control characters are none.
+inline bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+inline std::string_view trim_end(std::string_view v) {
+  while (!v.empty() && is_space(v.back())) v.remove_suffix(1);
+  return v;
+}
+
 // RFC 8259, section 6.
 inline bool is_number(std::string_view v) {
   size_t i = !v.empty() && v[0] == '-';

@@ -35,10 +35,11 @@ Walk::Literal Walk::add(std::string_view text) {
 
 namespace {
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < ' '; }
+// Neither a control character nor a byte that is not ASCII. Which letters may follow is seen where the string is read.
+bool may_follow_backslash(char c) { return static_cast<signed char>(c) >= ' '; }
 
-// The end of the string whose opening quote is in front of `p`, or null: a control character is in it. `seen` gets all
-// bits of its bytes, and maybe of more.
+// The end of the string whose opening quote is in front of `p`, or null: a control character is in it, or a
+// backslash in front of what is not ASCII. `seen` gets all bits of its other bytes, and maybe of more.
 const char* string_end(const char* p, Block* seen) {
   for (;;) {
     const Block block(p);
@@ -50,7 +51,7 @@ const char* string_end(const char* p, Block* seen) {
     }
     p += std::countr_zero(stops);
     if (*p == '"') return p + 1;
-    if (*p != '\\' || is_control(p[1])) return nullptr;
+    if (*p != '\\' || !may_follow_backslash(p[1])) return nullptr;
     p += 2;
   }
 }

@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Field, Schema, parse_type
 from jumpgate.errors import Cancelled, DataError, FileUnreadable, MalformedData, Overflow, SchemaMismatch
-from tests.support import probe
+from tests.support.json_files import CHUNK_BYTES, parsed, rows, scan, two, write
 from tests.support.physical import physical
 
 MORSEL_BYTES = 8 << 20
-CHUNK_BYTES = 512 << 10
 
 #: name, type, the SQL that makes 6000 values from i
 COLUMNS = [
@@ -41,25 +40,8 @@ COLUMNS = [
 SCHEMA = Schema(tuple(Field(name, parse_type(type_ + "?")) for name, type_, _ in COLUMNS))
 
 
-def two(a: str = "int64?", b: str = "string?") -> Schema:
-    return Schema((Field("a", parse_type(a)), Field("b", parse_type(b))))
-
-
 def one(type_: str) -> Schema:
     return Schema((Field("b", parse_type(type_ + "?")),))
-
-
-def write(path: Path, text: str | bytes) -> str:
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return str(path)
-
-
-def scan(path: str | list[str], schema: Schema, **how: Any) -> probe.Scan:
-    return probe.scan("json", [path] if isinstance(path, str) else path, schema, **how)
-
-
-def rows(path: str | list[str], schema: Schema, **how: Any) -> list[tuple[Any, ...]]:
-    return list(zip(*scan(path, schema, **how).columns, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -454,105 +436,6 @@ def test_random_damage(tmp_path: Path, seed: int) -> None:
     found = scan(write(tmp_path / "t.json", b"\n".join(lines)), two(), options={"on_error": "skip"})
     assert list(zip(*found.columns, strict=True)) == expected
     assert found.skipped_rows == len(lines) - len(expected)
-
-
-def parsed(line: bytes) -> tuple[Any, ...] | None:
-    """What the reader should make of one line; None: refuse it."""
-    try:
-        row = json.loads(line, parse_float=str, parse_constant=lambda _: 1 / 0)
-    except (ValueError, ZeroDivisionError):
-        return None
-    if not isinstance(row, dict):
-        return None
-    a, b = row.get("a"), row.get("b")
-    if isinstance(a, str):
-        try:
-            whole = float(a)
-        except ValueError:
-            return None
-        a = int(whole) if whole == int(whole) else None
-        if a is None:
-            return None
-    if isinstance(a, bool | list | dict) or isinstance(b, list | dict):
-        return None
-    if isinstance(b, bool):
-        b = str(b).lower()
-    return (a, None if b is None else str(b).encode())
-
-
-#: rows alike in turn, after which the reader walks them; so many that it takes one that differs for an exception
-TURNS = (40, 1200)
-
-
-@pytest.mark.parametrize("before", TURNS)
-@pytest.mark.parametrize("wanted", ["ab", "a"])
-@pytest.mark.parametrize("end", [b"\n", b" \r\n"])
-def test_one_byte_off(tmp_path: Path, before: int, wanted: str, end: bytes) -> None:
-    """Among rows that are alike, those in which one byte is another, or missing, or more: in a key, in a value, between
-    them, in the line's end. What nobody wants is passed over only where the row's structure is as it belongs."""
-    good = b'{"a":12,"z_is_a_longer_name_than_32_bytes":"x","b":"t"}' + end
-    lines = []
-    for place in range(0, len(good), 1 if before == TURNS[0] else 7):
-        for byte in (b"", *(bytes([c]) for c in b'{}[]",:0\\ \t\xffnz')):
-            lines += [good[:place] + byte + good[place + 1 :], good[:place] + byte + good[place:]]
-    text = b"".join(good * before + line for line in lines) + good * 20
-    expected, skipped = [], 0
-    for line in filter(bytes.strip, text.split(b"\n")):
-        row = parsed(line)
-        skipped += row is None
-        if row is not None:
-            expected.append(tuple(row["ab".index(name)] for name in wanted))
-    schema = Schema(tuple(f for f in two() if f.name in wanted))
-    found = scan(write(tmp_path / "t.json", text), schema, options={"on_error": "skip", "values": "exact"})
-    assert list(zip(*found.columns, strict=True)) == expected
-    assert found.skipped_rows == skipped
-
-
-def test_a_brace_that_is_missing_in_one_row(tmp_path: Path) -> None:
-    """Behind rows that each end in the next line."""
-    text = '{"a":1\n}\n' * 60
-    path = write(tmp_path / "t.json", text + '{"a":2\n' + text)
-    with pytest.raises(DataError, match="line 121 "):
-        scan(path, two())
-
-
-PASSED_OVER = [
-    ("1", True), ('"x"', True), ("null", True), ("{}", True), ('[1,"]"]', True), ('{"a":5,"b":"no"}', True),
-    (r'"\"\\"', True), (r'"\\"', True), ('"wörd"', True), ("1" * 40, True), ('"' + "y" * 100 + '"', True),
-    ("", False), ("1 2", False), ('"x"1', False), ('"x" "y"', False), ("1,2", False), ('"\x01"', False),
-    ('"\t"', False), (r'"\"', False), ('"', False), ('"x\n"', False),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("value", "right"), PASSED_OVER)
-@pytest.mark.parametrize("before", TURNS)
-@pytest.mark.parametrize("like", ["7", '"seven"'])
-def test_what_is_passed_over(tmp_path: Path, value: str, right: bool, before: int, like: str) -> None:
-    """The value of a field that nobody wants, behind rows that have a number or a string there."""
-    line = '{{"a":{},"z":{},"b":"x"}}\n'.format
-    text = "".join(line(i, like) for i in range(before)) + line(-1, value) + "".join(line(i, like) for i in range(20))
-    path = write(tmp_path / "t.json", text)
-    numbers = [*range(before), *([-1] if right else []), *range(20)]
-    found = scan(path, two(), options={"on_error": "skip"})
-    assert found.columns == (numbers, [b"x"] * len(numbers))
-    assert found.skipped_rows == (0 if right else 1 + value.count("\n"))
-    if not right:
-        with pytest.raises(DataError) as e:
-            scan(path, two())
-        assert e.value.fields["line"] == str(before + 1)
-
-
-@pytest.mark.parametrize("raw", [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"\x1f", b"\x00"])
-@pytest.mark.parametrize("before", TURNS)
-def test_bytes_that_no_string_may_hold(tmp_path: Path, raw: bytes, before: int) -> None:
-    """They are found in a string that nobody wants, too, behind others that are not ASCII."""
-    good = '{"a":1,"z":"ä€😀"}\n'.encode()
-    path = write(tmp_path / "t.json", good * before + b'{"a":1,"z":"' + raw + b'"}\n' + good * 20)
-    with pytest.raises(MalformedData) as e:
-        scan(path, two())
-    assert e.value.fields["line"] == str(before + 1)
-    found = scan(path, two(), options={"on_error": "skip"})
-    assert (found.rows, found.skipped_rows) == (before + 20, 1)
 
 
 @pytest.mark.parametrize("end", ["", "\n", " ", "}", ",", "\n{", '\n{"a"', '\n{"a":1,"b":"x'])

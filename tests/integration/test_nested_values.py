@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -348,6 +349,12 @@ def test_of_a_nested_key_that_occurs_twice_the_last_one_counts(local: Session, t
     assert local.run(data.select(a=col("s").field("a"))).to_pylist() == [{"a": 2}]
 
 
+def test_numbers_of_nested_json_are_of_any_size(local: Session, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text('{"s": {"a": 123456789012345678901234, "b": [1E400]}}\n')
+    data = read(str(tmp_path / "t.json"), schema={"s": "struct<a decimal(38, 0)>"})
+    assert local.run(data).to_pylist() == [{"s": {"a": Decimal("123456789012345678901234")}}]
+
+
 def test_json_values_that_are_not_of_the_type_say_where(local: Session, tmp_path: Path) -> None:
     path = tmp_path / "t.json"
 
@@ -365,6 +372,7 @@ def test_json_values_that_are_not_of_the_type_say_where(local: Session, tmp_path
     assert "column 's' holds 1, which is not of type list" in fails('{"s": 1}', "list<int64>")
     assert "not valid JSON" in fails('{"s": {"a": 1,}}', "struct<a int64>")
     assert "not valid JSON" in fails('{"s": [1 2]}', "list<int64>")
+    assert "not valid JSON" in fails('{"s": {"a": 123456789012345678901234, "b": 01}}', "struct<a decimal(38, 0)>")
     path.write_text('{"s": [1]}\n{"s": ["x"]}\n{"s": [2]}\n')
     kept = local.run(read(str(path), schema={"s": "list<int64>"}, on_error="skip"))
     assert kept.to_pylist() == [{"s": [1]}, {"s": [2]}]

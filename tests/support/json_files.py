@@ -1,0 +1,54 @@
+"""Files of JSON lines, what the reader makes of them, and what it should."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from jumpgate.dataflow.types import Field, Schema, parse_type
+from tests.support import probe
+
+#: that the reader takes at once
+CHUNK_BYTES = 512 << 10
+
+
+def two(a: str = "int64?", b: str = "string?") -> Schema:
+    return Schema((Field("a", parse_type(a)), Field("b", parse_type(b))))
+
+
+def write(path: Path, text: str | bytes) -> str:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return str(path)
+
+
+def scan(path: str | list[str], schema: Schema, **how: Any) -> probe.Scan:
+    return probe.scan("json", [path] if isinstance(path, str) else path, schema, **how)
+
+
+def rows(path: str | list[str], schema: Schema, **how: Any) -> list[tuple[Any, ...]]:
+    return list(zip(*scan(path, schema, **how).columns, strict=True))
+
+
+def parsed(line: bytes) -> tuple[Any, ...] | None:
+    """What the reader should make of one line; None: refuse it."""
+    try:
+        row = json.loads(line, parse_float=str, parse_constant=lambda _: 1 / 0)
+    except (ValueError, ZeroDivisionError):
+        return None
+    if not isinstance(row, dict):
+        return None
+    a, b = row.get("a"), row.get("b")
+    if isinstance(a, str):
+        try:
+            whole = float(a)
+        except ValueError:
+            return None
+        a = int(whole) if whole == int(whole) else None
+        if a is None:
+            return None
+    if isinstance(a, bool | list | dict) or isinstance(b, list | dict):
+        return None
+    if isinstance(b, bool):
+        b = str(b).lower()
+    return (a, None if b is None else str(b).encode())
