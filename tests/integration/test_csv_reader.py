@@ -18,8 +18,9 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Field, Schema, parse_type
 from jumpgate.errors import Cancelled, FileUnreadable, MalformedData, Overflow, SchemaMismatch
-from tests.support import probe
+from tests.support import probe, text_files
 from tests.support.physical import physical
+from tests.support.text_files import two, write
 
 MORSEL_BYTES = 8 << 20
 PIECE_BYTES = 256 << 10
@@ -43,21 +44,12 @@ COLUMNS = [
 SCHEMA = Schema(tuple(Field(name, parse_type(type_ + "?")) for name, type_, _ in COLUMNS))
 
 
-def two(a: str = "int64?", b: str = "string?") -> Schema:
-    return Schema((Field("a", parse_type(a)), Field("b", parse_type(b))))
-
-
-def write(path: Path, text: str | bytes) -> str:
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return str(path)
-
-
 def scan(path: str | list[str], schema: Schema, **how: Any) -> probe.Scan:
-    return probe.scan("csv", [path] if isinstance(path, str) else path, schema, **how)
+    return text_files.scan("csv", path, schema, **how)
 
 
 def rows(path: str | list[str], schema: Schema, **how: Any) -> list[tuple[Any, ...]]:
-    return list(zip(*scan(path, schema, **how).columns, strict=True))
+    return text_files.rows("csv", path, schema, **how)
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Field, Schema, parse_type
 from jumpgate.errors import Cancelled, DataError, FileUnreadable, MalformedData, Overflow, SchemaMismatch
-from tests.support.json_files import CHUNK_BYTES, parsed, rows, scan, two, write
+from tests.support.json_files import CHUNK_BYTES, parsed, rows, scan
 from tests.support.physical import physical
+from tests.support.text_files import two, write
 
 MORSEL_BYTES = 8 << 20
 

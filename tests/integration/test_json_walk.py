@@ -9,7 +9,8 @@ import pytest
 
 from jumpgate.dataflow.types import Field, Schema, parse_type
 from jumpgate.errors import DataError, MalformedData
-from tests.support.json_files import CHUNK_BYTES, parsed, scan, two, write
+from tests.support.json_files import CHUNK_BYTES, parsed, scan
+from tests.support.text_files import two, write
 
 #: bytes of rows that are alike, in front of one that is not: some, so that rows are walked once their chunk is indexed;
 #: or so many that the reader has walked for long, and indexes no more than the line of one that differs

@@ -23,10 +23,10 @@ from jumpgate.errors import JumpgateError, MalformedData
 from jumpgate.testing.lab import Lab
 from tests.support import probe
 from tests.support.orc_tail import Message, OrcFile, packed
+from tests.support.ordered_rows import COMPARE, EPOCH, VALUES, OrderedRows, wanted
 
 #: the last row group is short
 ROWS, STRIDE = 58_000, 5_000
-EPOCH = datetime.date(1970, 1, 1)
 SCHEMA = Schema((
     Field("n", t.int64), Field("i", t.int32), Field("day", t.date), Field("x", t.float64), Field("name", t.string),
     Field("row", t.int64), Field("text", t.string), Field("at", t.timestamp), Field("price", t.decimal(9, 2)),
@@ -38,29 +38,20 @@ SCHEMA = Schema((
 def table(seed: int = 1) -> pa.Table:
     """Rows that follow each other have values that lie close together, with NULLs among them; `row` and `text` tell
     rows apart, as the others do in part."""
-    rng = random.Random(seed)
-    steps = [row // 1000 * 10 + rng.randrange(10) for row in range(ROWS)]
-
-    def some(values: list[Any]) -> list[Any]:
-        return [None if rng.random() < 0.05 or 20_000 <= row < 27_000 else v for row, v in enumerate(values)]
-
-    hours = [datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=s) for s in steps]
+    rows = OrderedRows(ROWS, seed)
+    some = rows.some
+    eighths = [s / 8 if not 40_000 <= row < 41_000 else float("nan") for row, s in enumerate(rows.steps)]
     columns = {
-        "n": pa.array(some([s * 10**10 for s in steps])),
-        "i": pa.array(some([-s for s in steps]), pa.int32()),
-        "day": pa.array(some([EPOCH + datetime.timedelta(days=s) for s in steps])),
-        "x": pa.array(some([s / 8 if not 40_000 <= row < 41_000 else float("nan") for row, s in enumerate(steps)])),
-        "name": pa.array(some([f"name {s:05}" + "x" * 70 for s in steps])),
-        "row": pa.array(range(ROWS)),
-        "text": pa.array([f"{row % 11} of {row}" for row in range(ROWS)]),
-        "at": pa.array(some(hours), pa.timestamp("us")),
+        **rows.columns,
+        "x": pa.array(some(eighths)),
+        "at": pa.array(some(rows.hours), pa.timestamp("us")),
         "price": pa.array([Decimal(row).scaleb(-2) for row in range(ROWS)], pa.decimal128(9, 2)),
         "tiny": pa.array(some([row % 100 - 50 for row in range(ROWS)]), pa.int8()),
         "flag": pa.array(some([row % 3 == 0 for row in range(ROWS)])),
         "large": pa.array(some([Decimal(row * 10**20).scaleb(-3) for row in range(ROWS)]), pa.decimal128(38, 3)),
         "real": pa.array(some([row / 4 for row in range(ROWS)]), pa.float32()),
     }
-    return pa.table(columns)
+    return pa.table({name: columns[name] for name in SCHEMA.names})
 
 
 def write(folder: Path, data: pa.Table, **options: Any) -> str:
@@ -69,15 +60,6 @@ def write(folder: Path, data: pa.Table, **options: Any) -> str:
     return str(path)
 
 
-#: by column: a value that is in the middle of the file, as tables and as readers have it
-VALUES: dict[str, tuple[Any, str]] = {
-    "n": (300 * 10**10, str(300 * 10**10)),
-    "i": (-300, "-300"),
-    "day": (EPOCH + datetime.timedelta(days=300), "300"),
-    "x": (37.5, "37.5"),
-    "name": ("name 00300" + "x" * 70, "name 00300" + "x" * 70),
-}
-COMPARE = {"eq": pc.equal, "lt": pc.less, "le": pc.less_equal, "gt": pc.greater, "ge": pc.greater_equal}
 WAYS: dict[str, dict[str, Any]] = {
     "plain": {"compression": "uncompressed"},
     "zlib": {"compression": "zlib"},
@@ -86,15 +68,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "old": {"compression": "lz4", "file_version": "0.11"},
     "stripes": {"compression": "zlib", "stripe_size": 400_000},
 }
-
-
-def wanted(data: pa.Table, name: str, op: str, value: Any) -> set[int]:
-    """The rows that satisfy the comparison. NaN is above every number."""
-    values = data[name]
-    found = COMPARE[op](values, pa.scalar(value, values.type))
-    if name == "x" and op in ("gt", "ge"):
-        found = pc.or_(found, pc.is_nan(values))
-    return set(data.filter(found)["row"].to_pylist())
 
 
 def physical(values: list[Any], name: str) -> list[Any]:

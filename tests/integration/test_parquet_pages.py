@@ -20,10 +20,10 @@ from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Field, Schema
 from jumpgate.errors import JumpgateError, MalformedData
 from jumpgate.testing.lab import Lab
-from tests.support import probe
+from tests.support import ordered_rows, probe
+from tests.support.ordered_rows import COMPARE, EPOCH, OrderedRows, wanted
 
 ROWS, PAGE_ROWS = 60_000, 5_000
-EPOCH = datetime.date(1970, 1, 1)
 SCHEMA = Schema((
     Field("n", t.int64), Field("i", t.int32), Field("day", t.date), Field("at", t.timestamp),
     Field("price", t.decimal(9, 2)), Field("x", t.float64), Field("name", t.string), Field("row", t.int64),
@@ -34,25 +34,15 @@ SCHEMA = Schema((
 def table(seed: int = 1) -> pa.Table:
     """Rows that follow each other have values that lie close together, with NULLs among them; `row` and `text` tell
     rows apart."""
-    rng = random.Random(seed)
-    steps = [row // 1000 * 10 + rng.randrange(10) for row in range(ROWS)]
-
-    def some(values: list[Any]) -> list[Any]:
-        return [None if rng.random() < 0.05 or 20_000 <= row < 27_000 else v for row, v in enumerate(values)]
-
-    millis = [datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=s) for s in steps]
+    rows = OrderedRows(ROWS, seed)
+    steps, some = rows.steps, rows.some
     columns = {
-        "n": pa.array(some([s * 10**10 for s in steps])),
-        "i": pa.array(some([-s for s in steps]), pa.int32()),
-        "day": pa.array(some([EPOCH + datetime.timedelta(days=s) for s in steps])),
-        "at": pa.array(some(millis), pa.timestamp("ms")),
+        **rows.columns,
+        "at": pa.array(some(rows.hours), pa.timestamp("ms")),
         "price": pa.array(some([Decimal(s).scaleb(-2) for s in steps]), pa.decimal128(9, 2)),
         "x": pa.array(some([s / 8 if s % 7 else float("nan") for s in steps])),
-        "name": pa.array(some([f"name {s:05}" + "x" * 70 for s in steps])),
-        "row": pa.array(range(ROWS)),
-        "text": pa.array([f"{row % 11} of {row}" for row in range(ROWS)]),
     }
-    return pa.table(columns)
+    return pa.table({name: columns[name] for name in SCHEMA.names})
 
 
 def write(folder: Path, data: pa.Table, **options: Any) -> str:
@@ -62,32 +52,17 @@ def write(folder: Path, data: pa.Table, **options: Any) -> str:
     return str(path)
 
 
-#: by column: a value that is in the middle of the file, as tables and as readers have it
-VALUES: dict[str, tuple[Any, str]] = {
-    "n": (300 * 10**10, str(300 * 10**10)),
-    "i": (-300, "-300"),
-    "day": (EPOCH + datetime.timedelta(days=300), "300"),
+VALUES = {
+    **ordered_rows.VALUES,
     "at": (datetime.datetime(2020, 1, 13, 12), str(1_578_916_800_000_000)),
     "price": (Decimal("3.00"), "300"),
-    "x": (37.5, "37.5"),
-    "name": ("name 00300" + "x" * 70, "name 00300" + "x" * 70),
 }
-COMPARE = {"eq": pc.equal, "lt": pc.less, "le": pc.less_equal, "gt": pc.greater, "ge": pc.greater_equal}
 WAYS: dict[str, dict[str, Any]] = {
     "dictionary": {},
     "plain": {"use_dictionary": False},
     "v2": {"data_page_version": "2.0"},
     "zstd": {"compression": "zstd", "data_page_version": "2.0", "use_dictionary": False},
 }
-
-
-def wanted(data: pa.Table, name: str, op: str, value: Any) -> set[int]:
-    """The rows that satisfy the comparison. NaN is above every number."""
-    values = data[name]
-    found = COMPARE[op](values, pa.scalar(value, values.type))
-    if name == "x" and op in ("gt", "ge"):
-        found = pc.or_(found, pc.is_nan(values))
-    return set(data.filter(found)["row"].to_pylist())
 
 
 def rows_of(scan: probe.Scan, data: pa.Table) -> list[int]:

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-from jumpgate.dataflow.types import Field, Schema, parse_type
-from tests.support import probe
+from jumpgate.dataflow.types import Schema
+from tests.support import probe, text_files
 
 #: that the reader takes at once
 CHUNK_BYTES = 512 << 10
 
 
-def two(a: str = "int64?", b: str = "string?") -> Schema:
-    return Schema((Field("a", parse_type(a)), Field("b", parse_type(b))))
-
-
-def write(path: Path, text: str | bytes) -> str:
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return str(path)
-
-
 def scan(path: str | list[str], schema: Schema, **how: Any) -> probe.Scan:
-    return probe.scan("json", [path] if isinstance(path, str) else path, schema, **how)
+    return text_files.scan("json", path, schema, **how)
 
 
 def rows(path: str | list[str], schema: Schema, **how: Any) -> list[tuple[Any, ...]]:
-    return list(zip(*scan(path, schema, **how).columns, strict=True))
+    return text_files.rows("json", path, schema, **how)
 
 
 def parsed(line: bytes) -> tuple[Any, ...] | None:
