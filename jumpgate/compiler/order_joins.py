@@ -31,6 +31,8 @@ SWAP_PIPELINE = 4.0
 LOWER_MAX = 1.5
 #: how many times as many rows must be left by an outer, semi or anti join as by an inner one for it to come after that
 LATE_MIN = 1.5
+#: leaves of a chain in which joins that others read are its own: each such join may double how often they are there
+OWN_LEAVES_MAX = 32
 #: how much longer looking a row up takes by several keys, and in a build of LARGE rows, than by one in a small build
 KEYS_COST, LARGE_COST = 3.0, 2.0
 #: rows that differ by less, and parts of them dropped for the work, are alike: then the request's order decides. So a
@@ -110,6 +112,7 @@ class _Orderer:
         self.estimator = estimator
         self.uses = uses
         self._done: dict[int, tuple[Operator, Operator]] = {}  # with the node, whose id stays its own thereby
+        self._counted: dict[int, tuple[Operator, int]] = {}  # leaves, likewise
         self._alive: list[Operator] = []  # whose ids are in `uses`
 
     def visit(self, node: Operator) -> Operator:
@@ -220,8 +223,11 @@ class _Orderer:
     def _chain(self, node: Operator) -> _Chain:
         """The inner joins of `node` and below it; those that others read, too, are its own where it has better ones to
         begin with."""
-        chain, own = self._flatten(node, top=True), self._flatten(node, top=True, own=True)
-        if len(own.leaves) == len(chain.leaves) or not (self._is_known(chain) and self._is_known(own)):
+        chain = self._flatten(node, top=True)
+        if not len(chain.leaves) < self._leaves(node) <= OWN_LEAVES_MAX:
+            return chain
+        own = self._flatten(node, top=True, own=True)
+        if not (self._is_known(chain) and self._is_known(own)):
             return chain
         if any(map(may_fail, own.conditions)):  # of rows that the shared joins drop, perhaps
             return chain
@@ -231,6 +237,15 @@ class _Orderer:
                 return own
         return chain
 
+    def _leaves(self, node: Operator) -> int:
+        """How many leaves its inner joins have with those that others read; these are counted each time."""
+        if id(node) not in self._counted:
+            joins = isinstance(node, Join) and node.type.any_order and bool(node.left_keys)
+            arranges = isinstance(node, Project) and _arranges(node)
+            below = node.inputs if joins or arranges else ()
+            self._counted[id(node)] = node, sum(map(self._leaves, below)) or 1
+        return self._counted[id(node)][1]
+
     def _is_better_own(self, chain: _Chain, shared: Operator, inner: Sequence[Operator]) -> bool:
         """Whether the readers of a `shared` join (of the leaves `inner`) have fewer rows to look up if each begins with
         another leaf of its own chain, though all of them could read the rows once they are kept."""
@@ -238,8 +253,8 @@ class _Orderer:
         largest = max(inner, key=lambda leaf: self.estimator.of(leaf).rows or 0.0)
         number = next(i for i, leaf in enumerate(chain.leaves) if leaf is largest)
         others = [i for i, leaf in enumerate(chain.leaves) if not any(leaf is other for other in inner)]
-        all, kept = (self.estimator.of(node).rows or 0.0 for node in (largest, shared))
-        return readers * (all + self._left_by(chain, number, largest, others)) < all + readers * kept
+        read, kept = (self.estimator.of(node).rows or 0.0 for node in (largest, shared))
+        return readers * (read + self._left_by(chain, number, largest, others)) < read + readers * kept
 
     def _left_by(self, chain: _Chain, number: int, node: Operator, others: Iterable[int]) -> float:
         """The fewest rows that a join with one of the others leaves of `node`, which has that leaf's columns."""

@@ -441,6 +441,16 @@ def test_readers_of_a_join_have_it_in_an_order_of_their_own_where_it_drops_littl
     assert joins_of_fact(B, fails=True) == 1, "the shared join may drop what fails"
 
 
+def test_joins_of_shared_joins_are_not_written_out() -> None:
+    """Each level is read twice by the next one: as a tree it would have 2⁵⁰ leaves."""
+    node: Operator = table("fact", k1=int32, k2=int32)
+    for _ in range(50):
+        pair = joined(node, node, "k1", "k2")
+        node = project(pair, references(pair.schema, [0, 1]), ("k1", "k2"))
+    ordered = after(order_joins, node, fact=1e4)
+    assert sum(isinstance(n, Join) for n in unique(ordered)) == 50
+
+
 @pytest.mark.parametrize("how", ["semi", "anti"])
 def test_a_semi_join_stays_above(how: str) -> None:
     """Where more rows would be looked up below, keys are of both inputs or can fail, or there is a condition."""
