@@ -23,7 +23,7 @@ from jumpgate.errors import JumpgateError, MalformedData
 from jumpgate.testing.lab import Lab
 from tests.support import probe
 from tests.support.orc_tail import Message, OrcFile, packed
-from tests.support.ordered_rows import COMPARE, EPOCH, VALUES, OrderedRows, wanted
+from tests.support.ordered_rows import COMPARE, EPOCH, VALUES, OrderedRows, random_bounds, wanted
 
 #: the last row group is short
 ROWS, STRIDE = 58_000, 5_000
@@ -120,17 +120,12 @@ def test_bounds_of_several_columns(tmp_path: Path) -> None:
     data = table(2)
     path = write(tmp_path, data, compression="zlib")
     rng = random.Random(3)
+    others = {
+        "name": lambda far: (f"name {far:05}", f"name {far:05}"),
+        "n": lambda far: (far * 10**10, str(far * 10**10)),
+    }
     for _ in range(12):
-        name, op, other = rng.choice(("n", "i", "day")), rng.choice(list(COMPARE)), rng.choice(("name", "n"))
-        step, far = rng.randrange(600), rng.randrange(600)
-        value = {"n": step * 10**10, "i": -step, "day": EPOCH + datetime.timedelta(days=step)}[name]
-        text = str(-step if name == "i" else step * 10**10 if name == "n" else step)
-        last = {"name": f"name {far:05}", "n": far * 10**10}[other]
-        bounds = [
-            (SCHEMA.names.index(name), op, text.encode()),
-            (SCHEMA.names.index(other), "le", str(last).encode()),
-        ]
-        expected = wanted(data, name, op, value) & wanted(data, other, "le", last)
+        bounds, expected = random_bounds(rng, data, others)
         found: list[int] = []
         late = tuple(rng.sample([i for i, n in enumerate(SCHEMA.names) if n != "row"], 6))
         for share in range(2):

@@ -21,7 +21,7 @@ from jumpgate.dataflow.types import Field, Schema
 from jumpgate.errors import JumpgateError, MalformedData
 from jumpgate.testing.lab import Lab
 from tests.support import ordered_rows, probe
-from tests.support.ordered_rows import COMPARE, EPOCH, OrderedRows, wanted
+from tests.support.ordered_rows import COMPARE, OrderedRows, random_bounds, wanted
 
 ROWS, PAGE_ROWS = 60_000, 5_000
 SCHEMA = Schema((
@@ -99,17 +99,12 @@ def test_bounds_of_several_columns(tmp_path: Path) -> None:
     data = table(2)
     path = write(tmp_path, data)
     rng = random.Random(3)
+    others = {
+        "name": lambda far: (f"name {far:05}", f"name {far:05}"),
+        "price": lambda far: (Decimal(far).scaleb(-2), str(far)),
+    }
     for _ in range(12):
-        name, op, other = rng.choice(("n", "i", "day")), rng.choice(list(COMPARE)), rng.choice(("name", "price"))
-        step, far = rng.randrange(600), rng.randrange(600)
-        value = {"n": step * 10**10, "i": -step, "day": EPOCH + datetime.timedelta(days=step)}[name]
-        text = str(-step if name == "i" else step * 10**10 if name == "n" else step)
-        last = {"name": f"name {far:05}", "price": Decimal(far).scaleb(-2)}[other]
-        bounds = [
-            (SCHEMA.names.index(name), op, text.encode()),
-            (SCHEMA.names.index(other), "le", (last if isinstance(last, str) else str(far)).encode()),
-        ]
-        expected = wanted(data, name, op, value) & wanted(data, other, "le", last)
+        bounds, expected = random_bounds(rng, data, others)
         found: list[int] = []
         for share in range(2):
             of_share = partial(probe.scan, "parquet", [path], SCHEMA, bounds=bounds, share=(share, 2), threads=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -54,3 +55,21 @@ def wanted(data: pa.Table, name: str, op: str, value: Any) -> set[int]:
     if name == "x" and op in ("gt", "ge"):
         found = pc.or_(found, pc.is_nan(values))
     return set(data.filter(found)["row"].to_pylist())
+
+
+#: a column → its n-th value, as tables and as readers have it
+Others = Mapping[str, Callable[[int], tuple[Any, str]]]
+
+
+def random_bounds(rng: random.Random, data: pa.Table, others: Others) -> tuple[list[tuple[int, str, bytes]], set[int]]:
+    """Bounds of two columns, the second one of `others`, and the rows within both."""
+    name, op, other = rng.choice(("n", "i", "day")), rng.choice(list(COMPARE)), rng.choice(list(others))
+    step, (last, last_text) = rng.randrange(600), others[other](rng.randrange(600))
+    value, text = {
+        "n": (step * 10**10, str(step * 10**10)),
+        "i": (-step, str(-step)),
+        "day": (EPOCH + datetime.timedelta(days=step), str(step)),
+    }[name]
+    place = data.column_names.index
+    bounds = [(place(name), op, text.encode()), (place(other), "le", last_text.encode())]
+    return bounds, wanted(data, name, op, value) & wanted(data, other, "le", last)
