@@ -186,7 +186,7 @@ def test_memory_that_is_too_small_and_hosts_change_nothing(one_host: str, four_h
     beside = "SELECT k, approx_distinct(x) AS a, sum(n) AS s, approx_distinct(n) AS b FROM t GROUP BY k"
     for address, options in (
         (one_host, {}),
-        (one_host, {"memory_limit_bytes": 12 << 20}),
+        (one_host, {"memory_limit_bytes": 4 << 20}),
         (four_hosts, {"parallelism": 2}),
         (four_hosts, {"parallelism": 4}),
     ):
