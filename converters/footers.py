@@ -146,8 +146,15 @@ def cached(path: str, read: Callable[[str, int, int], T]) -> T:
     return read(path, status.st_mtime_ns, status.st_size)
 
 
+def parquet_metadata(path: str) -> Any:
+    """The metadata of one Parquet file, as pyarrow has it. Raises FileUnreadable or MalformedData."""
+    metadata, _ = cached(path, _read_metadata)
+    return metadata
+
+
 @lru_cache(maxsize=FOOTERS_CACHED_MAX)
-def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
+def _read_metadata(path: str, _mtime_ns: int, _size: int) -> tuple[Any, int]:
+    """The metadata, and the bytes that the file gives to it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -159,7 +166,19 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
                 raise FileUnreadable(
                     f"cannot read Parquet file '{path}': its footer is encrypted, and Jumpgate has no keys", file=path
                 )
-            metadata = pq.read_metadata(file)
+            return pq.read_metadata(file), length
+    except pa.ArrowInvalid as e:
+        raise MalformedData(f"Parquet file '{path}' is damaged or incomplete: {e}", file=path) from None
+    except (OSError, pa.ArrowException) as e:
+        raise unreadable("Parquet", path, e) from None
+
+
+@lru_cache(maxsize=FOOTERS_CACHED_MAX)
+def _read_parquet(path: str, mtime_ns: int, size: int) -> Footer:
+    import pyarrow as pa
+
+    metadata, length = _read_metadata(path, mtime_ns, size)
+    try:
         arrow = metadata.schema.to_arrow_schema()
     except pa.ArrowInvalid as e:
         raise MalformedData(f"Parquet file '{path}' is damaged or incomplete: {e}", file=path) from None

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import datetime
 import functools
-import itertools
 import math
 import os
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jumpgate.converters.value_counts import Column, Values, array_of, column_of, in_rows, in_runs
 from jumpgate.dataflow.casts import cast_value, of_day
 from jumpgate.dataflow.fingerprints import fingerprint
-from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.formats import Sample, formats
 from jumpgate.dataflow.partitions import from_option, values_of
 from jumpgate.dataflow.types import DataType, string
 from jumpgate.errors import ComputeError, JumpgateError
@@ -46,53 +48,69 @@ def column_statistics(
         if largest is None:
             return ColumnStatistics()
         status = os.stat(largest)
-        return _column(largest, status.st_mtime_ns, status.st_size, format, options, rows, name, type)
-    except (OSError, TypeError, ValueError, ArithmeticError, LookupError, JumpgateError):
+        found = sample(largest, status.st_mtime_ns, status.st_size, format, options, name, type)
+        return statistics_of(found.values, type, rows, found.bounds)
+    except (OSError, TypeError, ValueError, ArithmeticError, LookupError, pa.ArrowException, JumpgateError):
         return ColumnStatistics()
 
 
-@functools.lru_cache(maxsize=10_000)
-def _column(
-    file: str, modified_ns: int, size: int, format: str, options: Options, rows: float, name: str, type: DataType
-) -> ColumnStatistics:
-    sample = formats()[format].sample(file, dict(options), name, type)
-    return statistics_of(sample.values, type, rows, sample.bounds)
+@functools.lru_cache(maxsize=256)
+def sample(
+    file: str, modified_ns: int, size: int, format: str, options: Options, name: str, type: DataType
+) -> Sample:
+    """What the format has of a column of a file in that state. Raises as that does."""
+    return formats()[format].sample(file, dict(options), name, type)
 
 
 def statistics_of(
-    values: Sequence[Any], type: DataType, rows: float, bounds: tuple[float | None, float | None] | None = None
+    values: Values, type: DataType, rows: float, bounds: tuple[float | None, float | None] | None = None
 ) -> ColumnStatistics:
     """Of values that are a sample of `rows` values, or all of them; `bounds` of all, if they are known."""
-    if bounds is None:
-        numbers = [n for v in values if v is not None and (n := position(v, type)) is not None]
-        bounds = min(numbers, default=None), max(numbers, default=None)
-    low, high = bounds
+    low, high = bounds_of(values, type) if bounds is None else bounds
     places = None  # there are no more values than places for them
     if (type.is_integer or type.kind == "date") and low is not None and high is not None:
         places = high - low + 1
-    if not values:
+    if not len(values):
         return ColumnStatistics(places and min(places, rows), low, high)
-    present = [v for v in values if v is not None]
+    column = column_of(values)
+    present = column.array.drop_null()
     distinct = distinct_of(present, rows * len(present) / len(values))
     if places is not None:
         distinct = min(distinct, places)
     nulls = 1 - len(present) / len(values)
-    return ColumnStatistics(max(1.0, distinct), low, high, nulls, heavy=_heavy(values, type))
+    return ColumnStatistics(max(1.0, distinct), low, high, nulls, heavy=_heavy(column, type))
 
 
-def _heavy(values: Sequence[Any], type: DataType) -> tuple[tuple[int, float], ...]:
+def bounds_of(values: Values, type: DataType) -> tuple[float | None, float | None]:
+    """The least and the largest position of any value."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        column = array_of(values)
+        if not type.is_numeric and type.kind not in ("date", "timestamp", *_COUNTED):
+            return None, None
+        if pa.types.is_floating(column.type):
+            column = column.filter(pc.is_finite(column))
+        values = [v for v in pc.min_max(column).as_py().values() if v is not None]
+    numbers = [n for v in values if v is not None and (n := position(v, type)) is not None]
+    return min(numbers, default=None), max(numbers, default=None)
+
+
+def _heavy(column: Column, type: DataType) -> tuple[tuple[int, float], ...]:
     """Values of integers and texts, and NULL, that many of a sample have. One in a run or two is not among them: rows
     that lie together are not a random sample."""
     if not (type.is_integer or type.kind == "string"):
         return ()
-    often = [(v, n) for v, n in Counter(values).most_common(HEAVY_MAX) if n >= max(HEAVY_ROWS_MIN, len(values) * HEAVY)]
-    missing = {v: HEAVY_RUNS_MIN for v, _ in often}  # runs
-    for head in _heads(values):
-        if not any(missing.values()):
-            break
-        if missing.get(head):
-            missing[head] -= 1
-    return tuple((fingerprint((v,), (type,)), n / len(values)) for v, n in often if not missing[v])
+    values, rows = in_rows(column.array)
+    total = len(column.array)
+    many = pc.indices_nonzero(pc.greater_equal(rows, max(HEAVY_ROWS_MIN, math.ceil(total * HEAVY)))).to_pylist()
+    if not many:
+        return ()
+    runs = in_runs(column.array)
+    often = sorted(((rows[i].as_py(), i) for i in many), key=lambda of: -of[0])[:HEAVY_MAX]
+    return tuple(
+        (fingerprint((column.value(values[i]),), (type,)), n / total)
+        for n, i in often
+        if runs[i].as_py() >= HEAVY_RUNS_MIN
+    )
 
 
 def _partition(files: Sequence[str], name: str, type: DataType) -> ColumnStatistics:
@@ -103,26 +121,21 @@ def _partition(files: Sequence[str], name: str, type: DataType) -> ColumnStatist
     return ColumnStatistics(float(max(1, len(present))), low, high, texts.count(None) / len(texts))
 
 
-def _heads(values: Sequence[Any]) -> Iterator[Any]:
-    """The first value of each run of equal ones."""
-    return (value for value, _ in itertools.groupby(values))
-
-
-def distinct_of(present: Sequence[Any], rows: float) -> float:
-    """How many values `rows` values have of which these are a sample: those that occur once or twice in it tell how
-    many do not (Chao: Nonparametric Estimation of the Number of Classes in a Population, Scand. J. Statistics, 1984).
+def distinct_of(present: pa.Array, rows: float) -> float:
+    """How many values `rows` values have of which these, without NULL, are a sample: those that occur once or twice in
+    it tell how many do not (Chao: Nonparametric Estimation of the Number of Classes in a Population, Scand. J.
+    Statistics, 1984).
 
     A run of one value counts as one row: rows that lie together are not a random sample.
     """
     if len(present) >= rows:
-        return float(len(set(present)))
-    counts = Counter(_heads(present))
-    if not counts:
+        return float(pc.count_distinct(present).as_py())
+    if not len(present):
         return 1.0
-    rows *= counts.total() / len(present)
-    once = sum(1 for n in counts.values() if n == 1)
-    twice = sum(1 for n in counts.values() if n == 2)
-    return min(rows, len(counts) + once * (once - 1) / (2.0 * (twice + 1)))
+    runs = in_runs(present)
+    rows *= pc.sum(runs).as_py() / len(present)
+    once, twice = (pc.sum(pc.equal(runs, times)).as_py() or 0 for times in (1, 2))
+    return min(rows, len(runs) + once * (once - 1) / (2.0 * (twice + 1)))
 
 
 def _count(value: Any, type: DataType) -> float | None:

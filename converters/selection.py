@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jumpgate.converters.samples import distinct_of, statistics_of
+from jumpgate.converters.samples import distinct_of, sample, statistics_of
 from jumpgate.converters.statistics import estimate
+from jumpgate.converters.value_counts import array_of, together
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, conjuncts
-from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Filter, Read
 from jumpgate.dataflow.types import DataType, Field
 from jumpgate.errors import JumpgateError
@@ -65,10 +65,9 @@ def _selection(
         columns = [column.filter(pc.fill_null(chosen, False)) for column in columns]
     column = ColumnStatistics()
     if len(columns) == 1:
-        column = statistics_of(columns[0].to_pylist(), fields[0].type, float(count) if whole else total)
+        column = statistics_of(columns[0], fields[0].type, float(count) if whole else total)
     elif columns:
-        tuples = [*zip(*(c.to_pylist() for c in columns), strict=True)]
-        column = ColumnStatistics(distinct_of(tuples, float(len(tuples)) if whole else total))
+        column = ColumnStatistics(distinct_of(together(columns), float(len(columns[0])) if whole else total))
     return Selection(rows, count, whole and alone, left, column)
 
 
@@ -106,7 +105,7 @@ class _Sample(NamedTuple):
 
     def column(self, field: Field) -> tuple[Any, bool]:
         """Values, and whether these are all. Raises LookupError where there are none."""
-        found, whole = _column(*self.file, field.name, field.type)
+        found, whole = _column(self.file, field.name, field.type)
         if not len(found):
             raise LookupError(field.name)
         return found, whole
@@ -146,15 +145,14 @@ class _Trial:
         raise _Unknown(str(e))
 
 
-@functools.lru_cache(maxsize=256)
-def _column(
-    file: str, _modified_ns: int, _size: int, format: str, options: Options, name: str, type: DataType
-) -> tuple[Any, bool]:
+def _column(file: tuple[str, int, int, str, Options], name: str, type: DataType) -> tuple[Any, bool]:
     """Values of a column as Arrow has them, and whether these are all."""
-    sample = formats()[format].sample(file, dict(options), name, type)
-    if any(isinstance(v, str) for v in sample.values) and not type.is_text:  # as the file says them
-        return pc.cast(pa.array(sample.values, pa.string()), _arrow(type), safe=False), sample.whole
-    return pa.array(sample.values, _arrow(type), safe=False), sample.whole
+    found = sample(*file, name, type)
+    if isinstance(found.values, pa.Array | pa.ChunkedArray):
+        return array_of(found.values).cast(_arrow(type), safe=False), found.whole
+    if any(isinstance(v, str) for v in found.values) and not type.is_text:  # as the file says them
+        return pc.cast(pa.array(found.values, pa.string()), _arrow(type), safe=False), found.whole
+    return pa.array(found.values, _arrow(type), safe=False), found.whole
 
 
 def _arrow(type: DataType) -> pa.DataType:

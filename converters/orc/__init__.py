@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from jumpgate.converters import writing
-from jumpgate.converters.arrow_values import values
 from jumpgate.converters.footers import FOOTERS_CACHED_MAX, Footer, Range, cached, common_schema, unreadable
 from jumpgate.converters.orc.footer import Contents, read_footer
 from jumpgate.dataflow.formats import Format, Sample, Speeds
@@ -59,14 +58,14 @@ def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) ->
     if not stripes or opened.nrows > stripes * STRIPE_ROWS_MAX:
         return Sample(bounds=bounds)
     if opened.nrows <= SMALL_ROWS:
-        return Sample(values(opened.read(columns=[name]).column(0)), bounds, whole=True)
-    found: list[Any] = []
+        return Sample(opened.read(columns=[name]).column(0), bounds, whole=True)
+    found = []
     chosen = sorted({stripes * i // STRIPES_MAX for i in range(STRIPES_MAX)})
     for stripe in chosen:
         column = opened.read_stripe(stripe, columns=[name]).column(0)
         step = -(-len(column) * len(chosen) // SAMPLED_MAX)
-        found += values(column.take(pa.array(range(0, len(column), max(1, step)), pa.int64())))
-    return Sample(found, bounds)
+        found.append(column.take(pa.array(range(0, len(column), max(1, step)), pa.int64())))
+    return Sample(pa.chunked_array(found), bounds)
 
 
 def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:

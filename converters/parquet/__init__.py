@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jumpgate.converters import writing
-from jumpgate.converters.arrow_values import values
-from jumpgate.converters.footers import parquet_footer, parquet_schema
+from jumpgate.converters.footers import parquet_footer, parquet_metadata, parquet_schema
 from jumpgate.dataflow.formats import Format, Sample, Speeds
 from jumpgate.dataflow.types import DataType, Schema
 
@@ -21,9 +20,7 @@ def _schema(files: tuple[str, ...], options: Mapping[str, str]) -> Schema:
 
 
 def _rows(file: str, options: Mapping[str, str]) -> float:
-    import pyarrow.parquet
-
-    return float(pyarrow.parquet.read_metadata(file).num_rows)
+    return float(parquet_footer(file).rows)
 
 
 def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) -> Sample:
@@ -36,19 +33,20 @@ def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) ->
     return Sample(values, (low, high), whole)
 
 
-def _values(file: str, name: str) -> tuple[list[Any], bool]:
+def _values(file: str, name: str) -> tuple[Any, bool]:
     """Of a column; whether these are all."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(file) as parquet:
+    with pq.ParquetFile(file, metadata=parquet_metadata(file)) as parquet:
         if parquet.metadata.num_rows <= SMALL_ROWS:
-            return values(parquet.read([name]).column(0)), True
-        found: list[Any] = []
+            return parquet.read([name]).column(0), True
+        found = []
         groups = parquet.num_row_groups
         for group in sorted({groups * i // GROUPS_MAX for i in range(GROUPS_MAX)}):
             batch = next(parquet.iter_batches(ROWS_MAX, row_groups=[group], columns=[name]), None)
-            found += [] if batch is None else values(batch.column(0))
-        return found, False
+            found += [] if batch is None else [batch.column(0)]
+        return pa.chunked_array(found) if found else (), False
 
 
 def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:

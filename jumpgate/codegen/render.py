@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,29 @@ class Loop:
     body: list[str] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output's C++ type and names; of many, their places in the scratch, in bytes of a row: of its values, of its
+    validity, and of what comes next."""
+
+    type: str
+    nullable: bool
+    data: str
+    valid: str
+    place: int = 0
+    valid_place: int = 0
+    end: int = 0
+
+    @classmethod
+    def of(cls, number: int, type: DataType, nullable: bool, place: int | None) -> Output:
+        cpp = cpp_type(type)
+        if place is None:
+            return cls(cpp, nullable, f"w->o{number}", f"w->ov{number}")
+        end = place + type.width
+        found = cls(cpp, nullable, f"w->out<{cpp}>({place})", f"w->out<uint8_t>({end})", place, end=end)
+        return replace(found, valid_place=end, end=end + 1) if nullable else found
 
 
 @dataclass(frozen=True)
@@ -257,6 +281,9 @@ class PipelineRenderer:
         later = sorted(set(range(len(self.pipeline.columns))) - self.loaded) if self.early else []
         self.loaded.update(late)
         columns = [(i, cpp_type(t)) for i, t in sorted(writer.columns.items())]
+        if runs or any(data.get(key) for key in data if key.endswith("_runs")):  # which find theirs by number
+            named = _columns_named((writer.lines, data))
+            columns = [(i, type) for i, type in columns if i in named]
         data["pointers_read"] = sorted(writer.pointers)
         data["marks_read"] = sorted(writer.marks)
         later = [c for c in later if c not in late]
@@ -401,7 +428,7 @@ class PipelineRenderer:
             runs,
             table=table.id,
             keyed=bool(keys),
-            hash=hash_group(keys, types) if keys else "",
+            hash=hash_group(keys, types) if keys and not hash_runs else "",
             hash_runs=hash_runs,
             hash_rest=hash_rest,
             same=same_rest,
@@ -441,23 +468,28 @@ class PipelineRenderer:
         return {"words": texts, "unknown": any_null(*words), "coded": coded}
 
     def _emit(self, sink: EmitSink, live: Live, writer: ExpressionWriter) -> Loop:
-        columns: list[dict[str, Any]] = []
+        outputs: list[Output] = []
         units = []
+        placed = 0
+        many = len(sink.values) >= RUN_MIN
         for i, e in enumerate(sink.values):
             v = writer.write(e)
-            writer.lines.append(f"w->o{i}[i] = {blank(v, e.type)};")
+            output = Output.of(i, e.type, v.null is not None, placed if many else None)
+            placed = output.end
+            writer.lines.append(f"{output.data}[i] = {blank(v, e.type)};")
             if v.null:
-                writer.lines.append(f"w->ov{i}[i] = !({v.null});")
-            columns.append({"type": cpp_type(e.type), "nullable": v.null is not None})
+                writer.lines.append(f"{output.valid}[i] = !({v.null});")
             units.append(writer.lines)
+            outputs.append(output)
             writer.lines = []
-        runs, writer.lines = fold(units, self._scope(writer, outputs=[c["type"] for c in columns]))
-        hashes = bool(sink.hash_keys)
-        if hashes:
-            keys = [Value(f"w->o{k}[i]", f"!w->ov{k}[i]" if columns[k]["nullable"] else None) for k in sink.hash_keys]
+        runs, writer.lines = fold(units, self._scope(writer))
+        if sink.hash_keys:
+            of_keys = [outputs[k] for k in sink.hash_keys]
+            keys = [Value(f"{o.data}[i]", f"!{o.valid}[i]" if o.nullable else None) for o in of_keys]
             types = [sink.values[k].type for k in sink.hash_keys]
             writer.lines.append(f"w->hashes[i] = {hash_group(keys, types)};")
-        return self._loop("emit", live, live, writer, runs, sink=sink.sink, outputs=columns, hashes=hashes)
+        data = {"sink": sink.sink, "outputs": outputs, "placed": placed, "hashes": bool(sink.hash_keys)}
+        return self._loop("emit", live, live, writer, runs, **data)
 
     def _stores(
         self, table: Table, values: Sequence[Expression], writer: ExpressionWriter, keep: bool = True
@@ -472,17 +504,16 @@ class PipelineRenderer:
         writer.lines = [*head, *rest]
         return runs
 
-    def _scope(self, writer: ExpressionWriter, table: int = -1, outputs: Sequence[str] = ()) -> Scope:
-        return Scope(
-            lambda i: cpp_type(writer.columns[i]),
-            table,
-            self.pipeline.id,
-            _field_types(self.program),
-            outputs.__getitem__,
-        )
+    def _scope(self, writer: ExpressionWriter, table: int = -1) -> Scope:
+        return Scope(lambda i: cpp_type(writer.columns[i]), table, _field_types(self.program))
 
 
 # ---- pieces of C++ ----
+
+
+def _columns_named(statements: object) -> set[int]:
+    """Those that the statements of a loop, nested as its template takes them, call by their names."""
+    return {int(number) for number in re.findall(r"\b[cv](\d+)\b", repr(statements))}
 
 
 def _field_types(program: Program) -> Callable[[int, int], str]:

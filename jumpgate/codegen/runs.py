@@ -15,14 +15,13 @@ from typing import Any
 #: units from which on a loop is written; fewer are unrolled, which the C++ compiler makes more of
 RUN_MIN = 24
 
-#: what has a number: a source column or its validity, a row's field or NULL flag, an output, a local name; a parameter,
-#: a site that can fail, a column that is loaded
+#: what has a number: a source column or its validity, a row's field or NULL flag, a local name; a parameter, a site
+#: that can fail, a column that is loaded, an output
 _NUMBERED = re.compile(
     r"(?<!>)\b(?P<column>[cv])(?P<c>\d+)\b"
     r"|(?P<row>\(\(const T(?P<table>\d+)\*\)r\d+\[i\]\))?->(?P<field>[fn]\d+)\b"
-    r"|\bw->(?P<output>ov?\d+)\b"
     r"|\b(?P<local>[enq]\d+)\b"
-    r"|(?P<before>t->params\[|jg_fail\(t, \w+, |jg_load\(t, )(?P<number>\d+)\b"
+    r"|(?P<before>t->params\[|jg_fail\(t, \w+, |jg_load\(t, |->out<\w+>\()(?P<number>\d+)\b"
 )
 _DECLARED = re.compile(r"\w ([enq]\d+)(?=\{\}| = |;)")
 
@@ -30,13 +29,11 @@ _DECLARED = re.compile(r"\w ([enq]\d+)(?=\{\}| = |;)")
 @dataclass(frozen=True)
 class Scope:
     """What names stand for where units are: the types of source columns, the table of rows that are called `row`, `a`
-    or `b`, the pipeline of the outputs, and a C++ type for a field or an output."""
+    or `b`, and a C++ type for a field."""
 
     column: Callable[[int], str] = str
     table: int = -1
-    pipeline: int = -1
     field: Callable[[int, int], str] = lambda table, field: ""
-    output: Callable[[int], str] = lambda output: ""
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ def condition(terms: Sequence[str], scope: Scope) -> tuple[list[Run], str]:
 
 
 def any_runs(parts: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether templates are given any: then fields and outputs are read by their places."""
+    """Whether templates are given any: then fields are read by their places."""
     return any(part[key] for part in parts for key in part if key == "runs" or key.endswith("_runs"))
 
 
@@ -100,9 +97,6 @@ class _Reader:
     def _place(self, kind: str, number: str) -> int:
         return self._places.setdefault((kind, number), len(self._places))
 
-    def _at(self, type: str, struct: str, name: str) -> str:
-        return f"->at<{type}>(m[{self._place('', f'offsetof({struct}, {name})')}])"
-
     def _without(self, found: re.Match[str]) -> str:
         of = found.groupdict()
         if of["column"]:
@@ -112,10 +106,8 @@ class _Reader:
         if name := of["field"]:
             table = int(of["table"] or self._scope.table)
             type = "uint8_t" if name[0] == "n" else self._scope.field(table, int(name[1:]))
-            return (of["row"] or "") + self._at(type, f"T{table}", name)
-        if name := of["output"]:
-            type = "uint8_t" if name[1] == "v" else self._scope.output(int(name[1:]))
-            return "w" + self._at(f"{type}[N]", f"P{self._scope.pipeline}", name)
+            place = self._place("", f"offsetof(T{table}, {name})")
+            return f"{of['row'] or ''}->at<{type}>(m[{place}])"
         if name := of["local"]:
             known = name in self._declared  # what other statements declare keeps its name
             return self._names.setdefault(name, f"{name[0]}_{len(self._names)}") if known else name

@@ -117,6 +117,11 @@ class Estimator:
             found = self._known[id(node)] = (node, Statistics(rows, bytes), min(DOUBT_MAX, doubt))
         return found
 
+    def is_counted(self, node: Filter) -> bool:
+        """Whether the filter was tried on all rows, so that nothing about single columns is needed."""
+        found = self._select(node, node.input) if isinstance(node.input, Read) else None
+        return found is not None and found.whole and not found.left
+
     def rows(self, node: Operator) -> float:
         """Of `node`'s output; 0 where they are unknown."""
         return self.of(node).rows or 0.0

@@ -14,11 +14,18 @@ Question = tuple[Operator, tuple[str, ...]]
 
 
 def look_ahead(plan: Plan) -> Plan:
-    """The plan as it is; `options.look` has been told the files, their filters, and the columns whose values matter:
-    keys of joins, groups and partitions, and what conditions are about."""
+    """The plan as it is; `options.look` has been told the files and their filters, and then the columns whose values
+    matter: keys of joins, groups and partitions, and what conditions are about that were not tried on all rows."""
     if plan.options.look is not None:
+        plan.options.look(dict.fromkeys(_tables(plan.root)))
         plan.options.look(dict.fromkeys(_Ahead(plan.estimator).questions(plan.root)))
     return plan
+
+
+def _tables(root: Operator) -> Iterator[Question]:
+    for node in unique(root):
+        if isinstance(node, Read) or (isinstance(node, Filter) and isinstance(node.input, Read)):
+            yield node, ()
 
 
 class _Ahead:
@@ -28,8 +35,8 @@ class _Ahead:
 
     def questions(self, root: Operator) -> Iterator[Question]:
         for node in unique(root):
-            if isinstance(node, Read) or (isinstance(node, Filter) and isinstance(node.input, Read)):
-                yield node, ()
+            if isinstance(node, Filter) and self._estimator.is_counted(node):
+                continue
             for input, keys in _keys(node):
                 for key in keys:
                     yield from self._column(input, key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -78,14 +78,14 @@ class Speeds:
 
 @dataclass(frozen=True)
 class Sample:
-    """Some of a column's values, for estimates: as Python has them, or as texts of the file; None for NULL. They are of
-    the same rows for every column of a file. `whole`: they are all of its values.
+    """Some of a column's values, for estimates: an Arrow column, or a sequence as Python has them, or of texts of the
+    file; None for NULL. They are of the same rows for every column of a file. `whole`: they are all of its values.
 
     bounds: the least and the largest of all the column's values, as numbers, days or microseconds, where the file tells
     them; without them those of the sample count.
     """
 
-    values: Sequence[Any] = ()
+    values: Any = ()
     bounds: tuple[float | None, float | None] | None = None
     whole: bool = False
 

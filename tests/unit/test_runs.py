@@ -11,7 +11,7 @@ from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.operators import Aggregate, Emit, Measure, Operator, Partitioning, Read, column
 from jumpgate.dataflow.types import Field, Schema, int64
 
-SCOPE = Scope(lambda i: "int64_t", 0, 1, lambda table, field: "double", lambda output: "float")
+SCOPE = Scope(lambda i: "int64_t", 0, lambda table, field: "double")
 COUNT = range(RUN_MIN)
 
 
@@ -29,9 +29,9 @@ def test_what_has_a_number_is_read_from_the_table() -> None:
 
 
 KINDS = {
-    "w->o{0}[i] = c{0}[x];": "w->at<float[N]>(m[0])[i] = c_1[x];",
-    "w->ov{0}[i] = !(((const T3*)r2[i])->n{0});": (
-        "w->at<uint8_t[N]>(m[0])[i] = !(((const T3*)r2[i])->at<uint8_t>(m[1]));"
+    "w->out<float>({0})[i] = c{0}[x];": "w->out<float>(m[0])[i] = c_1[x];",
+    "w->out<uint8_t>({0})[i] = !(((const T3*)r2[i])->n{0});": (
+        "w->out<uint8_t>(m[0])[i] = !(((const T3*)r2[i])->at<uint8_t>(m[1]));"
     ),
     "jg_fail(t, JG_OVERFLOW, {0});": "jg_fail(t, JG_OVERFLOW, m[0]);",
     "int q{0} = code(c{0}[x]); if (q{0} != JG_OK) jg_fail(t, q{0}, {0});": (
@@ -52,7 +52,7 @@ def test_each_kind_of_number(text: str) -> None:
 
 
 def test_other_types_other_texts_and_names_of_others_are_not_put_together() -> None:
-    types = Scope(lambda i: "double" if i == 3 else "int64_t", 0, 1)
+    types = Scope(lambda i: "double" if i == 3 else "int64_t", 0)
     units = [[f"x += c{i}[x];"] for i in range(RUN_MIN + 1)]
     (run,), rest = fold(units, types)
     assert rest == units[3] and len(run.numbers) == RUN_MIN

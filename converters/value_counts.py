@@ -1,0 +1,62 @@
+"""How often values occur in a column, or in several together: in rows, and in runs of equal ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jumpgate.converters.arrow_values import plain
+
+#: a sequence of Python's, or a column of Arrow's; None for NULL
+Values = Any
+
+
+class Column(NamedTuple):
+    """Values as an array that can be counted: Arrow's as they are, Python's as numbers of `named`."""
+
+    array: pa.Array
+    named: Sequence[Any] | None = None
+
+    def value(self, found: pa.Scalar) -> Any:
+        """As Python has one of the array."""
+        plain = found.as_py()
+        return plain if plain is None or self.named is None else self.named[plain]
+
+
+def column_of(values: Values) -> Column:
+    """Raises TypeError for what has no equality."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return Column(array_of(values))
+    numbers: dict[Any, int] = {}
+    codes = [None if value is None else numbers.setdefault(value, len(numbers)) for value in values]
+    return Column(pa.array(codes, pa.int32()), [*numbers])
+
+
+def together(columns: Sequence[Values]) -> pa.Array:
+    """A number for each row of several columns, the same for equal rows; none counts as NULL."""
+    rows, *others = (column_of(c).array.dictionary_encode(null_encoding="encode") for c in columns)
+    for of in others:
+        pairs = pc.add(pc.multiply(rows.indices.cast(pa.int64()), len(of.dictionary)), of.indices.cast(pa.int64()))
+        rows = pairs.dictionary_encode()
+    return rows.indices
+
+
+def array_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """One array that Arrow's kernels take."""
+    column = plain(column)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def in_rows(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The values in the order in which they are first met, and the rows of each. Raises pa.ArrowException for what has
+    no equality."""
+    found = pc.value_counts(array)
+    return found.field(0), found.field(1)
+
+
+def in_runs(array: pa.Array) -> pa.Array:
+    """The runs of equal ones, of each value in that order."""
+    return in_rows(pc.run_end_encode(array).values)[1]
