@@ -55,9 +55,7 @@ def column_statistics(
 
 
 @functools.lru_cache(maxsize=256)
-def sample(
-    file: str, modified_ns: int, size: int, format: str, options: Options, name: str, type: DataType
-) -> Sample:
+def sample(file: str, modified_ns: int, size: int, format: str, options: Options, name: str, type: DataType) -> Sample:
     """What the format has of a column of a file in that state. Raises as that does."""
     return formats()[format].sample(file, dict(options), name, type)
 

@@ -59,4 +59,6 @@ def in_rows(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 def in_runs(array: pa.Array) -> pa.Array:
     """The runs of equal ones, of each value in that order."""
+    if array.null_count:  # Arrow's runs are of the bytes that lie under NULL
+        array = array.dictionary_encode(null_encoding="encode").indices
     return in_rows(pc.run_end_encode(array).values)[1]

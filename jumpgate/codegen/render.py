@@ -464,7 +464,7 @@ class PipelineRenderer:
                     wanted = False
         texts = list(dict.fromkeys(w.text for w in words))
         if not wanted or not self.pipeline.is_columnar or len(texts) > MEMO_WORDS_MAX:  # each row of a table comes once
-            texts = []
+            texts, words = [], []
         return {"words": texts, "unknown": any_null(*words), "coded": coded}
 
     def _emit(self, sink: EmitSink, live: Live, writer: ExpressionWriter) -> Loop:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from jumpgate.codegen.lower import lower_fragment
@@ -91,3 +93,8 @@ def test_statements_do_not_grow_with_the_width() -> None:
         )
 
     assert statements(program(500)) == statements(program(100))
+
+
+def test_columns_that_loops_find_by_number_are_not_declared() -> None:
+    assert "__restrict c0 = " in program(RUN_MIN)
+    assert re.search(r"__restrict [cv]\d+ = ", program(2 * RUN_MIN)) is None

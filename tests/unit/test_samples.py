@@ -1,5 +1,7 @@
 """Column statistics from a look at some rows, in every format."""
 
+import math
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,6 +116,31 @@ def test_large_stripes_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert ORC.sample(str(path), {}, "d", float64) == Sample(bounds=(-1.5, -1.5))
     assert statistics_of((), int64, 5000.0, (0.0, 99.0)) == ColumnStatistics(100.0, 0.0, 99.0)
     assert statistics_of((), float64, 5000.0, (0.0, 99.0)) == ColumnStatistics(None, 0.0, 99.0)
+
+
+COLUMNS: dict[str, tuple[pa.Array, DataType]] = {
+    "integers": (pa.array([5] * 150 + [None] * 60 + [*range(25), 5, 7, 5, 7], pa.int64()), int64),
+    "texts": (pa.array([None if i % 7 == 3 else f"{i % 2 * i}" for i in range(900)]), string),
+    "dates": (pa.array([i // 3 for i in range(100)], pa.date32()), date),
+    "floats": (pa.array([0.5, None, math.inf, -2.0] * 50), float64),
+    "codes": (pa.array(["a", "b", None, "a"] * 50).dictionary_encode(), string),
+    "only NULLs": (pa.array([None] * 200, pa.int64()), int64),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("rows", [100.0, 1e6])
+def test_arrow_s_columns_tell_what_python_s_values_do(name: str, rows: float) -> None:
+    column, type = COLUMNS[name]
+    expected = statistics_of(column.to_pylist(), type, rows)
+    for array in (column, pa.chunked_array([column.slice(0, 60), column.slice(60)])):
+        assert statistics_of(array, type, rows) == expected
+
+
+def test_bytes_under_null_make_no_runs() -> None:
+    buffers = [pa.py_buffer(bytes(25)), pa.py_buffer(struct.pack("200q", *range(200)))]
+    found = statistics_of(pa.Array.from_buffers(pa.int64(), 200, buffers), int64, 1e6)
+    assert (found.heavy, found.null_fraction) == ((), 1.0)
 
 
 def test_csv_options(tmp_path: Path) -> None:
