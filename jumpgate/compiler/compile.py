@@ -26,6 +26,7 @@ from jumpgate.compiler.plan import CompileOptions, DeviceFull, Plan
 from jumpgate.compiler.prune_columns import prune_columns
 from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.reduce_groups import reduce_groups
+from jumpgate.compiler.reduce_scans import reduce_scans
 from jumpgate.compiler.share_scans import share_scans
 from jumpgate.compiler.verify import Verifier
 from jumpgate.dataflow.operators import Operator, Send
@@ -47,6 +48,7 @@ PASSES: tuple[Pass, ...] = (
     reduce_groups,
     prune_columns,
     share_scans,
+    reduce_scans,
     first_rows,
     map_operators,
     compare,

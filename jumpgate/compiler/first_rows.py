@@ -10,7 +10,7 @@ from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, 
 from jumpgate.dataflow.operators import Filter, FirstRows, Frame, Operator, Send, Window, WindowFunction, rewrite
 
 #: rows of a partition that are looked for, at most: more are as well sorted
-COUNT_MAX = 64
+COUNT_MAX = 128
 #: of the rows that reach the window, those that are held if it pays
 HELD_MAX = 0.75
 #: `literal < column` as `column > literal`

@@ -52,6 +52,11 @@ def keep_rows(plan: JobPlan, can: Callable[[str], bool]) -> JobPlan:
     return replace(plan, instances=instances, explain={**plan.explain, "fragments": fragments})
 
 
+def kept_seconds(node: Operator, rows: float) -> float:
+    """Seconds of a core to keep so many rows of `node` and to read them again."""
+    return rows * (ROW + sum(TEXT if f.type.is_text else VALUE for f in node.schema))
+
+
 def _chosen(plan: JobPlan, instance: InstancePlan) -> list[int]:
     nodes = numbered(instance.root)
     figures = {id(node): plan.figures.operators.get((instance.fragment, n)) for n, node in enumerate(nodes)}
@@ -77,8 +82,7 @@ def _chosen(plan: JobPlan, instance: InstancePlan) -> list[int]:
     for node in unique(instance.root):  # inputs before what reads them
         (seconds, worth), mine = again(node), figures[id(node)]
         if worth < math.inf and mine is not None and seconds < math.inf:
-            row = ROW + sum(TEXT if f.type.is_text else VALUE for f in node.schema)
-            keep = mine.rows * min(mine.doubt, DOUBT_MAX) * row / cores
+            keep = kept_seconds(node, mine.rows * min(mine.doubt, DOUBT_MAX)) / cores
             if (len(users[id(node)]) - 1) * seconds > max(worth * keep, SAVED_MIN):
                 found.append(numbers[id(node)])
     return sorted(found)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from jumpgate.compiler.origins import Keys, columns_of, origins, through, within
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import project, references, unique, uses
-from jumpgate.compiler.work import HOLDS, work
+from jumpgate.compiler.work import takes, takes_again
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.operators import (
@@ -28,7 +28,7 @@ from jumpgate.dataflow.operators import (
     Window,
     with_partners,
 )
-from jumpgate.nca.speeds import assumed, seconds_of
+from jumpgate.nca.speeds import assumed
 
 #: of the rows that would be grouped, those that may be left: for less of a gain estimates are not sure enough
 LEFT_MAX = 0.5
@@ -121,16 +121,10 @@ class _Reducer:
         return False
 
     def again(self, node: Operator) -> float:
-        """Seconds to compute the rows of `node` for one more user: tables that it reads are there already."""
-        if isinstance(node, HOLDS) and not isinstance(node, Join):
-            return 0.0
-        inputs = (node.probe,) if isinstance(node, Join) else node.inputs
-        return self.takes(node) + sum(map(self.again, inputs))
+        return takes_again(node, self.estimator, self.seconds)
 
     def takes(self, node: Operator) -> float:
-        """Seconds of a core for the operator alone; none where its rows are not known."""
-        found = work(node, self.estimator)
-        return 0.0 if found is None else seconds_of(found, self.seconds)
+        return takes(node, self.estimator, self.seconds)
 
 
 class _Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from jumpgate.compiler.estimate import Estimator, row_bytes
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal, conjuncts
@@ -22,7 +22,7 @@ from jumpgate.dataflow.operators import (
     Window,
 )
 from jumpgate.dataflow.types import DataType
-from jumpgate.nca.speeds import LARGE, SMALL, Work
+from jumpgate.nca.speeds import LARGE, SMALL, Work, seconds_of
 
 #: a build's row beside its columns: its hash, its chain and its place in a directory at most half full
 JOIN_ROW_BYTES, GROUP_ROW_BYTES = 32.0, 32.0
@@ -65,6 +65,20 @@ def _by_rows(node: Operator, rows: list[float], output: float, estimator: Estima
             looked_at = rows[0] if node.first is not None else 0.0
             return {"filter": looked_at, "sort": held * _levels(held), "window": held * len(node.functions)}
     return {}
+
+
+def takes(node: Operator, estimator: Estimator, seconds: Mapping[str, float]) -> float:
+    """Seconds of a core for the operator alone; none where its rows are not known."""
+    found = work(node, estimator)
+    return 0.0 if found is None else seconds_of(found, seconds)
+
+
+def takes_again(node: Operator, estimator: Estimator, seconds: Mapping[str, float]) -> float:
+    """Seconds of a core to compute the rows of `node` for one more user: tables that it reads are there already."""
+    if isinstance(node, HOLDS) and not isinstance(node, Join):
+        return 0.0
+    inputs = (node.probe,) if isinstance(node, Join) else node.inputs
+    return takes(node, estimator, seconds) + sum(takes_again(i, estimator, seconds) for i in inputs)
 
 
 def state_bytes(node: Operator, estimator: Estimator) -> float:

@@ -106,5 +106,33 @@ def test_text_is_parsed_once_for_all_and_gives_duckdbs_rows(tables: tuple[Any, A
     assert str(record["explain"]).count(f"fact.{format}") == 1
 
 
+#: readers of one text who each join it by the same key
+PARTNERS = {
+    "two groups": "SELECT a.k, a.n, b.n m FROM"
+    " (SELECT f.k, count(*) n FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 1 GROUP BY f.k) a FULL JOIN"
+    " (SELECT f.k, count(*) n FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 1 AND v > 0 GROUP BY f.k) b ON a.k = b.k",
+    "different partners": "SELECT sum(v) s, count(*) n, max(t) t FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 1"
+    " UNION ALL SELECT sum(v), count(*), min(t) FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 2 AND d.k < 90",
+    "in": "SELECT k, v FROM {fact} WHERE k IN (SELECT k FROM dim WHERE w = 4)"
+    " UNION ALL SELECT v, k FROM {fact} WHERE k IN (SELECT k FROM dim WHERE w = 3) AND t > 'a'",
+    "no partners": "SELECT sum(v) s, count(*) n, max(t) t FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 9"
+    " UNION ALL SELECT sum(v), count(*), min(t) FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 8",
+}
+
+
+@pytest.mark.parametrize("format", ["json", "csv"])
+@pytest.mark.parametrize("query", PARTNERS.values(), ids=PARTNERS)
+def test_rows_without_partners_are_not_kept(tables: tuple[Any, Any], query: str, format: str) -> None:
+    connection, duck = tables
+    text = query.format(fact=f"fact_{format}")
+    found = connection.sql(text)
+    assert _rows(found.to_arrow()) == _rows(duck.execute(text).to_arrow_table())
+    (record,) = [connection.session.describe(job).record for job in found.jobs]
+    (fragment,) = record["explain"]["fragments"].values()
+    plan = [line.strip() for line in fragment["plan"]]
+    (read,) = (n for n, line in enumerate(plan) if f"fact.{format}" in line)
+    assert fragment["kept_rows"] and plan[read - 1].startswith("@1 = join semi on #0:k")
+
+
 def _rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for row in table.to_pylist())

@@ -112,6 +112,9 @@ QUERIES = (
     "SELECT item FROM sale INTERSECT SELECT id FROM item ORDER BY 1",
     "SELECT item, number, rank() OVER (PARTITION BY item ORDER BY number DESC) AS r FROM sale ORDER BY 1, 2",
     "SELECT item, sum(number) FROM sale GROUP BY ROLLUP (item) ORDER BY 1, 2",
+    "SELECT item, number % 3 AS n, number % 2 AS m, count(*), count(number), avg(number), min(number), sum(number) "
+    "FROM sale WHERE item < 9 GROUP BY CUBE (item, n, m) ORDER BY 1, 2, 3, 4, 5, 6",
+    "SELECT item, number, sum(number), count(*) FROM sale WHERE number < 0 GROUP BY ROLLUP (item, number)",
     "SELECT number / 4 AS quarter FROM sale ORDER BY 1",
     "WITH s AS (SELECT item, sum(number) AS n FROM sale GROUP BY item) "
     "SELECT a.item, b.n FROM s AS a JOIN s AS b ON a.item = b.item ORDER BY 1",

@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import json_format
 from substrait.plan_pb2 import Plan
 
-from jumpgate.dataflow.operators import Aggregate, Operator, Read
+from jumpgate.dataflow.operators import Aggregate, Operator, Read, UnionAll, numbered
 from jumpgate.dataflow.substrait import from_plan, to_plan
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow
@@ -306,3 +306,22 @@ def test_grouping_sets_without_measures(tables: dict[str, Operator]) -> None:
     assert rows(sets("none", [0, 1], [0], []), tables) == [(None, None, 2)]
     alone = from_plan(plan(sets("p", [])), tables)
     assert isinstance(alone, Aggregate) and not alone.schema.fields
+
+
+def test_a_set_is_made_of_the_smallest_that_has_its_keys(tables: dict[str, Operator]) -> None:
+    """CUBE (n, s, n = n) with its sets in an order of their own, one of them twice."""
+    n, s, both, same = [0], [1], [0, 1], [0, 2]
+    groupings = [{"expressionReferences": r} for r in ([], same, n, both, [0, 1, 2], s, n)]
+    keys = [field(0), field(1), scalar("equal:any_any", field(0), field(0))]
+    count = {"measure": {**call("count"), "phase": "AGGREGATION_PHASE_INITIAL_TO_RESULT"}}
+    body = {"input": read("p"), "groupingExpressions": keys, "groupings": groupings, "measures": [count]}
+    root = from_plan(plan({"aggregate": body}), tables)
+    (union,) = (node for node in numbered(root) if isinstance(node, UnionAll))
+    none, pair, first, other, finest, text, again = (m.inputs[0] for m in union.members)
+    assert first is again and isinstance(finest.inputs[0], Read)
+    assert pair.inputs[0] is finest and other.inputs[0] is finest
+    assert first.inputs[0] in (pair, other) and text.inputs[0] is other
+    assert none.inputs[0] in (first, text)
+    texts = [(None, text, None, [s for _, s in P].count(text), 5) for text in ("a", "b", None)]
+    found = rows({"aggregate": body}, tables)
+    assert [row for row in found if row[-1] in (0, 5)] == sorted([(None, None, None, len(P), 0), *texts], key=repr)

@@ -1,5 +1,5 @@
-"""Aggregations of Substrait. Grouping sets become a union: the finest set is aggregated once, the others
-from its rows."""
+"""Aggregations of Substrait. Grouping sets become a union: the finest set is aggregated once, each other one from the
+rows of the coarsest that has its keys, so that a rollup reads fewer and fewer rows."""
 
 from __future__ import annotations
 
@@ -204,16 +204,16 @@ class GroupingSets:
     mask: bool  # the number of a set is the bit mask of its absent keys, before the measures
 
     def union(self) -> Operator:
-        finest = sorted({k for s in self.sets for k in s})
-        combinable = all(m.function in (*_COMBINE, "avg") for m in self.measures)
-        if combinable:
-            base, states = self._finest(finest)
-            members = [self._from_finest(base, states, finest, n) for n in range(len(self.sets))]
-        else:
-            members = [self._from_rows(n) for n in range(len(self.sets))]
-        return UnionAll(tuple(members))
+        if not all(m.function in (*_COMBINE, "avg") for m in self.measures):
+            return UnionAll(tuple(self._from_rows(n) for n in range(len(self.sets))))
+        finest = tuple(sorted({k for s in self.sets for k in s}))
+        base, states = self._finest(finest)
+        made = {finest: base}
+        for wanted in sorted({tuple(sorted(set(s))) for s in self.sets} - {finest}, key=len, reverse=True):
+            made[wanted] = self._coarser(made, wanted)
+        return UnionAll(tuple(self._combined(made, states, n) for n in range(len(self.sets))))
 
-    def _finest(self, keys: list[int]) -> tuple[Operator, list[tuple[int, ...]]]:
+    def _finest(self, keys: tuple[int, ...]) -> tuple[Aggregate, list[tuple[int, ...]]]:
         """The rows of the finest set, and where each measure's state is among its measures (avg: sum and count)."""
         parts: list[Measure] = []
         states = []
@@ -231,24 +231,25 @@ class GroupingSets:
         expressions = tuple(self.keys[k] for k in keys)
         return Aggregate(self.node, expressions, tuple(self.names[k] for k in keys), tuple(parts)), states
 
-    def _from_finest(self, base: Operator, states: list[tuple[int, ...]], finest: list[int], number: int) -> Operator:
+    @staticmethod
+    def _coarser(made: Mapping[tuple[int, ...], Aggregate], wanted: tuple[int, ...]) -> Aggregate:
+        """The states of a set, from those of the smallest set with all of its keys."""
+        keys = min((keys for keys in made if set(wanted) <= set(keys)), key=len)
+        finer = made[keys]
+        schema = finer.schema
+        positions = [keys.index(k) for k in wanted]
+        parts = tuple(
+            Measure.of(_COMBINE[m.function], column(schema, len(keys) + i), name=m.name)
+            for i, m in enumerate(finer.measures)
+        )
+        names = tuple(schema[p].name for p in positions)
+        return Aggregate(finer, tuple(column(schema, p) for p in positions), names, parts)
+
+    def _combined(
+        self, made: Mapping[tuple[int, ...], Aggregate], states: list[tuple[int, ...]], number: int
+    ) -> Operator:
         wanted = sorted(set(self.sets[number]))
-        schema = base.schema
-        if wanted == finest:
-            node = base
-        else:
-            positions = [finest.index(k) for k in wanted]
-            parts = []
-            for i in range(len(finest), len(schema)):
-                origin = base.measures[i - len(finest)]  # type: ignore[attr-defined]
-                value = column(schema, i)
-                parts.append(Measure.of(_COMBINE[origin.function], value, name=schema[i].name))
-            node = Aggregate(
-                base,
-                tuple(column(schema, p) for p in positions),
-                tuple(schema[p].name for p in positions),
-                tuple(parts),
-            )
+        node = made[tuple(wanted)]
         values: list[Expression] = []
         for m, state in zip(self.measures, states, strict=True):
             columns = [column(node.schema, len(wanted) + s) for s in state]
