@@ -81,7 +81,7 @@ FILTERS = [
     ("k", "v NULLS FIRST", "dense_rank", "r = 1"),
     ("skewed", "extreme NULLS FIRST, v DESC, id", "row_number", "r <= 5"),
     ("skewed", "extreme DESC NULLS LAST, id DESC", "row_number", "6 > r"),
-    ("skewed", "extreme NULLS LAST, id", "row_number", "r <= 64"),
+    ("skewed", "extreme NULLS LAST, id", "row_number", "r <= 128"),
     ("name", "float DESC NULLS LAST, id", "row_number", "r <= 10"),
     ("name, k", "float NULLS FIRST", "rank", "r <= 1"),
     ("long", "day, small DESC, extreme, id", "row_number", "r <= 2"),
