@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.estimate import Estimator
@@ -77,11 +77,22 @@ class _Attempt:
 
 
 @dataclass(frozen=True)
-class _Equality:
-    """A key pair of a chain, with the numbered columns of each side."""
+class _Condition:
+    """A key or a term of a chain, and the numbered columns that must be there before it is computed: its own, and of
+    what may fail those of all leaves that the request joins before, which may drop the rows that it fails for."""
 
-    sides: tuple[Expression, Expression]
-    columns: tuple[frozenset[int], frozenset[int]]
+    expression: Expression
+    columns: frozenset[int]
+
+    @classmethod
+    def of(cls, expression: Expression, before: range) -> _Condition:
+        return cls(expression, expression.columns().union(before if may_fail(expression) else ()))
+
+    def shifted(self, to: Callable[[int], ColumnRef], by: int) -> _Condition:
+        return _Condition(self.expression.remap(to), frozenset(c + by for c in self.columns))
+
+
+_Equality = tuple[_Condition, _Condition]
 
 
 @dataclass
@@ -92,13 +103,13 @@ class _Chain:
     """
 
     leaves: list[Operator]
-    equal: list[tuple[Expression, Expression]]
-    terms: list[Expression]
+    equal: list[_Equality]
+    terms: list[_Condition]
     output: list[Expression]
 
     @property
     def conditions(self) -> list[Expression]:
-        return [*(side for pair in self.equal for side in pair), *self.terms]
+        return [condition.expression for condition in (*itertools.chain(*self.equal), *self.terms)]
 
     @property
     def starts(self) -> list[int]:
@@ -258,11 +269,10 @@ class _Orderer:
 
     def _left_by(self, chain: _Chain, number: int, node: Operator, others: Iterable[int]) -> float:
         """The fewest rows that a join with one of the others leaves of `node`, which has that leaf's columns."""
-        equal = [_Equality((a, b), (a.columns(), b.columns())) for a, b in chain.equal]
         starts = chain.starts
         parts = {i: _part(self.estimator, chain.leaves[i], starts[i], i) for i in others}
         mine = _part(self.estimator, node, starts[number], number)
-        found = (self._attempt(mine, part, equal) for part in parts.values())
+        found = (self._attempt(mine, part, chain.equal) for part in parts.values())
         return min((a.rows for a in found if a is not None), default=math.inf)
 
     def _late(self, chain: _Chain) -> dict[int, Join]:
@@ -297,17 +307,20 @@ class _Orderer:
         left, right = self._flatten(node.left, own=own), self._flatten(node.right, own=own)
         width = sum(len(leaf.schema) for leaf in left.leaves)
 
-        def shift(e: Expression) -> Expression:
-            return e.remap(lambda i: _reference(right.leaves, i, width))
+        def shift(index: int) -> ColumnRef:
+            return _reference(right.leaves, index, width)
 
-        right_output = [shift(e) for e in right.output]
-        equal = [*left.equal, *((shift(a), shift(b)) for a, b in right.equal)]
+        output = [*left.output, *(e.remap(shift) for e in right.output)]
+        end = width + sum(len(leaf.schema) for leaf in right.leaves)
+        equal = [*left.equal, *((a.shifted(shift, width), b.shifted(shift, width)) for a, b in right.equal)]
         for a, b in zip(node.left_keys, node.right_keys, strict=True):
-            equal.append((a.remap(lambda i: left.output[i]), b.remap(lambda i: right_output[i])))
-        output = [*left.output, *right_output]
-        terms = [*left.terms, *(shift(t) for t in right.terms)]
+            ours = a.remap(lambda i: output[i])
+            theirs = b.remap(lambda i: output[len(left.output) + i])
+            equal.append((_Condition.of(ours, range(width)), _Condition.of(theirs, range(width, end))))
+        terms = [*left.terms, *(t.shifted(shift, width) for t in right.terms)]
         if node.residual is not None:
-            terms += [t.remap(lambda i: output[i]) for t in conjuncts(node.residual)]
+            residual = (t.remap(lambda i: output[i]) for t in conjuncts(node.residual))
+            terms += [_Condition.of(t, range(end)) for t in residual]
         return _Chain([*left.leaves, *right.leaves], equal, terms, output)
 
     def _ordered(self, node: Join, chain: _Chain) -> Operator | None:
@@ -323,8 +336,7 @@ class _Orderer:
             part = _part(self.estimator, leaf, start, number)
             parts.append(replace(part, node=self.visit(leaf)))
         same = all(part.node is leaf for part, leaf in zip(parts, chain.leaves, strict=True))
-        equal = [_Equality((a, b), (a.columns(), b.columns())) for a, b in chain.equal]
-        terms = [*chain.terms]
+        equal, terms = chain.equal, chain.terms
         tried: dict[tuple[_Part, _Part], _Attempt | None] = {}
         while len(parts) > 1:
             found: list[_Attempt] = []
@@ -367,7 +379,7 @@ class _Orderer:
         for pair in equal:
             order = _connects(pair, probe, build)
             if order is not None:
-                a, b = (pair.sides[i] for i in order)
+                a, b = (pair[i].expression for i in order)
                 left_keys.append(a.remap(lambda i: column(here, probe.place[i])))
                 right_keys.append(b.remap(lambda i: column(there, build.place[i])))
         if not left_keys:
@@ -427,7 +439,7 @@ def _sides(a: _Part, b: _Part) -> tuple[_Part, _Part]:
 def _connects(pair: _Equality, probe: _Part, build: _Part) -> tuple[int, int] | None:
     """Which side of the pair is over the probe's columns and which over the build's; None if neither is so."""
     for i, j in ((0, 1), (1, 0)):
-        a, b = pair.columns[i], pair.columns[j]
+        a, b = pair[i].columns, pair[j].columns
         if a and b and a <= probe.place.keys() and b <= build.place.keys():
             return i, j
     return None
@@ -439,8 +451,8 @@ def _closed(
     build: _Part,
     place: dict[int, int],
     equal: list[_Equality],
-    terms: list[Expression],
-) -> tuple[Join, list[_Equality], list[Expression]]:
+    terms: list[_Condition],
+) -> tuple[Join, list[_Equality], list[_Condition]]:
     """The join with the residual terms that can be computed now; what is still open of keys and terms.
 
     A key whose columns are all here, but which connected nothing when they came, becomes a term.
@@ -448,14 +460,13 @@ def _closed(
     ready: list[Expression] = []
     open_equal: list[_Equality] = []
     for pair in equal:
-        if not (pair.columns[0] | pair.columns[1]) <= place.keys():
+        if not (pair[0].columns | pair[1].columns) <= place.keys():
             open_equal.append(pair)
         elif _connects(pair, probe, build) is None:
-            a, b = pair.sides
+            a, b = pair[0].expression, pair[1].expression
             ready.append(Call(bool_.with_nullable(a.type.nullable or b.type.nullable), "eq", (a, b)))
-    open_terms: list[Expression] = []
-    for term in terms:
-        (ready if term.columns() <= place.keys() else open_terms).append(term)
+    open_terms = [term for term in terms if not term.columns <= place.keys()]
+    ready += [term.expression for term in terms if term.columns <= place.keys()]
     if ready:
         schema = joined.schema
         residual = tuple(t.remap(lambda i: column(schema, place[i])) for t in ready)

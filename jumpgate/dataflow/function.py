@@ -31,7 +31,7 @@ class Function:
 
     *Failure.* `fallible`: it overflows or divides by zero, and the dialect says what becomes of that; it is always
     nullable then, so that types do not depend on dialects. `fails`: it raises ComputeError for some values, whatever
-    the dialect. `safe`: calls of a fallible function that cannot fail.
+    the dialect. `safe`: calls that cannot fail; unless it says, those of a fallible function that are of floats.
 
     *Generated code.* `cpp` is a C++ expression of the arguments' values {0}, {1} …, of {type} (the result's),
     {unsigned} (the same without a sign), {kind} (of the first argument) and {days} (its date); `t` is the task. With
@@ -63,7 +63,7 @@ class Function:
     settles: Callable[[Value], bool] | None = None
     fallible: bool = False
     fails: bool = False
-    safe: Callable[[Call], bool] = of_floats
+    safe: Callable[[Call], bool] | None = None
     literals: tuple[int, ...] = ()
     literal_rule: Callable[..., object] | None = None
     encode: Callable[[Value], bytes] | None = None
@@ -85,4 +85,5 @@ class Function:
 
     def may_fail(self, call: Call) -> bool:
         """Whether this call of it could raise an error for some values, under some dialect."""
-        return self.fails or self.fallible and not self.safe(call)
+        safe = self.safe(call) if self.safe is not None else not self.fails and of_floats(call)
+        return (self.fails or self.fallible) and not safe

@@ -16,6 +16,7 @@ from jumpgate.dataflow.signatures import (
     divides_safely,
     exactly,
     first,
+    has_length,
     holds_product,
     integers,
     never_null,
@@ -133,8 +134,8 @@ CORE = (
         "substring",
         "the code points at places `start` (1 is the first) to start + length - 1 (the end), as far as there are any; "
         "of a negative length an error (`compute`)",
-        (2, 3), exactly(_S, int64, int64), always(_S), reference.substring, fails=True, sql=("substr",),
-        substrait=("substring", "substr")),
+        (2, 3), exactly(_S, int64, int64), always(_S), reference.substring, fails=True, safe=has_length,
+        sql=("substr",), substrait=("substring", "substr")),
     Function("concat", "all arguments joined; NULL if any is NULL", (1, None), all_of(_S), always(_S), reference.concat,
              sql=("StringConcat",), substrait=("concat", "str_concat")),
     Function("upper", "all letters in upper case, as Unicode has it without regard to language (ß: SS)", (1, 1),

@@ -186,3 +186,9 @@ def divides_safely(call: Call) -> bool:
     """The divisor is a literal that is not 0, and not -1, by which the least integer overflows."""
     divisor = call.args[1]
     return isinstance(divisor, Literal) and bool(divisor.value) and divisor.value != -1
+
+
+def has_length(call: Call) -> bool:
+    """Parts of texts up to the end, or of a length that is a literal and not negative."""
+    length = call.args[2] if len(call.args) > 2 else None
+    return length is None or isinstance(length, Literal) and isinstance(length.value, int) and length.value >= 0

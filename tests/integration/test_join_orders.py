@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -99,3 +100,23 @@ def test_rows_are_duckdbs(tables: tuple[Any, Any], query: str) -> None:
 
 def _rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+def test_a_key_that_fails_for_rows_without_a_partner(one_host: str, tmp_path: Path) -> None:
+    """Joined with `few` first, the row that `many` drops would be added to, and overflow."""
+    most = 2**63 - 1
+    made = {
+        "fact": pa.table({"k": [*range(20_000), -1], "n": [*(i % 900 for i in range(20_000)), most]}),
+        "many": pa.table({"k": range(15_000), "v": range(15_000)}),
+        "few": pa.table({"n": [1, 2, most], "w": [1, 1, 0]}),
+    }
+    with jumpgate.connect(one_host, offload="always") as connection:
+        for name, table in made.items():
+            pq.write_table(table, tmp_path / f"{name}.parquet")
+            connection.register(name, tmp_path / f"{name}.parquet")
+        rows = connection.sql(
+            "SELECT count(*) AS c, sum(v) AS s FROM fact JOIN many ON fact.k = many.k"
+            " JOIN few ON fact.n + 1 = few.n WHERE w = 1"
+        )
+        kept = [k for k in range(15_000) if k % 900 in (0, 1)]
+        assert rows.to_pylist() == [{"c": len(kept), "s": sum(kept)}]

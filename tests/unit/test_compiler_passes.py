@@ -34,7 +34,7 @@ from jumpgate.dataflow.operators import (
     UnionAll,
     column,
 )
-from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, float64, int32, string
+from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, float64, int32, int64, string
 from jumpgate.nca.interface import Device
 from jumpgate.nca.registry import Registry
 from tests.support.plans import equals, grouped, joined, measured, ref, statistics, table
@@ -156,6 +156,10 @@ def test_what_may_fail_stays_above_the_join() -> None:
         (lambda a: bind("add", (a, a)), True),
         (lambda a: bind("eq", (a, number(2))), False),
         (lambda a: bind("initcap", (ref(A, "at"),)), True),
+        (lambda a: bind("substring", (ref(A, "at"), number(1, int64), number(2, int64))), False),
+        (lambda a: bind("substring", (ref(A, "at"), number(1, int64), number(-2, int64))), True),
+        (lambda a: bind("substring", (ref(A, "at"), number(1, int64), Cast(int64, a))), True),
+        (lambda a: bind("substring", (ref(A, "at"), Cast(int64, a))), False),
         (lambda a: bind("multiply", (number(1, float64), number(1, float64))), False),
         (lambda a: bind("add", (Literal(decimal(7, 2), None), Literal(decimal(7, 2), None))), False),
         (lambda a: bind("add", (Literal(decimal(38, 2), None), Literal(decimal(38, 2), None))), True),
@@ -282,6 +286,33 @@ def test_a_star_builds_its_dimensions() -> None:
     assert isinstance(outer.left, Join)
     assert (outer.left.left, {outer.left.right, outer.right}) == (fact, {A, B})
     assert ordered.schema == root.schema
+
+
+def test_conditions_that_may_fail_wait_for_the_joins_before_them() -> None:
+    """Which may drop the rows that they fail for; computed of all rows of one input, they may come at any time."""
+    fact = table("fact", k1=int32, k2=int32)
+    few = Filter(B, equals(B, "bv", 1))
+
+    def next_to_fact(key: Expression, other: Expression) -> Operator:
+        root = Join(joined(fact, A, "k1", "ak"), few, "inner", (key,), (other,))
+        ordered = after(order_joins, root, fact=1e6, a=1e6, b=1e4)
+        assert ordered.schema == root.schema
+        joins = [node for node in ordered.walk() if isinstance(node, Join)]
+        (found,) = (join for join in joins if fact in join.inputs)
+        return found.right if found.left == fact else found.left
+
+    below = joined(fact, A, "k1", "ak")
+    k2, bk = named(below.schema, "k2"), ref(few, "bk")
+    more = bind("add", (k2, number(1)))
+    both = Schema((*below.schema, *few.schema))
+    assert next_to_fact(k2, bk) == few
+    assert next_to_fact(more, Cast(more.type, bk)) == A
+    assert next_to_fact(Cast(more.type, k2), bind("add", (bk, number(1)))) == few
+    sums = bind("add", (named(both, "k2"), named(both, "bv")))
+    root = Join(below, few, "inner", (k2,), (bk,), bind("lt", (sums, Literal(sums.type, 9))))
+    top, first = (n for n in after(order_joins, root, fact=1e6, a=1e6, b=1e4).walk() if isinstance(n, Join))
+    assert top.residual is not None and first.residual is None
+    assert may_fail(more) and may_fail(sums) and A in (top.left, top.right)
 
 
 @pytest.mark.parametrize("b", [98.5, 100, 101.5])
