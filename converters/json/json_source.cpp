@@ -41,6 +41,8 @@ constexpr int64_t kTurnRows = 32, kTurnRowsMax = 32 << 10;
 constexpr int64_t kWalkRows = 1024;
 // Early columns are converted after so many rows, while their text is in the fastest cache.
 constexpr int kConvertedRows = 64;
+// Of a range: a line's start is found wherever it begins.
+constexpr int64_t kRangeBytesMin = 1 << 20;
 
 // A number of up to 18 digits, as JSON has it: digits on both sides of a dot, no leading zeros. False: something else.
 inline bool read_number(Token t, int scale, int64_t* out) {
@@ -51,7 +53,8 @@ inline bool read_number(Token t, int scale, int64_t* out) {
 
 class JsonSource : public Source {
  public:
-  explicit JsonSource(const FileSourceOptions& options) : options(options), ranges({options.options, true}) {
+  explicit JsonSource(const FileSourceOptions& options)
+      : options(options), ranges({options.options, true}, kRangeBytesMin) {
     for (const auto& [name, value] : options.options) {
       skip_errors |= name == "on_error" && value == "skip";
       exact |= name == "values" && value == "exact";

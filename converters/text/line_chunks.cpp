@@ -7,20 +7,33 @@ namespace jg::text {
 namespace {
 
 constexpr int64_t kTailBytes = 16 << 10;  // to find the end of a range's last line in
+// A range is that part of what is left of the scan (guided self-scheduling: Polychronopoulos and Kuck, 1987).
+constexpr int64_t kPartsLeft = 16;
 
 }  // namespace
 
 Status Ranges::open(const FileSourceOptions& options, Counters* counters) {
   files_ = options.files;
-  int64_t number = 0;
-  std::vector<Range> ranges;
+  std::vector<int64_t> sizes;
+  int64_t left = 0;  // bytes, of files that are read in parts
   for (size_t f = 0; f < files_.size(); f++) {
     std::unique_ptr<Input> input;
     JG_RETURN_IF_ERROR(open_file(static_cast<int>(f), &input));
-    const int64_t size = input->size(), step = input->in_parts() ? kMorselBytes : size;
-    for (int64_t at = 0; at < size; at += step) {
+    sizes.push_back(input->size());
+    if (input->in_parts()) left += input->size();
+  }
+  int64_t number = 0;
+  std::vector<Range> ranges;
+  for (size_t f = 0; f < files_.size(); f++) {
+    const int64_t size = sizes[f];
+    for (int64_t at = 0, end; at < size; at = end) {
+      end = size;
+      if (size != kSizeUnknown) {
+        end = std::min(at + std::clamp(left / kPartsLeft, bytes_min_, kMorselBytes), size);
+        left -= end - at;
+      }
       if (!options.shares && number++ % options.share_count != options.share_index) continue;
-      ranges.push_back({static_cast<int>(f), at, std::min<int64_t>(at + step, size)});
+      ranges.push_back({static_cast<int>(f), at, end});
     }
   }
   return queue_.fill(std::move(ranges), options.shares, counters);

@@ -18,7 +18,8 @@ inline constexpr int64_t kPadding = 64;  // readable bytes behind a chunk, and i
 // share_count-th, or those that it gets of all. A file that is not read in parts is one range.
 class Ranges {
  public:
-  explicit Ranges(Input::How how) : how_(std::move(how)) {}
+  // Towards the end of a scan ranges become as short as bytes_min, so that all threads end at about the same time.
+  explicit Ranges(Input::How how, int64_t bytes_min = kMorselBytes) : how_(std::move(how)), bytes_min_(bytes_min) {}
   // Looks at every file; the error names one that cannot be read.
   Status open(const FileSourceOptions& options, Counters* counters);
   Status open_file(int file, std::unique_ptr<Input>* out) const { return Input::open(files_[file], how_, out); }
@@ -33,6 +34,7 @@ class Ranges {
 
  private:
   const Input::How how_;
+  const int64_t bytes_min_;
   std::vector<std::string> files_;
   PartQueue<Range> queue_;
 };

@@ -22,7 +22,7 @@ from tests.support.json_files import CHUNK_BYTES, parsed, rows, scan
 from tests.support.physical import physical
 from tests.support.text_files import two, write
 
-MORSEL_BYTES = 8 << 20
+MORSEL_BYTES = 1 << 20  # of files of up to 16 MiB
 
 #: name, type, the SQL that makes 6000 values from i
 COLUMNS = [

@@ -22,8 +22,8 @@ from jumpgate.client.session import Session
 from jumpgate.service.engine import Engine
 from jumpgate.trust import certificates
 
-PAIRS, MANY, FEW, TEXTS = 12, 100_000, 3, 3
-BYTES = 8 << 20  # of a range of text (converters/text)
+PAIRS, MANY, FEW = 12, 100_000, 3
+TEXTS = {"json": (12, 1 << 20), "csv": (3, 8 << 20)}  # pairs of texts, and the bytes of a range of them
 
 
 @pytest.fixture
@@ -45,12 +45,13 @@ def alternating(folder: Path, format: str) -> tuple[str, int, int]:
         return f"{folder}/*.parquet", start, sum(range(start))
     line = '{"k": 1, "x": %d}\n' if format == "json" else "1,%d\n"
     total, pad = 0, 10**9
-    for part in range(2 * TEXTS):
+    pairs, range_bytes = TEXTS[format]
+    for part in range(2 * pairs):
         width = len(line % pad)
-        rows = FEW if part % 2 == 0 else (BYTES - 64) // width
+        rows = FEW if part % 2 == 0 else (range_bytes - 64) // width
         numbers = range(pad + start, pad + start + rows)
         head = "" if format == "json" else "k,x\n"
-        (folder / f"{part}.{format}").write_text(head + "".join(line % n for n in numbers))
+        (folder / f"{part:02}.{format}").write_text(head + "".join(line % n for n in numbers))
         start, total = start + rows, total + sum(numbers)
     return f"{folder}/*.{format}", start, total
 
@@ -78,7 +79,7 @@ def test_who_has_none_left_takes_of_the_other(
         found, readers = counted(pair, flow)
         assert found == [{"n": rows, "s": total}]
         assert sum(r["rows"] for r in readers) == rows
-        parts = 2 * (PAIRS if format == "parquet" else TEXTS)
+        parts = 2 * (PAIRS if format == "parquet" else TEXTS[format][0])
         assert sum(r["shares"] for r in readers) == parts
         taken += [r["stolen_shares"] for r in readers if r["stolen_shares"]]
         if taken:
