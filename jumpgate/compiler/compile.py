@@ -26,6 +26,7 @@ from jumpgate.compiler.plan import CompileOptions, DeviceFull, Plan
 from jumpgate.compiler.prune_columns import prune_columns
 from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.reduce_groups import reduce_groups
+from jumpgate.compiler.reduce_outer_joins import reduce_outer_joins
 from jumpgate.compiler.reduce_scans import reduce_scans
 from jumpgate.compiler.share_scans import share_scans
 from jumpgate.compiler.verify import Verifier
@@ -36,11 +37,14 @@ from jumpgate.nca.registry import Registry
 
 Pass = Callable[[Plan], Plan]
 
-#: prune_columns runs again to keep what nobody needs off the edges that parallelise has made
+#: push_filters runs again for what outer joins kept from going further, prune_columns to keep what nobody needs off the
+#: edges that parallelise has made
 PASSES: tuple[Pass, ...] = (
     opaque_columns,
     member_columns,
     normalise,
+    push_filters,
+    reduce_outer_joins,
     push_filters,
     anti_joins,
     look_ahead,

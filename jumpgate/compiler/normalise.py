@@ -145,7 +145,12 @@ def fold(expression: Expression, dialect: Dialect) -> Expression:
     children = tuple(fold(c, dialect) for c in expression.children)
     if any(a is not b for a, b in zip(children, expression.children, strict=True)):
         expression = expression.with_children(children)
-    constant = all(isinstance(c, Literal) for c in children)
+    return computed(expression, dialect)
+
+
+def computed(expression: Expression, dialect: Dialect) -> Expression:
+    """The value of a call, cast or list of constants; anything else as it is."""
+    constant = all(isinstance(c, Literal) for c in expression.children)
     if not constant or not isinstance(expression, Call | Cast | InList):
         return expression
     try:

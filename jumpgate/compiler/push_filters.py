@@ -158,12 +158,10 @@ def _onto(term: Expression, member: Operator) -> Expression:
 
 def _read(node: Read, terms: Terms) -> Operator:
     """The terms as a filter, and as the reader's hint."""
-    hint = [t for t in terms if not may_fail(t)]
-    if node.predicate is not None:
-        known = conjuncts(node.predicate)
-        hint = [*known, *(t for t in hint if t not in known)]
+    known = () if node.predicate is None else conjuncts(node.predicate)
+    hint = tuple(t for t in terms if t not in known and not may_fail(t))
     if hint:
-        node = replace(node, predicate=conjunction(tuple(hint)))
+        node = replace(node, predicate=conjunction((*known, *hint)))
     return _filtered(node, terms)
 
 

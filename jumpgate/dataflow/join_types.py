@@ -94,8 +94,14 @@ class JoinType(enum.StrEnum):
     @property
     def mirrored(self) -> JoinType | None:
         """The type that gives the same rows with the inputs exchanged; None if there is none."""
-        sides = (self.unmatched_right, self.unmatched)
-        return next((t for t in JoinType if t.pairs and (t.unmatched, t.unmatched_right) == sides and self.pairs), None)
+        return self.extending(self.extends_right, self.extends_left)
+
+    def extending(self, left: bool, right: bool) -> JoinType | None:
+        """The type that gives the same pairs, and has NULL for left or right columns as told; None if there is none."""
+        sides = (left, right)
+        return next(
+            (t for t in JoinType if t.pairs and (t.extends_left, t.extends_right) == sides and self.pairs), None
+        )
 
     @property
     def may_build_left(self) -> bool:

@@ -53,6 +53,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
 
 STAR = "sold s JOIN day ON s.d = day.d JOIN item i ON s.k = i.k"
 OUTER = "sold s LEFT JOIN back b ON b.k = s.k AND b.n = s.n"
+FULL = "sold s FULL JOIN back b ON b.k = s.k AND b.n = s.n"
 DIMENSIONS = "JOIN day ON s.d = day.d JOIN item i ON s.k = i.k"
 QUERIES = {
     "star": f"SELECT s.v, i.t FROM {STAR} WHERE m = 3 AND t = 'red'",
@@ -78,6 +79,23 @@ QUERIES = {
     "outer with a condition": f"SELECT s.v, t, b.v x FROM {OUTER} AND b.v > s.v {DIMENSIONS} WHERE m = 3 AND t = ''",
     "outer whose column is a key": f"SELECT s.v, t, b.v x FROM {OUTER} JOIN day ON b.d = day.d JOIN item i ON s.k = i.k"
     " WHERE m = 3",
+    "outer whose column is a key of a dimension": f"SELECT s.v, i.t, b.v x FROM {OUTER} JOIN item i ON b.k = i.k"
+    " WHERE i.t = 'red'",
+    "full under a key of one side": f"SELECT s.v, b.v x, m FROM {FULL} JOIN day ON b.d = day.d WHERE m < 4",
+    "full under keys of both sides": f"SELECT s.v, b.v x, w FROM {FULL} JOIN day ON b.d = day.d"
+    " JOIN item i ON s.k = i.k",
+    "full under keys of both sides that may be NULL": f"SELECT s.v, b.v x, w FROM {FULL}"
+    " JOIN day ON b.d IS NOT DISTINCT FROM day.w AND s.n IS NOT DISTINCT FROM day.w",
+    "full under an anti and a semi join": f"SELECT s.v, b.v x FROM {FULL}"
+    " WHERE b.d IN (SELECT d FROM day WHERE m = 3) AND NOT EXISTS (SELECT 1 FROM item i WHERE i.k = s.k)",
+    "outer joins one upon another": f"SELECT s.v, b.v x, e.w, t FROM {OUTER} LEFT JOIN day e ON e.d = b.d"
+    " LEFT JOIN item i ON i.k = e.w JOIN day c ON c.d = i.k",
+    "groups of an outer join": f"SELECT g.n, g.c, w FROM (SELECT b.n, count(s.v) c FROM {OUTER} GROUP BY b.n) g"
+    " JOIN day ON day.d = g.n",
+    "two readers that drop rows": f"WITH x AS (SELECT s.v, b.d, b.n FROM {OUTER})"
+    " SELECT x.v, m FROM x JOIN day ON x.d = day.d WHERE m = 3 UNION ALL SELECT x.v, w FROM x JOIN day ON x.n = day.d",
+    "two readers of which one keeps rows": f"WITH x AS (SELECT s.v, s.d e, b.d FROM {OUTER})"
+    " SELECT x.v, m FROM x JOIN day ON x.d = day.d WHERE m = 3 UNION ALL SELECT x.v, w FROM x JOIN day ON x.e = day.d",
     "two outer joins": f"SELECT s.v, t, b.v x, e.w FROM {OUTER} LEFT JOIN day e ON e.d = s.d AND e.w = s.n {DIMENSIONS}"
     " WHERE day.m = 3",
     "anti by an outer join": f"SELECT s.v, t FROM {OUTER} {DIMENSIONS} WHERE b.k IS NULL AND m = 3",

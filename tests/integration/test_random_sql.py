@@ -168,6 +168,9 @@ def queries(draw: st.DrawFn) -> str:
     elif joined.endswith("JOIN"):
         key = draw(st.sampled_from(("i", "j", "s", "d")))
         source = f"t {joined} u ON t.{key} = u.{key}"
+        if draw(st.booleans()):
+            more, key = draw(st.sampled_from(("JOIN", "JOIN", "FULL JOIN"))), draw(st.sampled_from("isd"))
+            source += f" {more} t AS v ON v.{key} = {draw(st.sampled_from(tables))}.{key}"
     elif joined:
         quantifier = "EXISTS" if joined == "semi" else "NOT EXISTS"
         where.append(f"{quantifier} (SELECT 1 FROM u WHERE u.j = t.i AND u.p IS NOT NULL)")

@@ -37,7 +37,7 @@ from jumpgate.dataflow.operators import (
 from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, float64, int32, int64, string
 from jumpgate.nca.interface import Device
 from jumpgate.nca.registry import Registry
-from tests.support.plans import equals, grouped, joined, measured, ref, statistics, table
+from tests.support.plans import equals, grouped, joined, measured, query3, query65, ref, statistics, table
 
 A = table("a", ak=int32, av=int32, at=string)
 B = table("b", bk=int32, bv=int32)
@@ -167,6 +167,12 @@ def test_what_may_fail_stays_above_the_join() -> None:
 )
 def test_what_may_fail(make: Callable[[Expression], Expression], fails: bool) -> None:
     assert may_fail(make(ref(A, "ak"))) == fails
+
+
+@pytest.mark.parametrize("make", [query3, query65])
+def test_filters_that_were_pushed_stay(make: Callable[[], Operator]) -> None:
+    pushed = after(push_filters, make())
+    assert after(push_filters, pushed) is pushed
 
 
 def test_filters_over_groups_go_below_by_keys_only() -> None:

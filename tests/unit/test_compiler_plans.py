@@ -12,6 +12,7 @@ from jumpgate.compiler.compile import PASSES, compile_dataflow
 from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import (
     Aggregate,
     Emit,
@@ -76,6 +77,16 @@ def test_what_is_used_twice_stays_one_node() -> None:
     by_item = ("ss_store_sk", "ss_item_sk")
     assert len({id(n) for n in root.walk() if isinstance(n, Aggregate) and n.key_names == by_item}) == 1
     assert len({id(n) for n in root.walk() if isinstance(n, Read) and "store_sales" in n.files[0]}) == 1
+
+
+def test_filters_reach_the_inputs_of_joins_that_were_outer_ones() -> None:
+    left, right = table("l", lk=int32), table("r", rk=int32, rv=int32)
+    node = joined(left, right, "lk", "rk", JoinType.LEFT)
+    (reads,) = [
+        [n.predicate for n in i.root.walk() if isinstance(n, Read)]
+        for i in compiled(Filter(node, equals(node, "rv", 1))).instances
+    ]
+    assert reads == [None, equals(right, "rv", 1)], "what is pushed below the join is the reader's hint"
 
 
 def test_columns_that_nobody_needs_are_not_read() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 
 import pytest
@@ -48,6 +49,10 @@ def test_properties() -> None:
         "anti",
     ]
     assert [t.mirrored for t in (JoinType.LEFT, JoinType.RIGHT, JoinType.FULL)] == ["right", "left", "full"]
+    assert [JoinType.FULL.extending(left, right) for left, right in itertools.product((True, False), repeat=2)] == [
+        JoinType.FULL, JoinType.RIGHT, JoinType.LEFT, JoinType.INNER,
+    ]  # fmt: skip
+    assert JoinType.SEMI.extending(False, False) is None
     rows = [(t.output, t.matched, t.unmatched, t.unmatched_right) for t in JoinType]
     assert len(set(rows)) == len(rows), "two types of one meaning"
 

@@ -1,0 +1,196 @@
+"""Outer joins whose rows without a partner are dropped further up are inner joins, full ones at least left or right.
+
+    (l left join r on l.a = r.a) join s on r.b = s.b   is   (l join r on l.a = r.a) join s on r.b = s.b
+
+Inner joins can be done in another order, and filters and other joins' keys reach both of their inputs. (Galindo-Legaria
+and Rosenthal, "Outerjoin simplification and reordering for query optimization", TODS 1997.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from jumpgate.compiler.null_rejection import is_null, rejects, with_nulls
+from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.tree import pair_references, unique
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, conjunction
+from jumpgate.dataflow.failing import may_fail
+from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Filter,
+    Join,
+    Operator,
+    Project,
+    Send,
+    Shuffle,
+    Sort,
+    UnionAll,
+    Window,
+    expressions_of,
+)
+from jumpgate.dataflow.types import bool_
+
+#: rows that an outer join adds: its id, and whether their left columns are NULL, not the right ones
+Added = tuple[int, bool]
+#: rows that joins added, with columns that are NULL in what was made of them
+Columns = Mapping[Added, frozenset[int]]
+
+
+def reduce_outer_joins(plan: Plan) -> Plan:
+    """A join that several others read is reduced if all of them drop the rows."""
+    nodes = [*unique(plan.root)]
+    if not any(isinstance(n, Join) and _extends(n.type) for n in nodes):
+        return plan
+    types = _Reducer(nodes, plan.options.dialect).types()
+    built: dict[int, Operator] = {}
+    for node in nodes:
+        inputs = tuple(built[id(i)] for i in node.inputs)
+        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+        new = node if same else node.with_inputs(inputs)
+        built[id(node)] = replace(new, type=types[id(node)]) if isinstance(new, Join) and id(node) in types else new
+    root = built[id(plan.root)]
+    assert isinstance(root, Send)
+    return plan if root is plan.root else replace(plan, root=root)
+
+
+class _Reducer:
+    """From the leaves up, what becomes of the rows that outer joins add; then, from the root down, what drops them."""
+
+    def __init__(self, nodes: Sequence[Operator], dialect: Dialect) -> None:
+        self.nodes = nodes
+        self.dialect = dialect
+        self.columns: dict[int, Columns] = {}
+        #: inner joins with a condition that may fail, those around them, and what these join: in another order of more
+        #: joins it might be computed for more rows
+        self.failing: set[int] = set()
+        for node in nodes:
+            self.columns[id(node)] = {added: c for added, c in self._columns(node).items() if c}
+            if _is_ordered(node) and self._fails(node):
+                self.failing.add(id(node))
+        #: of each operator's rows, those that each of its readers drops
+        self.dropped = {id(node): {*self.columns[id(node)]} for node in nodes}
+
+    def types(self) -> dict[int, JoinType]:
+        """The joins that are of another type, by their ids."""
+        found: dict[int, JoinType] = {}
+        self.dropped[id(self.nodes[-1])] = set()
+        for node in reversed(self.nodes):
+            if _is_ordered(node) and id(node) in self.failing:
+                self.failing |= {id(input) for input in node.inputs}
+            if isinstance(node, Join):
+                condition, type = _condition(node), self._reduced(node)
+                if type is not node.type:
+                    found[id(node)] = type
+                width = len(node.left.schema)
+                self._drop(node, node.left, (condition,), None if type.unmatched else condition)
+                needed = type.unmatched_right or type.marks
+                self._drop(node, node.right, (condition,), None if needed else condition, width)
+                continue
+            for input in node.inputs:
+                self._drop(node, input, expressions_of(node), node.predicate if isinstance(node, Filter) else None)
+        return found
+
+    def _reduced(self, node: Join) -> JoinType:
+        """The join's type, given which of its rows are dropped."""
+        of, dropped = node.type, self.dropped[id(node)]
+        if not _extends(of):
+            return of
+        type = of.extending(
+            of.extends_left and (id(node), True) not in dropped, of.extends_right and (id(node), False) not in dropped
+        )
+        assert type is not None
+        return of if type.any_order and (id(node) in self.failing or self._fails(node)) else type
+
+    def _fails(self, node: Operator) -> bool:
+        """Whether a condition may fail of the join, or of inner joins right below it."""
+        fails = isinstance(node, Join) and may_fail(_condition(node))
+        return fails or any(id(input) in self.failing for input in node.inputs)
+
+    def _drop(
+        self,
+        node: Operator,
+        input: Operator,
+        computes: Sequence[Expression],
+        condition: Expression | None,
+        start: int = 0,
+    ) -> None:
+        """Leaves of the input's added rows those that `node` drops, too: the condition is not TRUE for them, or nothing
+        that it makes of them is needed, nor fails. `start`: the number of the input's first column in what it
+        computes."""
+
+        def drops(added: Added, columns: frozenset[int]) -> bool:
+            nulls = {start + c for c in columns}
+            if condition is not None and rejects(condition, nulls, self.dialect):
+                return True
+            unneeded = added in self.dropped[id(node)]
+            return unneeded and not any(may_fail(with_nulls(e, nulls, self.dialect)) for e in computes)
+
+        self.dropped[id(input)] &= {a for a, columns in self.columns[id(input)].items() if drops(a, columns)}
+
+    def _columns(self, node: Operator) -> Columns:
+        """Columns of the node that are NULL in all rows that have to do with an added one. Where these are dropped, so
+        that nothing of them is needed, the other rows stay as they are without the added ones."""
+        below = [self.columns[id(i)] for i in node.inputs]
+        match node:
+            case Project():
+                return self._computed(node.expressions, below[0])
+            case Aggregate() if node.phase == "full":
+                return self._computed(node.keys, below[0])
+            case Window():
+                kept = {e.index for e in node.partition_by if isinstance(e, ColumnRef)}
+                return {added: columns & kept for added, columns in below[0].items()}
+            case Filter() | Shuffle():
+                return below[0]
+            case Sort() if node.limit is None and not node.offset:
+                return below[0]
+            case UnionAll():
+                return _merged(below)
+            case Join() if node.type.pairs:
+                width, whole = len(node.left.schema), len(node.schema)
+                right = {added: frozenset(width + c for c in columns) for added, columns in below[1].items()}
+                own: dict[Added, frozenset[int]] = {}
+                if node.type.extends_left:
+                    own[id(node), True] = frozenset(range(width))
+                if node.type.extends_right:
+                    own[id(node), False] = frozenset(range(width, whole))
+                return _merged([below[0], right]) | own
+            case Join():
+                return below[0]
+        return {}
+
+    def _computed(self, expressions: Sequence[Expression], below: Columns) -> Columns:
+        def nulls(columns: frozenset[int]) -> frozenset[int]:
+            left = (with_nulls(e, columns, self.dialect) for e in expressions)
+            return frozenset(i for i, e in enumerate(left) if is_null(e))
+
+        return {added: nulls(columns) for added, columns in below.items()}
+
+
+def _is_ordered(node: Operator) -> bool:
+    """Whether it is, or is between, inner joins that are put in an order together."""
+    return isinstance(node, Project) or isinstance(node, Join) and node.type.any_order
+
+
+def _extends(type: JoinType) -> bool:
+    return type.extends_left or type.extends_right
+
+
+def _merged(inputs: Sequence[Columns]) -> dict[Added, frozenset[int]]:
+    """Of several inputs: of rows that come through more than one, the columns that are NULL in each."""
+    found: dict[Added, frozenset[int]] = {}
+    for columns in inputs:
+        found |= {added: c & found.get(added, c) for added, c in columns.items()}
+    return found
+
+
+def _condition(node: Join) -> Expression:
+    """What makes two rows partners, over the columns of both."""
+    pairs = pair_references(node.left.schema, node.right.schema)[len(node.left.schema) :]
+    keys = (
+        Call(bool_.with_nullable(a.type.nullable or b.type.nullable), "eq", (a, b.remap(lambda i: pairs[i])))
+        for a, b in zip(node.left_keys, node.right_keys, strict=True)
+    )
+    return conjunction((*keys, *((node.residual,) if node.residual is not None else ())))
