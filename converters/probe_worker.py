@@ -24,6 +24,7 @@ from jumpgate.converters.footers import parquet_footer
 from jumpgate.converters.parquet import pages
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import FileUnreadable, InternalError, JumpgateError, MalformedData, MemoryLimit, ProtocolError
+from jumpgate.extras import load_arrow
 
 #: a request may take so much memory more than the process has when it begins
 MEMORY_BYTES_MAX = 2 << 30
@@ -55,18 +56,9 @@ def main(descriptor: int) -> None:
     os._exit(0)
 
 
-class _WithoutPandas:
-    """Finds no pandas, which pyarrow would load before it converts its first list, in 0.2 s."""
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name, name=name)
-
-
 def _warm_up() -> None:
     """Loads what the first request would load."""
-    sys.meta_path.insert(0, _WithoutPandas)
+    load_arrow()
     for found in formats().values():
         for library in found.libraries:
             importlib.import_module(library)

@@ -84,6 +84,15 @@ class Prober:
                 return
         self.close()
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Within it, workers are kept."""
+        self.hold()
+        try:
+            yield
+        finally:
+            self.release()
+
     def close(self) -> None:
         """Ends all workers; a later request starts one again."""
         with self._condition:

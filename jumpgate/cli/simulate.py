@@ -52,16 +52,12 @@ def command(
     registry, speeds = default_registry(), calibration.load("host")
     cluster = Cluster(link_bytes_s=link_gbit * 1e9 / 8)
     found = []
-    prober.hold()
-    try:
-        with output.progress() as progress:
-            for done, count in enumerate(counts):
-                progress(f"{count} hosts", done, len(counts))
-                plan = planned(flow.root, alike(count, cores, memory_gb << 30), registry, times, dialect, speeds)
-                found.append(simulate(plan, registry, cluster, speeds, jobs))
-            progress("done", len(counts), len(counts))
-    finally:
-        prober.release()
+    with prober.held(), output.progress() as progress:
+        for done, count in enumerate(counts):
+            progress(f"{count} hosts", done, len(counts))
+            plan = planned(flow.root, alike(count, cores, memory_gb << 30), registry, times, dialect, speeds)
+            found.append(simulate(plan, registry, cluster, speeds, jobs))
+        progress("done", len(counts), len(counts))
     said = f"hosts of {cores} cores with links of {link_gbit:g} Gb/s; {words.counted(jobs, 'job')}"
     said += f"; {times:g} times the rows" if times > 1 else ""
     if target is not None:

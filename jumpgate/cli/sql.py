@@ -12,6 +12,7 @@ from jumpgate.cli import output, result
 from jumpgate.cli.options import job_options, json_option, progress_option
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import ConfigError, FileUnreadable
+from jumpgate.extras import load_arrow
 from jumpgate.words import counted
 
 
@@ -51,11 +52,11 @@ def command(
     echo 'SELECT count(*) FROM item' | jumpgate sql - --table item=data/item.parquet
     """
     import jumpgate
-    from jumpgate.client.sql.explain import explain_data
 
     if target is not None:
         result.check_target(target)
     text, read_options = _text(file), _options(options_given)
+    load_arrow()
     with jumpgate.connect(options.pop("address"), offload=offload, **options) as connection:
         for name, path in _tables(tables, directory, format).items():
             _register(connection, name, path, format, read_options)
@@ -63,6 +64,8 @@ def command(
         if explained or analyze:
             said = query.explain(analyze=analyze)
             if as_json:
+                from jumpgate.client.sql.explain import explain_data
+
                 output.print_json(explain_data(query))
             else:
                 print(said, end="")

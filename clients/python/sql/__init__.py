@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jumpgate import extras
+from jumpgate.converters.prober import prober
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
@@ -19,6 +20,7 @@ __all__ = ["connect"]
 
 def connect(address: str | None = None, *, offload: str = "auto", **options: Any) -> Connection:
     """A connection for SQL: connection.Connection. Raises Unreachable; NotInstalled if DataFusion is missing."""
-    with extras.explained():
-        from jumpgate.client.sql.connection import Connection
-    return Connection(address, offload=offload, **options)
+    with prober.held():  # it starts while DataFusion is loaded
+        with extras.explained():
+            from jumpgate.client.sql.connection import Connection
+        return Connection(address, offload=offload, **options)
