@@ -442,6 +442,10 @@ class Estimator:
             here, there = self.column(node.left, lk), self.column(node.right, rk)
             meet_left, meet_right = overlap(here, there), overlap(there, here)
             common = met(here, there)
+            if self._is_key_in_use(node.left, lk, a, base_left):
+                meet_left = max(meet_left, min(1.0, base_left * overlap(a, common) / max(1.0, left)))
+            if self._is_key_in_use(node.right, rk, b, base_right):
+                meet_right = max(meet_right, min(1.0, base_right * overlap(b, common) / max(1.0, right)))
             ours *= meet_left * (1.0 - (here.null_fraction or 0.0))
             theirs *= meet_right * (1.0 - (there.null_fraction or 0.0))
             in_left *= max(1.0, (here.distinct or left) * meet_left)
@@ -455,6 +459,16 @@ class Estimator:
         pairs = ours * theirs / values
         partners = min(1.0, in_right / values) * (ours / left if left else 1.0)
         return pairs, partners
+
+    def _is_key_in_use(self, node: Operator, key: Expression, known: ColumnStatistics, base: float) -> bool:
+        """Whether rows are those of a table by its key that conditions on other columns choose, which nobody has tried
+        on all rows: taken to choose what the other side has, of all days those with sales."""
+        if known.distinct is None or known.distinct < UNIQUE * base:
+            return False
+        filters = [(f, k) for f, k in self.path(node, key) if isinstance(f, Filter) and isinstance(f.input, Read)]
+        return bool(filters) and not any(
+            self.is_counted(f) or not k.columns().isdisjoint(f.predicate.columns()) for f, k in filters
+        )
 
     def _of_both(self, node: Join, left: Expression, right: Expression, values: float) -> float:
         """Of so many values of a key those that can be on both sides: where both have theirs of the same rows, as after

@@ -22,11 +22,23 @@ from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.work import by_size, work
 from jumpgate.converters.probe import estimate
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.operators import Send, SortKey, Window, WindowFunction, column, window_type
-from jumpgate.nca.interface import ColumnStatistics
+from jumpgate.dataflow.expressions import Literal
+from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.operators import (
+    Filter,
+    Operator,
+    Send,
+    SortKey,
+    Window,
+    WindowFunction,
+    column,
+    window_type,
+)
+from jumpgate.dataflow.types import int32
+from jumpgate.nca.interface import ColumnStatistics, Statistics
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.speeds import Speeds, assumed, seconds_of, unit_seconds
-from tests.support.plans import host
+from tests.support.plans import equals, host, joined, ref, table
 
 DAYS, SALES = 1000, 4000
 
@@ -73,6 +85,32 @@ def test_a_filter_on_the_other_side_counts_only_where_the_keys_meet(tables: tupl
     assert rows == pytest.approx(1800, rel=0.2)
     rows, _ = estimated(sales.join(days.filter(col("year") == 8), left_on="sold", right_on="day"))
     assert rows < 50
+
+
+def test_conditions_on_rows_that_were_not_tried_choose_what_is_in_use() -> None:
+    """Days that 2 % of the calendar has sales on: of a table that is too large to be tried whole, a year is one with
+    sales; days that are chosen by their number are as many as meet."""
+    rows = {"days": 70_000.0, "sales": 1e6}
+    keys = {"days": ColumnStatistics(70_000.0, 0.0, 69_999.0), "sales": ColumnStatistics(1400.0, 30_000.0, 31_399.0)}
+
+    def known(files: tuple[str, ...], format: str, options: object) -> Statistics:
+        name = files[0].split("/")[-1].split(".")[0]
+        other = ColumnStatistics(distinct=200.0)
+        return Statistics(rows[name], 8 * rows[name], column=lambda c, t: keys[name] if c == "day" else other)
+
+    days, sales = table("days", day=int32, year=int32), table("sales", day=int32, year=int32)
+    estimator = Estimator(known)
+
+    def joined_with(days: Operator) -> float:
+        return estimator.rows(joined(sales, days, "day", "day"))
+
+    year = Filter(days, equals(days, "year", 7))
+    assert joined_with(year) == pytest.approx(1e6 * estimator.rows(year) / 1400, rel=0.01)
+    assert joined_with(days) == pytest.approx(1e6, rel=0.01)
+    first = Filter(days, bind("lt", (ref(days, "day"), Literal(int32.with_nullable(False), 30_140))))
+    assert joined_with(first) == pytest.approx(1e5, rel=0.01)
+    half = Filter(sales, equals(sales, "year", 7))  # of which no day is the key
+    assert estimator.rows(joined(half, days, "day", "day")) == pytest.approx(estimator.rows(half), rel=0.01)
 
 
 def test_columns_that_go_together_make_no_more_groups(tables: tuple[Dataflow, Dataflow]) -> None:
