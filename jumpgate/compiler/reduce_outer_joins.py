@@ -63,13 +63,8 @@ class _Reducer:
         self.nodes = nodes
         self.dialect = dialect
         self.columns: dict[int, Columns] = {}
-        #: inner joins with a condition that may fail, those around them, and what these join: in another order of more
-        #: joins it might be computed for more rows
-        self.failing: set[int] = set()
         for node in nodes:
             self.columns[id(node)] = {added: c for added, c in self._columns(node).items() if c}
-            if _is_ordered(node) and self._fails(node):
-                self.failing.add(id(node))
         #: of each operator's rows, those that each of its readers drops
         self.dropped = {id(node): {*self.columns[id(node)]} for node in nodes}
 
@@ -78,8 +73,6 @@ class _Reducer:
         found: dict[int, JoinType] = {}
         self.dropped[id(self.nodes[-1])] = set()
         for node in reversed(self.nodes):
-            if _is_ordered(node) and id(node) in self.failing:
-                self.failing |= {id(input) for input in node.inputs}
             if isinstance(node, Join):
                 condition, type = _condition(node), self._reduced(node)
                 if type is not node.type:
@@ -94,7 +87,8 @@ class _Reducer:
         return found
 
     def _reduced(self, node: Join) -> JoinType:
-        """The join's type, given which of its rows are dropped."""
+        """The join's type, given which of its rows are dropped. Where its condition may fail it is no inner join, whose
+        terms can become keys: these are computed for all rows of an input."""
         of, dropped = node.type, self.dropped[id(node)]
         if not _extends(of):
             return of
@@ -102,12 +96,7 @@ class _Reducer:
             of.extends_left and (id(node), True) not in dropped, of.extends_right and (id(node), False) not in dropped
         )
         assert type is not None
-        return of if type.any_order and (id(node) in self.failing or self._fails(node)) else type
-
-    def _fails(self, node: Operator) -> bool:
-        """Whether a condition may fail of the join, or of inner joins right below it."""
-        fails = isinstance(node, Join) and may_fail(_condition(node))
-        return fails or any(id(input) in self.failing for input in node.inputs)
+        return of if type.any_order and may_fail(_condition(node)) else type
 
     def _drop(
         self,
@@ -167,11 +156,6 @@ class _Reducer:
             return frozenset(i for i, e in enumerate(left) if is_null(e))
 
         return {added: nulls(columns) for added, columns in below.items()}
-
-
-def _is_ordered(node: Operator) -> bool:
-    """Whether it is, or is between, inner joins that are put in an order together."""
-    return isinstance(node, Project) or isinstance(node, Join) and node.type.any_order
 
 
 def _extends(type: JoinType) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.normalise import normalise
+from jumpgate.compiler.order_joins import order_joins
 from jumpgate.compiler.plan import CompileOptions, Plan
 from jumpgate.compiler.reduce_outer_joins import reduce_outer_joins
 from jumpgate.compiler.tree import project, references, unique
@@ -38,19 +39,24 @@ from jumpgate.dataflow.operators import (
 from jumpgate.dataflow.types import int32, string
 from jumpgate.nca.registry import Registry
 from jumpgate.testing import dataflows, oracle
-from tests.support.plans import equals, joined, ref, table
+from tests.support.plans import equals, joined, ref, statistics, table
 
 L, R, S = table("l", lk=int32, lv=int32, lt=string), table("r", rk=int32, rv=int32), table("s", sk=int32, sv=int32)
 TYPES = (JoinType.LEFT, JoinType.RIGHT, JoinType.FULL)
 SEEDS = 300
+UNKNOWN = CompileOptions()
 
 
-def reduced(root: Operator) -> Operator:
-    plan = Plan(Send(root, ()), CompileOptions(), (), Registry(), Estimator(None))
+def planned(root: Operator, options: CompileOptions = UNKNOWN) -> Plan:
+    plan = Plan(Send(root, ()), options, (), Registry(), Estimator(options.statistics))
     found = reduce_outer_joins(plan)
     assert not any(map(problem, unique(found.root)))
     assert found.root.schema.names == plan.root.schema.names
-    return found.root.input
+    return found
+
+
+def reduced(root: Operator) -> Operator:
+    return planned(root).root.input
 
 
 def outer(type: JoinType = JoinType.LEFT) -> Join:
@@ -216,32 +222,18 @@ def test_whether_a_query_fails_stays() -> None:
 
 
 def test_no_more_is_computed_of_what_may_fail() -> None:
-    """Keys of inner joins are computed when the joins are done, which may be in any order."""
-    node = outer()
-    first = joined(node, S, "rv", "sk")
-    other = table("u", uk=int32)
-
-    def under(key: Expression, type: JoinType) -> Operator:
-        return Join(first, other, type, (key,), (Cast(key.type, ref(other, "uk")),))
-
-    assert types(under(ref(first, "rk"), JoinType.INNER)) == ["inner"]
-    assert types(under(fails(ref(first, "rk")), JoinType.INNER)) == ["left"]
-    assert types(under(fails(ref(first, "rk")), JoinType.LEFT)) == ["inner"]
-    chosen = project(first, references(first.schema, [3]), ("rk",))
-    key = fails(ref(chosen, "rk"))
-    assert types(Join(chosen, other, JoinType.INNER, (key,), (Cast(key.type, ref(other, "uk")),))) == ["left"]
-    week = joined(L, S, "lk", "sk")
-    key = fails(ref(week, "sv"))
-    week = Join(week, other, JoinType.INNER, (key,), (Cast(key.type, ref(other, "uk")),))
-    below = joined(week, R, "lk", "rk", JoinType.LEFT)
-    (join,) = (n for n in unique(reduced(over(below))) if isinstance(n, Join) and n.right == R)
-    assert join.type is JoinType.LEFT
-    beside = joined(outer(), project(week, (ref(week, "uk"),), ("uk",)), "rv", "uk")
-    (join,) = (n for n in unique(reduced(beside)) if isinstance(n, Join) and n.right == R)
-    assert join.type is JoinType.LEFT
-    mine, theirs = fails(ref(L, "lk")), ref(R, "rk")
-    assert types(over(Join(L, R, JoinType.LEFT, (mine,), (Cast(mine.type, theirs),)))) == ["left"]
-    assert types(over(Join(L, R, JoinType.FULL, (mine,), (Cast(mine.type, theirs),)))) == ["right"]
+    key = fails(ref(L, "lk"))
+    for type, expected in ((JoinType.LEFT, "left"), (JoinType.FULL, "right")):
+        node = Join(L, R, type, (key,), (Cast(key.type, ref(R, "rk")),))
+        assert types(over(node)) == [expected], "terms of an inner join can become keys"
+    first, other = joined(outer(), S, "rv", "sk"), table("u", uk=int32)
+    key = fails(ref(first, "rk"))
+    root = Join(first, other, JoinType.INNER, (key,), (Cast(key.type, ref(other, "uk")),))
+    rows = CompileOptions(statistics=statistics({"l": 1e6, "r": 1e6, "s": 1e6, "u": 10.0}))
+    ordered = order_joins(planned(root, rows)).root.input
+    joins = [n for n in ordered.walk() if isinstance(n, Join)]
+    assert [n.type.value for n in joins] == ["inner"] * 3
+    assert [any(map(may_fail, (*n.left_keys, *n.right_keys))) for n in joins] == [True, False, False], "it comes last"
 
 
 class OuterJoins(dataflows.Generator):
@@ -265,7 +257,7 @@ def test_rows_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         folder = tmp_path / str(seed)
         folder.mkdir()
         root = OuterJoins(seed, folder)._node(4)
-        plan = Plan(Send(root, ()), CompileOptions(), (), Registry(), Estimator(None))
+        plan = Plan(Send(root, ()), UNKNOWN, (), Registry(), Estimator(None))
         before = normalise(plan)
         after = reduce_outer_joins(before)
         if after is not before:
