@@ -41,7 +41,7 @@ VERBS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, life: int) -> None:
     """Answers until the prober hangs up, or has ended."""
     connection = socket.socket(fileno=descriptor)
     _warm_up()
@@ -50,7 +50,7 @@ def main(descriptor: int) -> None:
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             questions, limit_s = wire.asked(connection)
-            with _bounded(connection, limit_s):
+            with _bounded(life, limit_s):
                 answers = [_answer(*question) for question in questions]
             _tell(connection, answers)
     os._exit(0)
@@ -74,18 +74,19 @@ def _limit_resources() -> None:
 
 
 @contextlib.contextmanager
-def _bounded(connection: socket.socket, limit_s: float) -> Iterator[None]:
+def _bounded(life: int, limit_s: float) -> Iterator[None]:
     """Meanwhile the process ends when the time is over (SIGALRM) or the prober is gone (SIGIO), whatever it does: both
-    signals kill by default. PR_SET_PDEATHSIG would follow the thread that started us, which may end early."""
-    flags = fcntl.fcntl(connection, fcntl.F_GETFL)
-    fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(connection, fcntl.F_SETFL, flags | os.O_ASYNC)
+    signals kill by default. PR_SET_PDEATHSIG would follow the thread that started us, which may end early. Nothing is
+    ever sent on the socket `life`: the signal of a question that is sent may come after that was read."""
+    flags = fcntl.fcntl(life, fcntl.F_GETFL)
+    fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(life, fcntl.F_SETFL, flags | os.O_ASYNC)
     signal.setitimer(signal.ITIMER_REAL, limit_s)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        fcntl.fcntl(connection, fcntl.F_SETFL, flags)
+        fcntl.fcntl(life, fcntl.F_SETFL, flags)
 
 
 def _answer(verb: str, files: tuple[str, ...], arguments: tuple[Any, ...]) -> dict[str, Any]:
@@ -118,6 +119,6 @@ def _named(files: tuple[str, ...]) -> str:
 
 if __name__ == "__main__":
     try:
-        main(int(sys.argv[1]))
+        main(*map(int, sys.argv[1:]))
     except (BrokenPipeError, ConnectionResetError, ProtocolError):
         os._exit(1)

@@ -104,7 +104,7 @@ class Prober:
     def forget(self) -> None:
         """In a forked child: the workers are the parent's."""
         for worker in (*self._idle, *self._busy):
-            worker.connection.close()
+            worker.hang_up()
         self._begin()
 
     def ask(self, verb: str, files: tuple[str, ...], *arguments: Any) -> Any:
@@ -172,16 +172,19 @@ class Prober:
 
 
 class _Worker:
-    """One child process and our end of its socket. Raises OSError where the system cannot start it."""
+    """One child process and our ends of its sockets, of which one only tells it that we are there. Raises OSError where
+    the system cannot start it."""
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
         self._ready = False
-        self.connection, theirs = socket.socketpair()
+        self._connection, theirs = socket.socketpair()
+        self._life, watched = socket.socketpair()
+        descriptors = theirs.fileno(), watched.fileno()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", WORKER, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [sys.executable, "-P", "-m", WORKER, *map(str, descriptors)],
+                pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 # the last words of libraries that abort are not messages for people
@@ -196,24 +199,25 @@ class _Worker:
                 },
             )
         except BaseException:
-            self.connection.close()
+            self.hang_up()
             raise
         finally:
             theirs.close()
+            watched.close()
 
     def ask(self, request: list[Any], timeout_s: float) -> Any:
         """Raises _Died; Unreachable if the process never came up."""
         if not self._ready:
-            self.connection.settimeout(START_LIMIT_S)
+            self._connection.settimeout(START_LIMIT_S)
             try:
-                wire.receive(self.connection)
+                wire.receive(self._connection)
             except (EOFError, OSError, ProtocolError) as e:
                 raise _cannot_start(e) from None
             self._ready = True
-        self.connection.settimeout(timeout_s)
+        self._connection.settimeout(timeout_s)
         try:
-            wire.ask(self.connection, request)
-            return wire.receive(self.connection)
+            wire.ask(self._connection, request)
+            return wire.receive(self._connection)
         except TimeoutError:
             raise _Died(signal.SIGALRM) from None
         except (EOFError, OSError, ProtocolError):
@@ -221,13 +225,17 @@ class _Worker:
 
     def end(self) -> int:
         """Ends it, if it has not ended; the signal that did it, or 0."""
-        self.connection.close()
+        self.hang_up()
         try:
             self._process.wait(END_LIMIT_S if self._ready else 0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         return max(0, -self._process.returncode)
+
+    def hang_up(self) -> None:
+        self._connection.close()
+        self._life.close()
 
 
 def _start(generation: int) -> _Worker:

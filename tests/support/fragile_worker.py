@@ -23,4 +23,4 @@ if __name__ == "__main__":
     probe_worker.VERBS = {
         verb: answer if verb == "estimate" else _fragile(answer) for verb, answer in probe_worker.VERBS.items()
     }
-    probe_worker.main(int(sys.argv[1]))
+    probe_worker.main(*map(int, sys.argv[1:]))
