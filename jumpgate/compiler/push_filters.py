@@ -125,14 +125,16 @@ class _Pusher:
 
 
 def _keys(node: Join, residual: Terms, width: int) -> tuple[list[tuple[Expression, Expression]], Terms]:
-    """Equalities of a left with a right expression, as keys, and what stays of an inner join's residual."""
+    """Equalities of a left with a right expression, as keys, and what stays of an inner join's residual: also what may
+    fail, and is not computed of the rows that the conditions before it drop."""
     if not node.type.any_order:
         return [], residual
     found: list[tuple[Expression, Expression]] = []
     rest: Terms = []
     columns = references(node.right.schema)
-    for term in residual:
-        if isinstance(term, Call) and term.function == "eq" and not term.args[0].type.is_float:
+    for number, term in enumerate(residual):
+        guarded = may_fail(term) and (number > 0 or bool(node.left_keys))
+        if isinstance(term, Call) and term.function == "eq" and not term.args[0].type.is_float and not guarded:
             a, b = term.args
             if b.columns() and a.columns() and max(b.columns()) < width:
                 a, b = b, a

@@ -142,6 +142,26 @@ def test_an_equality_of_both_sides_becomes_a_key() -> None:
     assert pushed == joined(A, B, "ak", "bk")
 
 
+def test_an_equality_that_may_fail_becomes_a_key_where_nothing_is_asked_before_it() -> None:
+    pairs = Join(A, B, "inner", (), ())
+    more = bind("add", (ref(pairs, "av"), number(1)))
+    risky, plain = (
+        bind("eq", (more, Cast(more.type, ref(pairs, "bk")))),
+        bind("eq", (ref(pairs, "ak"), ref(pairs, "bv"))),
+    )
+
+    def keys(join: Join) -> int:
+        pushed = after(push_filters, join)
+        assert isinstance(pushed, Join)
+        return len(pushed.left_keys)
+
+    assert may_fail(risky)
+    assert keys(replace(pairs, residual=risky)) == 1
+    assert keys(replace(pairs, residual=bind("and", (risky, plain)))) == 2
+    assert keys(replace(pairs, residual=bind("and", (plain, risky)))) == 1
+    assert keys(replace(joined(A, B, "ak", "bk"), residual=risky)) == 1
+
+
 def test_what_may_fail_stays_above_the_join() -> None:
     join = joined(A, B, "ak", "bk")
     risky = bind("eq", (bind("int_divide", (number(10), ref(join, "av"))), number(1)))
