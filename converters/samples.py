@@ -9,6 +9,7 @@ import datetime
 import functools
 import math
 import os
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +35,9 @@ HEAVY, HEAVY_ROWS_MIN, HEAVY_RUNS_MIN = 1 / 1024, 32, 3
 #: values of a column that are known by name
 HEAVY_MAX = 32
 
+#: of samples that are kept for other conditions on the same columns, and what a value of Python's counts for
+KEPT_BYTES_MAX, VALUE_BYTES = 256 << 20, 64
+
 Options = tuple[tuple[str, str], ...]
 
 
@@ -48,16 +52,35 @@ def column_statistics(
         if largest is None:
             return ColumnStatistics()
         status = os.stat(largest)
-        found = sample(largest, status.st_mtime_ns, status.st_size, format, options, name, type)
-        return statistics_of(found.values, type, rows, found.bounds)
+        return _column(largest, status.st_mtime_ns, status.st_size, format, options, rows, name, type)
     except (OSError, TypeError, ValueError, ArithmeticError, LookupError, pa.ArrowException, JumpgateError):
         return ColumnStatistics()
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=10_000)
+def _column(
+    file: str, modified_ns: int, size: int, format: str, options: Options, rows: float, name: str, type: DataType
+) -> ColumnStatistics:
+    found = sample(file, modified_ns, size, format, options, name, type)
+    return statistics_of(found.values, type, rows, found.bounds)
+
+
+#: samples that were looked at last, with their bytes
+_kept: OrderedDict[tuple[object, ...], tuple[Sample, int]] = OrderedDict()
+
+
 def sample(file: str, modified_ns: int, size: int, format: str, options: Options, name: str, type: DataType) -> Sample:
     """What the format has of a column of a file in that state. Raises as that does."""
-    return formats()[format].sample(file, dict(options), name, type)
+    key = (file, modified_ns, size, format, options, name, type)
+    found, bytes = _kept.pop(key, (None, 0))
+    if found is None:
+        found = formats()[format].sample(file, dict(options), name, type)
+        arrow = isinstance(found.values, pa.Array | pa.ChunkedArray)
+        bytes = found.values.nbytes if arrow else VALUE_BYTES * len(found.values)
+    _kept[key] = found, bytes
+    while sum(of for _, of in _kept.values()) > KEPT_BYTES_MAX:
+        _kept.popitem(last=False)
+    return found
 
 
 def statistics_of(

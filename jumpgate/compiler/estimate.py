@@ -301,9 +301,10 @@ class Estimator:
             return None
         if limits.low <= known.low and known.high <= limits.high:
             return None
+        most = (1 << 8 * key.type.width - 1) - 1  # beyond which a bound may be, which is a float
         terms: list[Expression] = [
-            Call(bool_, "ge", (key, Literal(key.type, round(limits.low)))),
-            Call(bool_, "le", (key, Literal(key.type, round(limits.high)))),
+            Call(bool_, "ge", (key, Literal(key.type, max(-most - 1, round(limits.low))))),
+            Call(bool_, "le", (key, Literal(key.type, min(most, round(limits.high))))),
         ]
         chain = next((n for n, _ in self.path(side, mine) if isinstance(n, Filter)), None)
         if chain is not None and chain.input is origin:

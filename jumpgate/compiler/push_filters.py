@@ -111,9 +111,9 @@ class _Pusher:
         new_left = self.visit(node.left, left)
         new_right = self.visit(node.right, [t.remap(lambda i: columns[i - width]) for t in right])
         keys, residual = _keys(node, residual, width)
-        changed = len(keys) > 0 or len(residual) != (len(conjuncts(node.residual)) if node.residual else 0)
+        before = () if node.residual is None else conjuncts(node.residual)
         new = _over(node, new_left, new_right)
-        if changed:
+        if keys or tuple(residual) != tuple(before):
             assert isinstance(new, Join)
             new = replace(
                 new,

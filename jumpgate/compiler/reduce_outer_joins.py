@@ -80,7 +80,7 @@ class _Reducer:
                 width = len(node.left.schema)
                 self._drop(node, node.left, (condition,), None if type.unmatched else condition)
                 needed = type.unmatched_right or type.marks
-                self._drop(node, node.right, (condition,), None if needed else condition, width)
+                self._drop(node, node.right, (condition,), None if needed else condition, width, node.type.pairs)
                 continue
             for input in node.inputs:
                 self._drop(node, input, expressions_of(node), node.predicate if isinstance(node, Filter) else None)
@@ -105,16 +105,17 @@ class _Reducer:
         computes: Sequence[Expression],
         condition: Expression | None,
         start: int = 0,
+        passed: bool = True,
     ) -> None:
         """Leaves of the input's added rows those that `node` drops, too: the condition is not TRUE for them, or nothing
         that it makes of them is needed, nor fails. `start`: the number of the input's first column in what it
-        computes."""
+        computes; `passed`: whether its rows are made of the input's, which may be those of another input as well."""
 
         def drops(added: Added, columns: frozenset[int]) -> bool:
             nulls = {start + c for c in columns}
             if condition is not None and rejects(condition, nulls, self.dialect):
                 return True
-            unneeded = added in self.dropped[id(node)]
+            unneeded = passed and added in self.dropped[id(node)]
             return unneeded and not any(may_fail(with_nulls(e, nulls, self.dialect)) for e in computes)
 
         self.dropped[id(input)] &= {a for a, columns in self.columns[id(input)].items() if drops(a, columns)}

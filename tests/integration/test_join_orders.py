@@ -138,3 +138,21 @@ def test_a_key_that_fails_for_rows_without_a_partner(one_host: str, tmp_path: Pa
         )
         kept = [k for k in range(15_000) if k % 900 in (0, 1)]
         assert rows.to_pylist() == [{"c": len(kept), "s": sum(kept)}]
+
+
+def test_bounds_at_the_end_of_a_key_s_type(one_host: str, tmp_path: Path) -> None:
+    """Keys of 64 bits are looked for between bounds that are floats."""
+    most = 2**63 - 1
+    made = {
+        "fact": pa.table({"k": range(40), "n": [*range(-1, 38), most]}),
+        "many": pa.table({"k": range(30), "v": range(30)}),
+        "far": pa.table({"n": [1, 2, most], "w": range(3)}),
+    }
+    with jumpgate.connect(one_host, offload="always") as connection:
+        for name, table in made.items():
+            pq.write_table(table, tmp_path / f"{name}.parquet")
+            connection.register(name, tmp_path / f"{name}.parquet")
+        rows = connection.sql(
+            "SELECT fact.k, v, w FROM fact JOIN far ON fact.n = far.n JOIN many ON fact.k = many.k ORDER BY 1"
+        )
+        assert rows.to_pylist() == [{"k": 2, "v": 2, "w": 0}, {"k": 3, "v": 3, "w": 1}]

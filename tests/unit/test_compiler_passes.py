@@ -142,6 +142,14 @@ def test_an_equality_of_both_sides_becomes_a_key() -> None:
     assert pushed == joined(A, B, "ak", "bk")
 
 
+def test_one_condition_goes_down_while_another_comes_in() -> None:
+    pairs = replace(joined(A, B, "ak", "bk"), residual=equals(joined(A, B, "ak", "bk"), "av", 1))
+    both = bind("lt", (ref(pairs, "av"), ref(pairs, "bv")))
+    pushed = after(push_filters, Filter(pairs, both))
+    assert isinstance(pushed, Join) and pushed.residual == both
+    assert pushed.left == Filter(replace(A, predicate=equals(A, "av", 1)), equals(A, "av", 1))
+
+
 def test_an_equality_that_may_fail_becomes_a_key_where_nothing_is_asked_before_it() -> None:
     pairs = Join(A, B, "inner", (), ())
     more = bind("add", (ref(pairs, "av"), number(1)))

@@ -2,6 +2,7 @@
 
 import math
 import struct
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 from jumpgate.converters.orc import ORC
-from jumpgate.converters.samples import column_statistics, statistics_of
+from jumpgate.converters.samples import column_statistics, sample, statistics_of
 from jumpgate.dataflow.formats import Sample
 from jumpgate.dataflow.types import DataType, date, float64, int64, string
 from jumpgate.nca.interface import ColumnStatistics
@@ -141,6 +142,16 @@ def test_bytes_under_null_make_no_runs() -> None:
     buffers = [pa.py_buffer(bytes(25)), pa.py_buffer(struct.pack("200q", *range(200)))]
     found = statistics_of(pa.Array.from_buffers(pa.int64(), 200, buffers), int64, 1e6)
     assert (found.heavy, found.null_fraction) == ((), 1.0)
+
+
+def test_samples_are_kept_within_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jumpgate.converters.samples._kept", kept := OrderedDict())
+    monkeypatch.setattr("jumpgate.converters.samples.KEPT_BYTES_MAX", 2500)
+    path = tmp_path / "data.parquet"
+    pyarrow.parquet.write_table(pa.table({c: range(100) for c in "abcd"}), path)
+    for name in "abcacd":
+        sample(str(path), 1, 1, "parquet", (), name, int64)
+    assert [key[5] for key in kept] == ["a", "c", "d"]
 
 
 def test_csv_options(tmp_path: Path) -> None:
