@@ -26,7 +26,6 @@ from jumpgate.nca.speeds import assumed
 LEFT_MAX = 0.5
 #: tables of partners for one key, at most: the rows of each are read once more
 PARTNERS_MAX = 8
-
 #: readers that are looked at, at most: there may be many ways to one that has shared inputs
 READERS_MAX = 1000
 
@@ -50,9 +49,8 @@ class _Reducer:
     def __init__(self, plan: Plan) -> None:
         self.estimator = plan.estimator
         self.seconds = {**assumed(), **plan.options.speeds}
-        self.readers: defaultdict[int, list[tuple[Operator, int]]] = defaultdict(
-            list
-        )  # and which input of theirs it is
+        #: of a node, and which input of theirs it is
+        self.readers: defaultdict[int, list[tuple[Operator, int]]] = defaultdict(list)
         nodes = [*unique(plan.root)]
         for node in nodes:
             for place, input in enumerate(node.inputs):
