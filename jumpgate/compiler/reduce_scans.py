@@ -19,7 +19,19 @@ from jumpgate.compiler.work import takes_again
 from jumpgate.dataflow.expressions import ColumnRef
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.join_types import Output
-from jumpgate.dataflow.operators import Filter, Join, Operator, Project, Read, Send, UnionAll, column, with_partners
+from jumpgate.dataflow.operators import (
+    Filter,
+    Join,
+    Limit,
+    Operator,
+    Project,
+    Read,
+    Send,
+    Sort,
+    UnionAll,
+    column,
+    with_partners,
+)
 from jumpgate.nca.speeds import assumed
 
 #: of the rows that would be kept, those that may be left: for less of a gain estimates are not sure enough
@@ -92,8 +104,10 @@ class _Reducer:
         return best
 
     def _may_use(self, partners: _Partners, read: Operator) -> bool:
-        below = {id(node) for partner in partners.values() for node in unique(partner)}
-        return id(read) not in below and self.joins.keys().isdisjoint(below)
+        """Not those of which other rows may come when they are computed again."""
+        nodes = [node for partner in partners.values() for node in unique(partner)]
+        below = {id(node) for node in nodes}
+        return id(read) not in below and self.joins.keys().isdisjoint(below) and not any(map(_chooses_any, nodes))
 
     def _again(self, node: Operator) -> float:
         """Seconds to compute a partner's rows once more: those of a shared text are kept."""
@@ -139,6 +153,11 @@ class _Reducer:
                 key = columns[mine.index]
                 if key is not None:
                     yield key, {(id(other), theirs.index): other}
+
+
+def _chooses_any(node: Operator) -> bool:
+    """Whether which rows are left is not said by the request, or not where they are alike."""
+    return isinstance(node, Limit) or (isinstance(node, Sort) and (node.limit is not None or node.offset > 0))
 
 
 def _semi_join(read: Operator, key: int, partners: _Partners) -> Join:

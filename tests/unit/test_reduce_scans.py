@@ -9,7 +9,19 @@ from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.plan import CompileOptions, Plan
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Filter, Join, Operator, Project, Send, UnionAll, column, numbered
+from jumpgate.dataflow.operators import (
+    Filter,
+    Join,
+    Limit,
+    Operator,
+    Project,
+    Send,
+    Sort,
+    SortKey,
+    UnionAll,
+    column,
+    numbered,
+)
 from jumpgate.dataflow.types import float64, int64
 from jumpgate.nca.registry import Registry
 from tests.support.plans import equals, grouped, joined, measured, ref, statistics, table
@@ -92,6 +104,13 @@ def test_columns_floats_and_what_saves_little_are_left_alone(monkeypatch: pytest
     assert semi_joins(*(with_dim(Filter(dim, equals(dim, "dv", v)), fact) for v in (1, 2))) == []
     monkeypatch.setattr(reduce_scans, "PARTNERS_MAX", 1)
     assert semi_joins(with_dim(FIRST), with_dim(SECOND)) == []
+
+
+def test_partners_that_may_be_others_when_computed_again_drop_nothing() -> None:
+    order = (SortKey(ref(SECOND, "dv")),)
+    assert len(semi_joins(with_dim(FIRST), with_dim(Sort(SECOND, order)))) == 1
+    for some in (Limit(SECOND, 3), Filter(Limit(SECOND, 3), equals(SECOND, "dk", 1)), Sort(SECOND, order, 3)):
+        assert semi_joins(with_dim(FIRST), with_dim(some)) == []
 
 
 def test_the_search_for_readers_ends() -> None:
