@@ -148,13 +148,12 @@ def cached(path: str, read: Callable[[str, int, int], T]) -> T:
 
 def parquet_metadata(path: str) -> Any:
     """The metadata of one Parquet file, as pyarrow has it. Raises FileUnreadable or MalformedData."""
-    metadata, _ = cached(path, _read_metadata)
-    return metadata
+    return cached(path, _read_metadata)[0]
 
 
 @lru_cache(maxsize=FOOTERS_CACHED_MAX)
-def _read_metadata(path: str, _mtime_ns: int, _size: int) -> tuple[Any, int]:
-    """The metadata, and the bytes that the file gives to it."""
+def _read_metadata(path: str, _mtime_ns: int, _size: int) -> tuple[Any, Any, int]:
+    """The metadata, its schema as Arrow's, and the bytes that the file gives to it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -166,7 +165,8 @@ def _read_metadata(path: str, _mtime_ns: int, _size: int) -> tuple[Any, int]:
                 raise FileUnreadable(
                     f"cannot read Parquet file '{path}': its footer is encrypted, and Jumpgate has no keys", file=path
                 )
-            return pq.read_metadata(file), length
+            metadata = pq.read_metadata(file)
+        return metadata, metadata.schema.to_arrow_schema(), length
     except pa.ArrowInvalid as e:
         raise MalformedData(f"Parquet file '{path}' is damaged or incomplete: {e}", file=path) from None
     except (OSError, pa.ArrowException) as e:
@@ -175,15 +175,7 @@ def _read_metadata(path: str, _mtime_ns: int, _size: int) -> tuple[Any, int]:
 
 @lru_cache(maxsize=FOOTERS_CACHED_MAX)
 def _read_parquet(path: str, mtime_ns: int, size: int) -> Footer:
-    import pyarrow as pa
-
-    metadata, length = _read_metadata(path, mtime_ns, size)
-    try:
-        arrow = metadata.schema.to_arrow_schema()
-    except pa.ArrowInvalid as e:
-        raise MalformedData(f"Parquet file '{path}' is damaged or incomplete: {e}", file=path) from None
-    except (OSError, pa.ArrowException) as e:
-        raise unreadable("Parquet", path, e) from None
+    metadata, arrow, length = _read_metadata(path, mtime_ns, size)
     columns = columns_of(metadata.schema, arrow)
     schema = Schema(tuple(f for f, _ in columns))
     if metadata.serialized_size != length:  # a signature follows: some columns are encrypted, and pyarrow dies of those

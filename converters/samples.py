@@ -10,7 +10,7 @@ import functools
 import math
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -35,8 +35,8 @@ HEAVY, HEAVY_ROWS_MIN, HEAVY_RUNS_MIN = 1 / 1024, 32, 3
 #: values of a column that are known by name
 HEAVY_MAX = 32
 
-#: of samples that are kept for other conditions on the same columns, and what a value of Python's counts for
-KEPT_BYTES_MAX, VALUE_BYTES = 256 << 20, 64
+#: of samples that are kept for other conditions on the same columns; what each counts for, and each value of Python's
+KEPT_BYTES_MAX, SAMPLE_BYTES, VALUE_BYTES = 256 << 20, 1 << 10, 64
 
 Options = tuple[tuple[str, str], ...]
 
@@ -65,22 +65,43 @@ def _column(
     return statistics_of(found.values, type, rows, found.bounds)
 
 
-#: samples that were looked at last, with their bytes
-_kept: OrderedDict[tuple[object, ...], tuple[Sample, int]] = OrderedDict()
+class Kept:
+    """Samples that were looked at last, of so many bytes together."""
+
+    def __init__(self, bytes_max: int = KEPT_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._samples: OrderedDict[tuple[object, ...], Sample] = OrderedDict()
+
+    def __contains__(self, key: tuple[object, ...]) -> bool:
+        return key in self._samples
+
+    def get(self, key: tuple[object, ...], look: Callable[[], Sample]) -> Sample:
+        """The sample; what `look` finds where it is not kept."""
+        if key in self._samples:
+            self._samples.move_to_end(key)
+            return self._samples[key]
+        found = self._samples[key] = look()
+        self._bytes += _bytes(found)
+        while self._bytes > self._bytes_max:
+            _, oldest = self._samples.popitem(last=False)
+            self._bytes -= _bytes(oldest)
+        return found
+
+
+def _bytes(sample: Sample) -> int:
+    values = sample.values
+    arrow = isinstance(values, pa.Array | pa.ChunkedArray)
+    return SAMPLE_BYTES + (values.nbytes if arrow else VALUE_BYTES * len(values))
+
+
+_kept = Kept()
 
 
 def sample(file: str, modified_ns: int, size: int, format: str, options: Options, name: str, type: DataType) -> Sample:
     """What the format has of a column of a file in that state. Raises as that does."""
     key = (file, modified_ns, size, format, options, name, type)
-    found, bytes = _kept.pop(key, (None, 0))
-    if found is None:
-        found = formats()[format].sample(file, dict(options), name, type)
-        arrow = isinstance(found.values, pa.Array | pa.ChunkedArray)
-        bytes = found.values.nbytes if arrow else VALUE_BYTES * len(found.values)
-    _kept[key] = found, bytes
-    while sum(of for _, of in _kept.values()) > KEPT_BYTES_MAX:
-        _kept.popitem(last=False)
-    return found
+    return _kept.get(key, lambda: formats()[format].sample(file, dict(options), name, type))
 
 
 def statistics_of(

@@ -120,6 +120,12 @@ def _rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for row in table.to_pylist())
 
 
+def written(connection: Any, tables: dict[str, pa.Table], folder: Path) -> None:
+    for name, table in tables.items():
+        pq.write_table(table, folder / f"{name}.parquet")
+        connection.register(name, folder / f"{name}.parquet")
+
+
 def test_a_key_that_fails_for_rows_without_a_partner(one_host: str, tmp_path: Path) -> None:
     """Joined with `few` first, the row that `many` drops would be added to, and overflow."""
     most = 2**63 - 1
@@ -129,9 +135,7 @@ def test_a_key_that_fails_for_rows_without_a_partner(one_host: str, tmp_path: Pa
         "few": pa.table({"n": [1, 2, most], "w": [1, 1, 0]}),
     }
     with jumpgate.connect(one_host, offload="always") as connection:
-        for name, table in made.items():
-            pq.write_table(table, tmp_path / f"{name}.parquet")
-            connection.register(name, tmp_path / f"{name}.parquet")
+        written(connection, made, tmp_path)
         rows = connection.sql(
             "SELECT count(*) AS c, sum(v) AS s FROM fact JOIN many ON fact.k = many.k"
             " JOIN few ON fact.n + 1 = few.n WHERE w = 1"
@@ -149,9 +153,7 @@ def test_bounds_at_the_end_of_a_key_s_type(one_host: str, tmp_path: Path) -> Non
         "far": pa.table({"n": [1, 2, most], "w": range(3)}),
     }
     with jumpgate.connect(one_host, offload="always") as connection:
-        for name, table in made.items():
-            pq.write_table(table, tmp_path / f"{name}.parquet")
-            connection.register(name, tmp_path / f"{name}.parquet")
+        written(connection, made, tmp_path)
         rows = connection.sql(
             "SELECT fact.k, v, w FROM fact JOIN far ON fact.n = far.n JOIN many ON fact.k = many.k ORDER BY 1"
         )

@@ -96,14 +96,10 @@ SCANS = {
 @pytest.mark.parametrize("format", ["json", "csv"])
 @pytest.mark.parametrize("query", SCANS.values(), ids=SCANS)
 def test_text_is_parsed_once_for_all_and_gives_duckdbs_rows(tables: tuple[Any, Any], query: str, format: str) -> None:
-    connection, duck = tables
-    text = query.format(fact=f"fact_{format}")
-    found = connection.sql(text)
-    assert _rows(found.to_arrow()) == _rows(duck.execute(text).to_arrow_table())
-    (record,) = [connection.session.describe(job).record for job in found.jobs]
-    ((_, kept),) = [(f, said["kept_rows"]) for f, said in record["explain"]["fragments"].items()]
-    assert kept
-    assert str(record["explain"]).count(f"fact.{format}") == 1
+    said = _explained(tables, query.format(fact=f"fact_{format}"))
+    (fragment,) = said["fragments"].values()
+    assert fragment["kept_rows"]
+    assert str(said).count(f"fact.{format}") == 1
 
 
 #: readers of one text who each join it by the same key
@@ -123,15 +119,19 @@ PARTNERS = {
 @pytest.mark.parametrize("format", ["json", "csv"])
 @pytest.mark.parametrize("query", PARTNERS.values(), ids=PARTNERS)
 def test_rows_without_partners_are_not_kept(tables: tuple[Any, Any], query: str, format: str) -> None:
-    connection, duck = tables
-    text = query.format(fact=f"fact_{format}")
-    found = connection.sql(text)
-    assert _rows(found.to_arrow()) == _rows(duck.execute(text).to_arrow_table())
-    (record,) = [connection.session.describe(job).record for job in found.jobs]
-    (fragment,) = record["explain"]["fragments"].values()
+    (fragment,) = _explained(tables, query.format(fact=f"fact_{format}"))["fragments"].values()
     plan = [line.strip() for line in fragment["plan"]]
     (read,) = (n for n, line in enumerate(plan) if f"fact.{format}" in line)
     assert fragment["kept_rows"] and plan[read - 1].startswith("@1 = join semi on #0:k")
+
+
+def _explained(tables: tuple[Any, Any], text: str) -> Any:
+    """How the query's one job ran, whose rows are DuckDB's."""
+    connection, duck = tables
+    found = connection.sql(text)
+    assert _rows(found.to_arrow()) == _rows(duck.execute(text).to_arrow_table())
+    (record,) = [connection.session.describe(job).record for job in found.jobs]
+    return record["explain"]
 
 
 def _rows(table: pa.Table) -> Counter[tuple[Any, ...]]:

@@ -2,7 +2,6 @@
 
 import math
 import struct
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from jumpgate.converters.orc import ORC
-from jumpgate.converters.samples import column_statistics, sample, statistics_of
+from jumpgate.converters.samples import SAMPLE_BYTES, Kept, column_statistics, statistics_of
 from jumpgate.dataflow.formats import Sample
 from jumpgate.dataflow.types import DataType, date, float64, int64, string
 from jumpgate.nca.interface import ColumnStatistics
@@ -144,14 +143,20 @@ def test_bytes_under_null_make_no_runs() -> None:
     assert (found.heavy, found.null_fraction) == ((), 1.0)
 
 
-def test_samples_are_kept_within_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jumpgate.converters.samples._kept", kept := OrderedDict())
-    monkeypatch.setattr("jumpgate.converters.samples.KEPT_BYTES_MAX", 2500)
-    path = tmp_path / "data.parquet"
-    pyarrow.parquet.write_table(pa.table({c: range(100) for c in "abcd"}), path)
-    for name in "abcacd":
-        sample(str(path), 1, 1, "parquet", (), name, int64)
-    assert [key[5] for key in kept] == ["a", "c", "d"]
+def test_samples_are_kept_within_a_limit() -> None:
+    looked: list[str] = []
+    one = Sample(pa.array(range(1000), pa.int64()))
+
+    def look(name: str) -> Sample:
+        looked.append(name)
+        return one
+
+    kept = Kept(2 * (8000 + SAMPLE_BYTES) + 1)
+    for name in "abacab":
+        assert kept.get((name,), lambda name=name: look(name)) is one  # type: ignore[misc]
+    assert looked == ["a", "b", "c", "b"]
+    assert [(name,) in kept for name in "abc"] == [True, True, False]
+    assert Kept(8000).get(("a",), lambda: one) is one, "also what is too large to be kept"
 
 
 def test_csv_options(tmp_path: Path) -> None:
