@@ -126,9 +126,9 @@ def test_a_slow_file_keeps_nobody_waiting(fifo: str, tmp_path: Path, workers: Pr
 
 def test_what_is_sent_to_a_worker_while_it_works_does_not_end_it(fifo: str, workers: Prober) -> None:
     """The system may tell of a question after its worker has begun with it."""
-    with ThreadPoolExecutor(1) as pool, pytest.raises(MalformedData, match="damaged or incomplete"):
-        slow = pool.submit(workers.ask, "closed", (fifo,))
-        writer = os.open(fifo, os.O_WRONLY)  # returns once the worker has opened it to read
+    with ThreadPoolExecutor(1) as pool, pytest.raises(MalformedData, match="cut or damaged"):
+        slow = pool.submit(workers.ask, "schema", (fifo,), "csv", {})
+        writer = os.open(fifo, os.O_WRONLY)  # returns once the worker has opened it, and reads until it is closed
         (worker,) = workers._busy
         worker._connection.send(b"\0")
         os.close(writer)
