@@ -6,6 +6,7 @@ It has its turn, at its leisure, once the program has worked as long, in all job
 from __future__ import annotations
 
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,8 +22,10 @@ WORK_S_MAX = 0.02
 PROGRAMS_MAX = 4096
 #: of its key
 SUFFIX = "-quick"
-#: of a program's text: its functions are not optimised, whatever the compiler's command line says
-HEAD = """\
+#: the first header of a program is compiled ahead, and must have nothing before it
+_FIRST_INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
+#: functions below it are not optimised, whatever the compiler's command line says
+UNOPTIMISED = """\
 #ifdef __clang__
 #pragma clang optimize off
 #else
@@ -62,6 +65,13 @@ class Uses:
     def are_much(self, key: str) -> bool:
         """Whether they are worth the optimiser."""
         return self._seconds.get(key, 0.0) > WORK_S_MAX
+
+
+def text(optimised: str) -> str:
+    """The program without optimisation."""
+    include = _FIRST_INCLUDE.search(optimised)
+    end = include.end() if include else 0
+    return optimised[:end] + UNOPTIMISED + optimised[end:]
 
 
 def key(optimised: str) -> str:

@@ -210,7 +210,7 @@ async def _build_quickly(title: str, lowered: _Lowered, host: Host) -> str:
     path = await host.has_artifact(key)
     if path is not None:
         return path
-    source = quick_builds.HEAD + await asyncio.to_thread(lowered.text)
+    source = quick_builds.text(await asyncio.to_thread(lowered.text))
     try:
         return await host.compile(title, source, key)
     except errors.BuildError:  # of a package's function, perhaps, that only an optimiser compiles

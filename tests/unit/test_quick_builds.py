@@ -70,7 +70,7 @@ class Builder(FakeHost):
     later: dict[str, Callable[[], str]] = field(default_factory=dict)
 
     async def compile(self, name: str, source: str, key: str) -> str:
-        if self.refuses and source.startswith(quick_builds.HEAD):
+        if self.refuses and quick_builds.UNOPTIMISED in source:
             raise BuildError("this does not compile")
         self.sources[key] = source
         return await super().compile(name, source, key)
@@ -123,7 +123,7 @@ def test_the_optimiser_has_its_turn_once_the_program_has_worked_much() -> None:
     assert again.path == first
     ((key, source),) = builder.later.items()
     assert first == f"/nowhere/{quick_builds.key(key)}.so"
-    assert builder.sources == {quick_builds.key(key): quick_builds.HEAD + source()}
+    assert builder.sources == {quick_builds.key(key): quick_builds.text(source())}
     asyncio.run(builder.compile("f0", source(), key))
     assert (optimised := lifecycle.compiled(instance, builder)) is not None
     assert optimised.path == path_of(builder, little) == f"/nowhere/{key}.so"
@@ -151,7 +151,8 @@ def test_much_work_waits_for_the_optimiser_though_there_is_a_quick_build() -> No
     quick = path_of(builder, plan(SUM, a=10))
     optimised = path_of(builder, plan(SUM, a=1e8))
     assert quick.replace("-quick", "") == optimised != quick
-    assert not builder.sources[optimised.split("/")[-1].removesuffix(".so")].startswith(quick_builds.HEAD)
+    assert quick_builds.UNOPTIMISED not in builder.sources[optimised.split("/")[-1].removesuffix(".so")]
+    assert quick_builds.UNOPTIMISED in builder.sources[quick.split("/")[-1].removesuffix(".so")]
 
 
 def test_what_only_an_optimiser_compiles_is_optimised_at_once() -> None:
