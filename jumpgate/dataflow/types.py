@@ -100,7 +100,11 @@ class DataType:
 
     def with_nullable(self, nullable: bool) -> DataType:
         """The same type, with or without NULLs."""
-        return self if self.nullable == nullable else replace(self, nullable=nullable)
+        return self if self.nullable == nullable else self._otherwise_nullable
+
+    @cached_property
+    def _otherwise_nullable(self) -> DataType:
+        return replace(self, nullable=not self.nullable)
 
     def same(self, other: DataType) -> bool:
         """Equal but for nullability."""

@@ -137,9 +137,9 @@ class _Splitter:
         self._count(root)
         self._visit(root, self._rest)
         changed |= replacing.replace(replaced)
-        assert not sketches.remain(self._rest)
-        changed |= antijoins.mend(self._rest)
-        changed |= barriers.guard(self._rest)
+        assert not sketches.remain(self._rest, root.nests)
+        changed |= antijoins.mend(self._rest, root.nests)
+        changed |= barriers.guard(self._rest, root.nests)
         common.rename(self._rest)
         return found if found.cuts or changed or not as_text else whole(root, "", [], found.kept)
 

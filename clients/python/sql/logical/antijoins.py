@@ -11,9 +11,9 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import below
 
 
-def mend(plan: pb.Plan) -> bool:
-    """Changes `plan` in place, with all below it; whether there was anything to change."""
-    joins = [node.join for node in below(plan) if node.WhichOneof("kind") == "join" and is_correlated(node.join)]
+def mend(plan: pb.Plan, nests: bool = True) -> bool:
+    """Changes `plan` in place, with all below it; whether there was anything to change. nests: as of a Node."""
+    joins = [node.join for node in below(plan, nests) if node.WhichOneof("kind") == "join" and is_correlated(node.join)]
     for join in joins:
         rewrite(join)
     return bool(joins)

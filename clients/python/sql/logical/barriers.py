@@ -15,10 +15,10 @@ _TRANSPARENT = ("projection", "subquery_alias", "filter", "sort", "repartition")
 _ALL_ROWS = (1 << 63) - 1
 
 
-def guard(plan: pb.Plan) -> bool:
-    """Changes `plan` in place, with all below it; whether there was anything to change."""
+def guard(plan: pb.Plan, nests: bool = True) -> bool:
+    """Changes `plan` in place, with all below it; whether there was anything to change. nests: as of a Node."""
     changed = False
-    for filter in [node for node in below(plan) if node.WhichOneof("kind") == "filter"]:
+    for filter in [node for node in below(plan, nests) if node.WhichOneof("kind") == "filter"]:
         place = filter.filter.input
         while (kind := place.WhichOneof("kind")) in _TRANSPARENT:
             place = getattr(place, kind).input

@@ -7,8 +7,7 @@ later one would take one for the other without a word.
 from __future__ import annotations
 
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.mending import within
-from jumpgate.client.sql.logical.nodes import below
+from jumpgate.client.sql.logical.nodes import below, within
 
 GIVEN, _KEPT = "__common_expr_", "__planned_expr_"
 #: operators of which the encoding here does not have all names
@@ -17,6 +16,8 @@ _UNKNOWN = frozenset((None, "unnest", "distinct_on", "repartition", "view"))
 
 def rename(plan: pb.Plan) -> None:
     """Gives the columns of a planned query, and all that are named after them, other names, in place."""
+    if GIVEN.encode() not in plan.SerializeToString():
+        return
     plans = list(below(plan))
     if any(node.WhichOneof("kind") in _UNKNOWN for node in plans):
         return

@@ -9,14 +9,15 @@ wrong of nothing but infinities: they become the first value in the order of x.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 from google.protobuf.message import Message
 
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.mending import Types, mend, within
-from jumpgate.client.sql.logical.nodes import Node
+from jumpgate.client.sql.logical.mending import Types, mend
+from jumpgate.client.sql.logical.nodes import Node, within
 
 _COMPARISONS = frozenset(("Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq", "IsDistinctFrom", "IsNotDistinctFrom"))
 _COMPARING_CALLS = frozenset(("nullif", "greatest", "least"))
@@ -25,6 +26,21 @@ _EXTREMES = frozenset(("min", "max"))
 _ORDERED = _EXTREMES | {
     "median", "percentile_cont", "approx_median", "approx_percentile_cont", "approx_percentile_cont_with_weight",
 }  # fmt: skip
+#: by what is compared: the operands of comparisons, keys, and arguments whose order matters
+_COMPARED: dict[type[Message], Callable[[Any], Iterable[pb.Expr]]] = {
+    pb.Join: lambda join: (*join.left_keys, *join.right_keys),
+    pb.SortKey: lambda key: (key.expr,),
+    pb.WindowCall: lambda call: (
+        *call.partition_by,
+        *(call.args if call.distinct or call.aggregate in _ORDERED else ()),
+    ),
+    pb.AggregateCall: lambda call: call.args if call.distinct or call.name in _ORDERED else (),
+    pb.InList: lambda rex: (rex.input, *rex.list),
+    pb.Between: lambda between: (between.input, between.low, between.high),
+    pb.Case: lambda case: (case.base, *(clause.when for clause in case.whens)) if case.HasField("base") else (),
+    pb.Binary: lambda binary: binary.operands if binary.operator in _COMPARISONS else (),
+    pb.Call: lambda call: call.args if call.name in _COMPARING_CALLS else (),
+}
 
 
 def normalise(node: Node, plan: pb.Plan) -> bool:
@@ -34,42 +50,20 @@ def normalise(node: Node, plan: pb.Plan) -> bool:
 
 def _change(message: Message, types: Types, is_key: bool) -> bool:
     keys = [message] if is_key and isinstance(message, pb.Expr) else []
-    found = [(expr, type) for expr in (*keys, *compared(message)) if (type := types.of_float(expr)) is not None]
-    extremes = [call for call in _extremes(message) if types.of_float(call.args[0]) is not None]
+    parts = [*within(message)]  # outer ones first
+    found = [(expr, type) for expr in (*keys, *compared(parts)) if (type := types.of_float(expr)) is not None]
+    extremes = [call for call in _extremes(parts) if types.of_float(call.args[0]) is not None]
     changed = [canonical(expr, type) for expr, type in reversed(found)]  # what is within another one comes first
     for call in extremes:
         _first(call)
     return any(changed) or bool(extremes)
 
 
-def compared(outer: Message) -> Iterator[pb.Expr]:
-    """The expressions whose order or equality matters, outer ones first."""
-    for message in within(outer):
-        match message:
-            case pb.Join():
-                yield from (*message.left_keys, *message.right_keys)
-            case pb.SortKey():
-                yield message.expr
-            case pb.WindowCall():
-                yield from message.partition_by
-                if message.distinct or message.aggregate in _ORDERED:
-                    yield from message.args
-            case pb.AggregateCall():
-                if message.distinct or message.name in _ORDERED:
-                    yield from message.args
-            case pb.InList():
-                yield from (message.input, *message.list)
-            case pb.Between():
-                yield from (message.input, message.low, message.high)
-            case pb.Case():
-                if message.HasField("base"):
-                    yield from (message.base, *(clause.when for clause in message.whens))
-            case pb.Binary():
-                if message.operator in _COMPARISONS:
-                    yield from message.operands
-            case pb.Call():
-                if message.name in _COMPARING_CALLS:
-                    yield from message.args
+def compared(messages: Iterable[Message]) -> Iterator[pb.Expr]:
+    """The expressions whose order or equality matters to one of the messages."""
+    for message in messages:
+        if (found := _COMPARED.get(type(message))) is not None:
+            yield from found(message)
 
 
 def canonical(expr: pb.Expr, type: pa.DataType) -> bool:
@@ -99,8 +93,8 @@ def _fill(literal: pb.Scalar, value: float, type: pa.DataType) -> None:
         literal.float64 = value
 
 
-def _extremes(outer: Message) -> Iterator[pb.AggregateCall]:
-    for message in within(outer):
+def _extremes(messages: Iterable[Message]) -> Iterator[pb.AggregateCall]:
+    for message in messages:
         if isinstance(message, pb.AggregateCall) and message.name in _EXTREMES and len(message.args) == 1:
             yield message
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from google.protobuf.message import Message
@@ -98,18 +98,6 @@ def project(place: pb.Plan, below: pb.Plan, names: Sequence[Name], computed: Map
         else:
             target.CopyFrom(computed[position])
             _named(target, name)
-
-
-def within(message: Message) -> Iterator[Message]:
-    """The message and all within it, but for plans."""
-    stack = [message]
-    while stack:
-        message = stack.pop()
-        yield message
-        for field, value in message.ListFields():
-            if field.message_type is not None and not field.message_type.GetOptions().map_entry:
-                found: Iterable[Message] = value if field.is_repeated else (value,)
-                stack.extend(m for m in found if not isinstance(m, pb.Plan))
 
 
 def _outer(body: Message) -> Iterator[tuple[int | None, Message, bool]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,7 @@ from functools import cached_property
 import datafusion
 import pyarrow as pa
 from datafusion.plan import LogicalPlan
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from jumpgate.client.sql.logical.plan_pb2 import Column, Expr, Plan, TableName
@@ -16,6 +18,8 @@ from jumpgate.dataflow.substrait.types import Unmapped
 
 #: of the messages of plans, the fields that hold inputs, in the order in which DataFusion has them
 _INPUTS = ("input", "left", "right", "inputs")
+#: messages that hold no expressions, or, as plans, others than those of their node
+_WITHOUT_EXPRESSIONS = frozenset(("Plan", "Scalar", "Type", "Schema", "TableName", "Relation"))
 #: operators whose names in a display are not words
 _OPERATORS = {"tablescan": "scan", "windowaggr": "window", "subqueryalias": "alias", "emptyrelation": "empty relation"}
 
@@ -143,19 +147,32 @@ def inputs(plan: Plan) -> Iterator[Plan]:
             yield value
 
 
+def within(message: Message) -> Iterator[Message]:
+    """The message and all within it, outer ones first, but for plans, values and types, and what these hold."""
+    stack = [message]
+    while stack:
+        message = stack.pop()
+        yield message
+        for field, value in reversed(message.ListFields()):
+            if (holds := _holds_expressions(field)) is not None:
+                stack.extend(reversed(value)) if holds else stack.append(value)
+
+
+@functools.cache
+def _holds_expressions(field: FieldDescriptor) -> bool | None:
+    """Whether a field that may hold expressions holds several of its messages; None for any other field."""
+    type = field.message_type
+    if type is None or type.GetOptions().map_entry or type.name in _WITHOUT_EXPRESSIONS:
+        return None
+    return bool(field.is_repeated)
+
+
 def subquery_exprs(plan: Plan) -> Iterator[Expr]:
     """The subqueries in the expressions of one node, not those of its inputs or in other subqueries."""
     kind = plan.WhichOneof("kind")
-    stack: list[Message] = [getattr(plan, kind)] if kind else []
-    while stack:
-        message = stack.pop()
+    for message in within(getattr(plan, kind)) if kind else ():
         if isinstance(message, Expr) and message.WhichOneof("kind") == "subquery":
             yield message
-            continue
-        for field, value in reversed(message.ListFields()):
-            if field.message_type is None or field.message_type.GetOptions().map_entry:
-                continue
-            stack.extend(v for v in (value if field.is_repeated else (value,)) if not isinstance(v, Plan))
 
 
 def placed(node: Node, plan: Plan) -> Iterator[tuple[Node, Plan]]:
@@ -166,10 +183,10 @@ def placed(node: Node, plan: Plan) -> Iterator[tuple[Node, Plan]]:
     yield from zip((*node.children, *node.subqueries), places, strict=True)
 
 
-def below(plan: Plan) -> Iterator[Plan]:
-    """The plan and all plans below it, subqueries included; inner ones first."""
+def below(plan: Plan, nests: bool = True) -> Iterator[Plan]:
+    """The plan and all plans below it, subqueries included if it nests any; inner ones first."""
     for inner in inputs(plan):
-        yield from below(inner)
-    for expr in subquery_exprs(plan):
+        yield from below(inner, nests)
+    for expr in subquery_exprs(plan) if nests else ():
         yield from below(expr.subquery.plan.plan)
     yield plan

@@ -34,9 +34,9 @@ def find(node: Node, calls: Sequence[Call]) -> Replacement | None:
     return partial(_replace, {i: types.of(arg) for i, arg in found.items()})
 
 
-def remain(plan: pb.Plan) -> bool:
-    """Whether there are such calls in a plan."""
-    return any(_function(call) == _NAME for place in below(plan) for call in calls_of(place))
+def remain(plan: pb.Plan, nests: bool = True) -> bool:
+    """Whether there are such calls in a plan. nests: as of a Node."""
+    return any(_function(call) == _NAME for place in below(plan, nests) for call in calls_of(place))
 
 
 def check(display: str, reason: str) -> None:

@@ -19,8 +19,8 @@ from google.protobuf.message import Message
 
 from jumpgate.client.sql.logical import floats
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.mending import Types, mend, within
-from jumpgate.client.sql.logical.nodes import Node
+from jumpgate.client.sql.logical.mending import Types, mend
+from jumpgate.client.sql.logical.nodes import Node, within
 
 #: rules of DataFusion's optimiser that compute with constants, or take them to where they are compared
 _RULES = (
@@ -93,7 +93,7 @@ def mended(node: Node) -> LogicalPlan | None:
 
 
 def _constants(outer: Message, types: Types) -> Iterator[_Constant]:
-    for expr in floats.compared(outer):
+    for expr in floats.compared(within(outer)):
         if not _is_constant(expr):
             yield from _passed(expr, types)
         elif (type := types.of_float(expr)) is not None:
