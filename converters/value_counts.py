@@ -13,6 +13,9 @@ from jumpgate.converters.arrow_values import plain
 #: a sequence of Python's, or a column of Arrow's; None for NULL
 Values = Any
 
+#: of rows of several columns, before they are counted again from 0
+NUMBERS_MAX = 2**63
+
 
 class Column(NamedTuple):
     """Values as an array that can be counted: Arrow's as they are, Python's as numbers of `named`."""
@@ -37,11 +40,15 @@ def column_of(values: Values) -> Column:
 
 def together(columns: Sequence[Values]) -> pa.Array:
     """A number for each row of several columns, the same for equal rows; none counts as NULL."""
-    rows, *others = (column_of(c).array.dictionary_encode(null_encoding="encode") for c in columns)
-    for of in others:
-        pairs = pc.add(pc.multiply(rows.indices.cast(pa.int64()), len(of.dictionary)), of.indices.cast(pa.int64()))
-        rows = pairs.dictionary_encode()
-    return rows.indices
+    rows, values = pa.scalar(0, pa.int64()), 1  # so many numbers there may be
+    for column in columns:
+        of = column_of(column).array.dictionary_encode(null_encoding="encode")
+        if values * len(of.dictionary) > NUMBERS_MAX:
+            known = rows.dictionary_encode()
+            rows, values = known.indices.cast(pa.int64()), len(known.dictionary)
+        rows = pc.add(pc.multiply(rows, len(of.dictionary)), of.indices.cast(pa.int64()))
+        values *= len(of.dictionary)
+    return rows
 
 
 def array_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -1,6 +1,7 @@
 """Column statistics from a look at some rows, in every format."""
 
 import math
+import random
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from jumpgate.converters.orc import ORC
 from jumpgate.converters.samples import SAMPLE_BYTES, Kept, column_statistics, statistics_of
+from jumpgate.converters.value_counts import together
 from jumpgate.dataflow.formats import Sample
 from jumpgate.dataflow.types import DataType, date, float64, int64, string
 from jumpgate.nca.interface import ColumnStatistics
@@ -178,3 +180,13 @@ def test_what_cannot_be_read_is_unknown(tmp_path: Path, text: str) -> None:
 def test_a_missing_file_is_unknown(tmp_path: Path) -> None:
     assert column_statistics([str(tmp_path / "nowhere.json")], "json", (), 1.0, "k", int64) == ColumnStatistics()
     assert column_statistics([], "json", (), 1.0, "k", int64) == ColumnStatistics()
+
+
+def test_rows_of_many_columns_are_told_apart() -> None:
+    """Also where their values have more combinations than fit 64 bits; NULL is a value like others."""
+    r = random.Random(7)
+    for choices, count in (([None, "a", "b"], 3), ([None, "a", "b", "c", "d"], 60), (["a"], 5)):
+        columns = [r.choices(choices, k=200) for _ in range(count)]
+        numbers = together([pa.array(c, pa.string()) for c in columns]).to_pylist()
+        rows = [*zip(*columns, strict=True)]
+        assert len({*zip(numbers, rows, strict=True)}) == len({*numbers}) == len({*rows})
