@@ -16,18 +16,15 @@ import jinja2
 import jumpgate.templates
 from jumpgate import __version__
 from jumpgate.codegen.cpp import (
-    TEXT_BYTES,
     Value,
     any_null,
     blank,
-    compare,
     cpp_type,
     equal,
     hash_group,
     hash_keys,
     hashes_added,
     is_word,
-    ordered_words,
 )
 from jumpgate.codegen.expressions import ExpressionWriter
 from jumpgate.codegen.filters import coded_column, is_plain
@@ -46,7 +43,6 @@ from jumpgate.codegen.program import (
     Program,
     RowField,
     Sink,
-    SortField,
     SourceColumn,
     Step,
     Table,
@@ -55,8 +51,10 @@ from jumpgate.codegen.program import (
     source_columns,
     step_expressions,
 )
+from jumpgate.codegen.row_layout import Layout, names
 from jumpgate.codegen.runs import RUN_MIN, Run, Scope, any_runs, condition, fold
-from jumpgate.codegen.window_code import keeps_hash, windows_code
+from jumpgate.codegen.table_code import integer_key, table_code
+from jumpgate.codegen.window_code import keeps_hash
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.functions import BUILT_IN
@@ -78,7 +76,7 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     env.filters.update(cpp_type=cpp_type)
-    env.globals.update(unknown=_unknown, RUN_MIN=RUN_MIN)
+    env.globals.update(unknown=_unknown, names=names, RUN_MIN=RUN_MIN)
     return env
 
 
@@ -151,6 +149,11 @@ class Output:
         found = cls(cpp, nullable, f"w->out<{cpp}>({place})", f"w->out<uint8_t>({end})", place, end=end)
         return replace(found, valid_place=end, end=end + 1) if nullable else found
 
+    def sent(self, number: int) -> list[str]:
+        """Statements that say where it is."""
+        data = f"out[{number}].data = w->outputs[{self.place}];"
+        return [data, f"out[{number}].valid = w->outputs[{self.valid_place}];"] if self.nullable else [data]
+
 
 @dataclass(frozen=True)
 class Rendered:
@@ -163,11 +166,17 @@ class Rendered:
 def render(program: Program, dialect: Dialect) -> Rendered:
     """The program in C++. A shape without a template raises InternalError."""
     fallible: list[str] = []
-    pipelines = [PipelineRenderer(program, p, dialect, fallible).context() for p in program.pipelines]
+    layouts = [Layout(t) for t in program.tables]
+    pipelines = [PipelineRenderer(program, p, dialect, fallible, layouts).context() for p in program.pipelines]
     groups = [s.data for p in pipelines for s in p["sinks"] if s.kind == "groups"]
     sets = _sets(program)
     tables = [
-        _table(program, t, [len(g["words"]) for g in groups if g["table"] == t.id], t.id in sets)
+        table_code(
+            layouts[t.id],
+            _row_scope(layouts, t.id),
+            [len(g["words"]) for g in groups if g["table"] == t.id],
+            t.id in sets,
+        )
         for t in program.tables
     ]
     text = (
@@ -189,8 +198,16 @@ class PipelineRenderer:
     """One pipeline as its template needs it; expressions that can fail are added to `fallible`, whose indexes are
     their numbers."""
 
-    def __init__(self, program: Program, pipeline: Pipeline, dialect: Dialect, fallible: list[str]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        pipeline: Pipeline,
+        dialect: Dialect,
+        fallible: list[str],
+        layouts: Sequence[Layout],
+    ) -> None:
         self.program, self.pipeline, self.dialect, self.fallible = program, pipeline, dialect, fallible
+        self.layouts = layouts
         self.loaded: set[int] = set()
         self.early: tuple[bool, ...] = ()
         if pipeline.source[0] == "files":
@@ -322,7 +339,7 @@ class PipelineRenderer:
         match_ = (
             " && ".join(equal(k.text, f"row->f{f}", t) for k, f, t in zip(keys, fields, types, strict=True)) or "true"
         )
-        key = f"(int64_t)({keys[0].text})" if _integer_key(table) is not None else None
+        key = f"(int64_t)({keys[0].text})" if integer_key(table) is not None else None
         if key:
             match_ = f"(join->span || {match_})"  # a chain by key has no others
         head = list(writer.lines)
@@ -388,7 +405,7 @@ class PipelineRenderer:
                 row += f"({null}) ? 0 : {hash_}, {apart})" if null else f"{hash_}, 0)"
                 writer.lines.append(f"T{table.id}* row = {row};")
                 runs = self._stores(table, sink.values, writer)
-                key = f"(int64_t)({keys[0].text})" if _integer_key(table) is not None else None
+                key = f"(int64_t)({keys[0].text})" if integer_key(table) is not None else None
                 if key:
                     noted = f"if ({key} < low) low = {key}; if ({key} > high) high = {key};"
                     writer.lines.append(f"if (!({null})) {{ {noted} }}" if null else noted)
@@ -488,7 +505,15 @@ class PipelineRenderer:
             keys = [Value(f"{o.data}[i]", f"!{o.valid}[i]" if o.nullable else None) for o in of_keys]
             types = [sink.values[k].type for k in sink.hash_keys]
             writer.lines.append(f"w->hashes[i] = {hash_group(keys, types)};")
-        data = {"sink": sink.sink, "outputs": outputs, "placed": placed, "hashes": bool(sink.hash_keys)}
+        sent_runs, sent = fold((o.sent(i) for i, o in enumerate(outputs)), Scope()) if many else ([], [])
+        data = {
+            "sink": sink.sink,
+            "outputs": outputs,
+            "placed": placed,
+            "hashes": bool(sink.hash_keys),
+            "sent_runs": sent_runs,
+            "sent": sent,
+        }
         return self._loop("emit", live, live, writer, runs, **data)
 
     def _stores(
@@ -505,7 +530,7 @@ class PipelineRenderer:
         return runs
 
     def _scope(self, writer: ExpressionWriter, table: int = -1) -> Scope:
-        return Scope(lambda i: cpp_type(writer.columns[i]), table, _field_types(self.program))
+        return _row_scope(self.layouts, table, lambda i: cpp_type(writer.columns[i]))
 
 
 # ---- pieces of C++ ----
@@ -516,8 +541,13 @@ def _columns_named(statements: object) -> set[int]:
     return {int(number) for number in re.findall(r"\b[cv](\d+)\b", repr(statements))}
 
 
-def _field_types(program: Program) -> Callable[[int, int], str]:
-    return lambda table, field: cpp_type(program.tables[table].fields[field])
+def _row_scope(layouts: Sequence[Layout], table: int, column: Callable[[int], str] = str) -> Scope:
+    return Scope(
+        column,
+        table,
+        lambda table, field: cpp_type(layouts[table].table.fields[field]),
+        lambda table, name: layouts[table].place(name),
+    )
 
 
 def _same_key(k: Value, i: int, type: DataType, table: Table) -> str:
@@ -527,16 +557,9 @@ def _same_key(k: Value, i: int, type: DataType, table: Table) -> str:
     return f"(row->n{i} == {f'(uint8_t)({k.null})' if k.null else '0'} && (row->n{i} || {same}))"
 
 
-def _integer_key(table: Table) -> int | None:
-    """The field of a join's only key, if that is an integer: rows may then be found without hashing."""
-    if table.kind != "join" or len(table.key_fields) != 1:
-        return None
-    return table.key_fields[0] if is_word(table.fields[table.key_fields[0]]) else None
-
-
 def _sets(program: Program) -> set[int]:
     """Joins by an integer of which nobody asks more than whether a key is there."""
-    found = {t.id for t in program.tables if _integer_key(t) is not None}
+    found = {t.id for t in program.tables if integer_key(t) is not None}
     for step in (s for p in program.pipelines for s in p.steps if isinstance(s, ProbeStep)):
         if step.residual is not None or step.notes or step.type.output.value != "left":
             found.discard(step.table)
@@ -550,94 +573,3 @@ def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True, ha
     if not table.fields[i].nullable:
         return [f"if (!({v.null})) row->f{i} = {kept};"]
     return [f"if ({v.null}) row->n{i} = 1; else row->f{i} = {kept};"]
-
-
-def _table(program: Program, table: Table, memo_words: list[int], is_set: bool) -> dict[str, Any]:
-    fields = sorted(enumerate(table.fields), key=lambda f: -f[1].width)
-    keys = []
-    for i in range(table.keys):
-        same = equal(f"a->f{i}", f"b->f{i}", table.fields[i])
-        keys.append(f"a->n{i} == b->n{i} && (a->n{i} || {same})" if table.fields[i].nullable else same)
-    scope = Scope(table=table.id, field=_field_types(program))
-    equal_runs, equal_rest = condition(keys, scope)
-    merge_runs, merge = fold(([STATES[h.function].merge_rows(h)] for h in table.measures), scope)
-    return {
-        "id": table.id,
-        "kind": table.kind,
-        "tracks": table.tracks_matches,
-        "order": _order(table.order, table.fields),
-        "dealt": table.partition > 0,
-        "hash": keeps_hash(table),
-        "sort_words": _sort_words(table),
-        "on_disk": table.on_disk,
-        "texts": [i for i, t in enumerate(table.fields) if t.is_text],
-        "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
-        "flags": [i for i, t in enumerate(table.fields) if t.nullable],
-        "equal": equal_rest,
-        "equal_runs": equal_runs,
-        "merge": merge,
-        "merge_runs": merge_runs,
-        "lists": [_list(table, i) for i in range(len(table.lists))],
-        "key": _integer_key(table),
-        "memo_words": max(memo_words, default=0),
-        "is_set": is_set,
-        "skyline": table.is_skyline,
-        "windows": None if table.windows is None else windows_code(table, table.windows),
-    }
-
-
-def _order(keys: Sequence[SortField], types: Sequence[DataType]) -> list[dict[str, Any]]:
-    """How rows a and b compare by each key."""
-    order = []
-    for s in keys:
-        c = compare(f"a->f{s.field}", f"b->f{s.field}", types[s.field])
-        order.append(
-            {
-                "compare": f"-({c})" if s.descending else c,
-                "field": s.field,
-                "nullable": types[s.field].nullable,
-                "null_first": -1 if s.nulls_first else 1,
-            }
-        )
-    return order
-
-
-#: numbers of a row by which it is sorted, at most; wider orders go on by comparing rows
-SORT_WORDS = 16
-
-
-def _sort_words(table: Table) -> dict[str, Any]:
-    """Numbers that order rows a as its keys do, as many as fit; of how many, and where they end for some rows."""
-    words: list[str] = []
-    cuts: list[dict[str, Any]] = []
-    order = table.order
-    if keeps_hash(table):
-        words, order = ["a->hash"], order[table.partition :]
-    wanted = len(words)
-    for s in order:
-        type, null = table.fields[s.field], f"a->n{s.field}"
-        numbers = [f"~{w}" if s.descending else w for w in ordered_words(f"a->f{s.field}", type)]
-        if type.nullable:
-            numbers = [f"{'!' if s.nulls_first else ''}{null}", *(f"{null} ? 0 : {n}" for n in numbers)]
-        wanted += len(numbers)
-        if wanted > SORT_WORDS:
-            continue
-        words += numbers
-        if type.is_text:
-            long = f"a->f{s.field}.size > {TEXT_BYTES}"
-            cuts.append({"long": f"!{null} && {long}" if type.nullable else long, "words": len(words) - 1})
-    return {"words": words, "cuts": cuts, "wanted": wanted}
-
-
-def _list(table: Table, number: int) -> dict[str, Any]:
-    """A list of values: what its elements are, and what is made of them once a group is complete."""
-    values = table.lists[number]
-    measures = [h for h in table.measures if h.list == number]
-    return {
-        "id": number,
-        "entry": values.entry(table.id, number),
-        "fields": [{"id": i, "cpp": cpp_type(t), "nullable": t.nullable} for i, t in enumerate(values.types)],
-        "rows": values.kind == "rows",
-        "order": _order(values.order, values.types),
-        "results": [" ".join(["{", *STATES[h.function].finish(h), "}"]) for h in measures],
-    }
