@@ -291,6 +291,13 @@ class Session:
         seconds = found.seconds if found.known else None
         return Estimate(seconds, found.elsewhere_seconds, gain_s, overhead_s, found.rows, found.bytes)
 
+    def prepare(self, dataflow: Dataflow, dialect: Dialect | None = None, *, patience_s: float = 0.0) -> float:
+        """Seconds that a job of the dataflow would wait for hosts and programs before it begins, as estimated. If they
+        are more than patience_s, the service prepares these meanwhile. Raises what would keep it from being planned."""
+        request = self._request(_without_send(dataflow.root), dialect or DEFAULT, "")
+        asked = pb.PrepareRequest(dataflow=request, options=self._options, patience_seconds=patience_s)
+        return float(self._ask(self._stub.Prepare, asked).seconds)
+
     def _explained(self, dataflow: Dataflow, dialect: Dialect | None, verbose: bool) -> pb.ExplainResponse:
         request = proto.encode(_without_send(dataflow.root), dialect or DEFAULT)
         message = pb.ExplainRequest(dataflow=request, options=self._options, verbose=verbose)

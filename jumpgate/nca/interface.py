@@ -521,6 +521,21 @@ class StartsTogether(Protocol):
         """They are told to run at once; the counters of each, when its stage has ended."""
 
 
+#: what `Host.has_artifact` answers
+HasArtifact = Callable[[str], Awaitable[str | None]]
+
+
+@runtime_checkable
+class BuildsAhead(Protocol):
+    """A life-cycle whose `compile` may take so long that a client who can do without would rather not wait for it."""
+
+    async def build_seconds(self, instance: InstancePlan, has: HasArtifact) -> float:
+        """What compile is expected to take on the instance's host; 0.0: the artifact is there."""
+
+    def build_later(self, instance: InstancePlan, host: Host) -> None:
+        """Has the artifact built when the host has nothing else to do."""
+
+
 @runtime_checkable
 class Reaches(Protocol):
     """A life-cycle whose devices have no agent: the service keeps what `reach` gives between its jobs."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jumpgate import debug
+from jumpgate.codegen import toolchain
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import Schema
@@ -72,7 +73,7 @@ class Agents:
         Raises what keeps a host from being used: Unreachable (which makes it `lost`), ProtocolError, BuildError.
         """
         wanted = [h for h in self._known if h.device.name in names]
-        if missing := [h for h in wanted if not self._is_reached(h)]:
+        if missing := [h for h in wanted if not self.is_reached(h.device.name)]:
             phases.append(Phase("agents", time.time_ns()))
             await asyncio.gather(*map(self._reach, missing))
             phases[-1].end_ns = time.time_ns()
@@ -87,6 +88,19 @@ class Agents:
             return {}
         found = await asyncio.gather(*(host.building() for host in hosts))
         return {host.device.name: steps for host, steps in zip(hosts, found, strict=True) if steps}
+
+    def is_reached(self, name: str) -> bool:
+        """Whether a host's agent can be asked at once."""
+        return name in self._hosts and self._hosts[name].alive
+
+    async def has_artifact(self, name: str, key: str) -> str | None:
+        """The path of an artifact on a host. One that is not reached is known by the cache, if that is its own."""
+        if self.is_reached(name):
+            return await self._hosts[name].has_artifact(key)
+        if not any(h.is_here for h in self._known if h.device.name == name):
+            return None
+        found = await asyncio.to_thread(toolchain.artifact, key)
+        return None if found is None else str(found)
 
     async def look(
         self, host: str, paths: list[str], format: str, options: dict[str, str], schema: Schema | None = None
@@ -131,14 +145,10 @@ class Agents:
         for agent in self.own.values():
             agent.stop()
 
-    def _is_reached(self, host: HostConfig) -> bool:
-        name = host.device.name
-        return name in self._hosts and self._hosts[name].alive
-
     async def _reach(self, host: HostConfig) -> None:
         name = host.device.name
         async with self._reaching.setdefault(name, asyncio.Lock()):
-            if self._is_reached(host):
+            if self.is_reached(host.device.name):
                 return
             if name in self.own:
                 await asyncio.to_thread(self.own.pop(name).stop)  # one that hangs takes its time
@@ -179,7 +189,7 @@ class Agents:
     async def _retry(self, host: HostConfig) -> None:
         """Until the host is reached; what else is wrong with it, the next job that it is lent to is told."""
         try:
-            while not self._is_reached(host):
+            while not self.is_reached(host.device.name):
                 await asyncio.sleep(RETRY_S)
                 with contextlib.suppress(Unreachable):
                     await self._reach(host)

@@ -48,6 +48,7 @@ class Stub:
         self.List = self._unary(server.List)
         self.Look = self._unary(server.Look)
         self.Explain = self._unary(server.Explain)
+        self.Prepare = self._unary(server.Prepare)
         self._run = server.Run
 
     def _unary(self, handler: Callable[[Any, Any], Awaitable[T]]) -> Callable[..., T]:

@@ -34,6 +34,7 @@ from jumpgate.service import calibration
 from jumpgate.service.admission import Admission, demand_of
 from jumpgate.service.agents import Agents
 from jumpgate.service.located import Located, Options, check_placed, check_request
+from jumpgate.service.preparing import Preparing
 from jumpgate.trust.edges import JobCertificate
 
 #: between two looks at how far hosts are that build their runtime
@@ -76,6 +77,7 @@ class Engine:
         self._silent: dict[str, float] = {}  #: such that did not answer, and until when they are left out
         self._reaching: dict[str, asyncio.Lock] = {}
         self.located = Located(self.agents)
+        self.preparing = Preparing(self.agents, registry.lifecycle)
         self.admission = Admission(lambda: self.agents.devices)
         self._jobs: dict[str, Job] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}  # of jobs that have been executed, until they are forgotten
@@ -295,6 +297,7 @@ class Engine:
             self.admission.leave(id)
         await asyncio.gather(*self._runs.values(), return_exceptions=True)
         try:
+            await self.preparing.close()
             await self._recorder.close()
         finally:
             await asyncio.gather(*(driver.close() for driver in self.drivers.values()), return_exceptions=True)

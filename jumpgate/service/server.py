@@ -247,6 +247,19 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
         return await _answered(context, look)
 
+    async def Prepare(self, request: pb.PrepareRequest, context: Any) -> pb.PrepareResponse:
+        async def prepare() -> pb.PrepareResponse:
+            asked = pb.SubmitRequest(dataflow=request.dataflow, options=request.options)
+            await self._admit(self._client(context), asked)
+            await self.engine.agents.meet()
+            plan = await asyncio.to_thread(self._plan, asked)
+            seconds = await self.engine.preparing.seconds(plan)
+            if seconds > request.patience_seconds:
+                self.engine.preparing.begin(plan)
+            return pb.PrepareResponse(seconds=seconds)
+
+        return await _answered(context, prepare)
+
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
         async def explain() -> pb.ExplainResponse:
             client = self._client(context)

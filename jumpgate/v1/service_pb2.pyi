@@ -233,6 +233,22 @@ class ExplainResponse(_message.Message):
     estimate: Estimate
     def __init__(self, text: _Optional[str] = ..., json: _Optional[str] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ...) -> None: ...
 
+class PrepareRequest(_message.Message):
+    __slots__ = ("dataflow", "options", "patience_seconds")
+    DATAFLOW_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    PATIENCE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    dataflow: _dataflow_pb2.Dataflow
+    options: Options
+    patience_seconds: float
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., patience_seconds: _Optional[float] = ...) -> None: ...
+
+class PrepareResponse(_message.Message):
+    __slots__ = ("seconds",)
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    seconds: float
+    def __init__(self, seconds: _Optional[float] = ...) -> None: ...
+
 class LookRequest(_message.Message):
     __slots__ = ("paths", "format", "options", "file_schema")
     class OptionsEntry(_message.Message):

@@ -79,6 +79,11 @@ class JumpgateStub:
                 request_serializer=jumpgate_dot_v1_dot_service__pb2.ExplainRequest.SerializeToString,
                 response_deserializer=jumpgate_dot_v1_dot_service__pb2.ExplainResponse.FromString,
                 _registered_method=True)
+        self.Prepare = channel.unary_unary(
+                '/jumpgate.v1.Jumpgate/Prepare',
+                request_serializer=jumpgate_dot_v1_dot_service__pb2.PrepareRequest.SerializeToString,
+                response_deserializer=jumpgate_dot_v1_dot_service__pb2.PrepareResponse.FromString,
+                _registered_method=True)
         self.Look = channel.unary_unary(
                 '/jumpgate.v1.Jumpgate/Look',
                 request_serializer=jumpgate_dot_v1_dot_service__pb2.LookRequest.SerializeToString,
@@ -153,6 +158,14 @@ class JumpgateServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Prepare(self, request, context):
+        """How long a job of a dataflow would wait for hosts that are to be reached and programs that are to be built. What takes
+        longer than the client would wait is begun: reached at once, built when nothing else wants the processors.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Look(self, request, context):
         """What paths name on the service's hosts: a client need not see the files that it asks about.
         """
@@ -207,6 +220,11 @@ def add_JumpgateServicer_to_server(servicer, server):
                     servicer.Explain,
                     request_deserializer=jumpgate_dot_v1_dot_service__pb2.ExplainRequest.FromString,
                     response_serializer=jumpgate_dot_v1_dot_service__pb2.ExplainResponse.SerializeToString,
+            ),
+            'Prepare': grpc.unary_unary_rpc_method_handler(
+                    servicer.Prepare,
+                    request_deserializer=jumpgate_dot_v1_dot_service__pb2.PrepareRequest.FromString,
+                    response_serializer=jumpgate_dot_v1_dot_service__pb2.PrepareResponse.SerializeToString,
             ),
             'Look': grpc.unary_unary_rpc_method_handler(
                     servicer.Look,
@@ -457,6 +475,33 @@ class Jumpgate:
             '/jumpgate.v1.Jumpgate/Explain',
             jumpgate_dot_v1_dot_service__pb2.ExplainRequest.SerializeToString,
             jumpgate_dot_v1_dot_service__pb2.ExplainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Prepare(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jumpgate.v1.Jumpgate/Prepare',
+            jumpgate_dot_v1_dot_service__pb2.PrepareRequest.SerializeToString,
+            jumpgate_dot_v1_dot_service__pb2.PrepareResponse.FromString,
             options,
             channel_credentials,
             insecure,

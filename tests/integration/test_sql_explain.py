@@ -93,42 +93,62 @@ class Asked:
         return self.estimate
 
 
+def auto(ask: decide.Ask, wait_s: float = 0.0, spool_s: float = 0.0, begin_s: float = 0.0) -> decide.Auto:
+    """Decides where a job would have to wait so long."""
+    return decide.Auto(ask, lambda operator, patience_s: wait_s, spool_s, begin_s)
+
+
 def test_what_a_job_takes_is_compared_with_the_client(flow: Dataflow) -> None:
-    assert decide.decision(Asked(0.03, 0.04))(candidate(flow)) is None
-    why = decide.decision(Asked(0.04, 0.03))(candidate(flow))
+    assert auto(Asked(0.03, 0.04))(candidate(flow)) is None
+    why = auto(Asked(0.04, 0.03))(candidate(flow))
     assert why == "offload = auto: as a job it would take 40.0 ms, in the client 30.0 ms"
-    assert decide.decision(Asked(0.04, 0.03))(candidate(flow, uses=2)) is None  # the client does it twice
-    assert decide.decision(None)(candidate(flow)) is None  # always
+    assert auto(Asked(0.04, 0.03))(candidate(flow, uses=2)) is None  # the client does it twice
+    assert decide.always(candidate(flow)) is None
 
 
 def test_a_result_that_the_client_goes_on_with_has_its_price(flow: Dataflow) -> None:
     asked = Asked(0.03, 0.04, bytes=1e7)
-    assert decide.decision(asked, spool_s=1e-8)(candidate(flow)) is None
-    why = str(decide.decision(asked, spool_s=1e-8)(candidate(flow, is_whole=False)))
+    assert auto(asked, spool_s=1e-8)(candidate(flow)) is None
+    why = str(auto(asked, spool_s=1e-8)(candidate(flow, is_whole=False)))
     assert "as a job it would take 130.0 ms" in why
     part = candidate(flow, is_whole=False)
-    assert decide.decision(Asked(0.03, 0.04), begin_s=0.005)(part) is None
-    assert "in the client 20.0 ms" in str(decide.decision(Asked(0.03, 0.04), begin_s=0.02)(part))
+    assert auto(Asked(0.03, 0.04), begin_s=0.005)(part) is None
+    assert "in the client 20.0 ms" in str(auto(Asked(0.03, 0.04), begin_s=0.02)(part))
 
 
 def test_what_is_not_known_stays_with_the_client(flow: Dataflow) -> None:
-    assert "too little is known" in str(decide.decision(Asked(None, 0.0))(candidate(flow)))
+    assert "too little is known" in str(auto(Asked(None, 0.0))(candidate(flow)))
 
     def nobody(operator: Operator) -> Estimate:
         raise CannotPlace("nobody takes it")
 
-    assert decide.decision(nobody)(candidate(flow)) == "nobody takes it"
+    assert auto(nobody)(candidate(flow)) == "nobody takes it"
 
 
 def test_parts_are_asked_about_only_where_they_may_gain(flow: Dataflow) -> None:
     whole = flow.aggregate(by=["k"], n=count())
     asked = Asked(0.04, 0.03, gain_s=0.005)  # a job's overhead is 10 ms
-    decision = decide.decision(asked)
+    decision = auto(asked)
     assert decision(candidate(whole)) == decision(Candidate(whole.root.inputs[0], 1, 1))
     assert asked.questions == 1
     asked = Asked(0.04, 0.03, gain_s=0.02)
-    decision = decide.decision(asked)
+    decision = auto(asked)
     assert decision(candidate(whole)) is not None and decision(Candidate(whole.root.inputs[0], 1, 1)) is not None
+    assert asked.questions == 2
+
+
+def test_a_job_that_would_wait_too_long_is_for_the_next_time(flow: Dataflow) -> None:
+    whole, asked = flow.aggregate(by=["k"], n=count()), Asked(0.03, 0.05)
+    patient = auto(asked, wait_s=0.019)
+    assert patient(candidate(whole)) is None and not patient.waits
+    hasty = auto(asked, wait_s=0.021)
+    why = hasty(candidate(whole))
+    assert why == (
+        "offload = auto: as a job it would take 30.0 ms once it is prepared, in about 21.0 ms; until then in the "
+        "client 50.0 ms"
+    )
+    assert hasty.waits and asked.questions == 2
+    assert hasty(Candidate(whole.root.inputs[0], 1, 1)) == why  # no part of it is a job meanwhile
     assert asked.questions == 2
 
 

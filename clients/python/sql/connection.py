@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import sys
@@ -51,8 +52,8 @@ class Connection:
 
     address and options are those of jumpgate.client.session.Session: None starts a service inside this process when
     the first query needs one. offload: `auto` takes to accelerators what is faster there (as the service estimates or,
-    of a query that ran both ways, as measured), `always` all that they can do, `never` nothing; each query may say
-    otherwise.
+    of a query that ran both ways, as measured; DataFusion answers while programs for it are built), `always` all that
+    they can do, `never` nothing; each query may say otherwise.
     dialect: `duckdb` (numbers divide to fractions, averages are doubles, 0.1 is a decimal) or `datafusion`, which takes
     the text as DataFusion does; see docs/sql.md.
     """
@@ -69,7 +70,7 @@ class Connection:
         self._address, self._options = address, options
         self._session: Session | None = None
         self._lock = threading.Lock()
-        self._plans: dict[tuple[str, str], tuple[Planned, Split]] = {}  # of these tables
+        self._plans: dict[tuple[str, str], tuple[Planned, Split | None]] = {}  # of these tables; None: cut anew each time
         self._refused: dict[Operator, str] = {}  # what no accelerator took, and why
         self._states: dict[str, FileStates] = {}  # of files whose columns are known, by table
         self._version = 0  # of the tables
@@ -308,13 +309,16 @@ class Connection:
         with self._lock:
             version, known = self._version, self._plans.get(key)
         if known is not None and not parameters:
-            return known
-        planned = self._frontend.plan(text, parameters, list(self.tables))
+            planned, found = known
+            if found is not None:
+                return planned, found
+        else:
+            planned = self._frontend.plan(text, parameters, list(self.tables))
         found = self._split(planned, mode)
         if not parameters:
             with self._lock:
                 if version == self._version:
-                    self._plans[key] = planned, found
+                    self._plans[key] = planned, None if found.waits else found
                 if len(self._plans) > PLANS_MAX:
                     del self._plans[next(iter(self._plans))]
         return planned, found
@@ -334,18 +338,26 @@ class Connection:
         reason = "offload = never" if mode == "never" else ""
         reads = {name: read for name, table in tables.items() if (read := self._read(table)) is not None}
         reader = Reader(reads, partial(self._data.read, NUMBERS) if self._address is None else None)
-        decision = (lambda candidate: reason) if reason else self._decision(mode)
-        return cuts.split(planned.root, tables, reader.relation, self._unless_refused(decision), planned.as_text)
+        auto = self._auto(converted) if mode == "auto" else None
+        decision = (lambda candidate: reason) if reason else auto or decide.always
+        found = cuts.split(planned.root, tables, reader.relation, self._unless_refused(decision), planned.as_text)
+        return replace(found, waits=auto is not None and auto.waits)
 
-    def _decision(self, mode: str) -> cuts.Decision:
-        if mode == "always":
-            return decide.decision(None)
+    def _auto(self, converted: Sequence[Table]) -> decide.Auto:
+        by_jobs = {file for table in converted if table.read is not None for file in table.read.files}
         speeds, cores = calibrate.load(), calibration.cores()
 
         def ask(operator: Operator) -> Estimate:
             return self.session.estimate(Dataflow(operator), DATAFUSION, elsewhere=speeds, cores=cores)
 
-        return decide.decision(ask, speeds["spool"], speeds["job"])
+        def prepare(operator: Operator, patience_s: float) -> float:
+            if any(isinstance(node, Read) and node.files[0] in by_jobs for node in operator.walk()):
+                return 0.0  # a job has to read them, which would wait as well
+            with contextlib.suppress(JumpgateError):  # else the job says it
+                return self.session.prepare(Dataflow(operator), DATAFUSION, patience_s=patience_s)
+            return 0.0
+
+        return decide.Auto(ask, prepare, speeds["spool"], speeds["job"])
 
     def _unless_refused(self, decision: cuts.Decision) -> cuts.Decision:
         if not self._refused:

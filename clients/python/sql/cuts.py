@@ -78,13 +78,15 @@ class Kept:
 @dataclass
 class Split:
     """A plan taken apart. `rest` reads the cuts; it is None if one cut is the whole plan, or `whole`: DataFusion runs
-    the text itself, over tables that it reads or that `cuts` read for it, by name in `reads`."""
+    the text itself, over tables that it reads or that `cuts` read for it, by name in `reads`. `waits`: it is for this
+    time, while jobs that would be faster are prepared."""
 
     rest: pb.Plan | None
     cuts: list[Cut] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
     whole: bool = False
     reads: dict[str, Cut] = field(default_factory=dict)
+    waits: bool = False
 
     @property
     def operators(self) -> int:

@@ -1,6 +1,7 @@
 """Whether a sub-plan goes to accelerators: where what the service estimates for it as a job, and for what has to be
 done with the job's result, is less than what DataFusion would take here. What a query holds twice runs once as a job,
-but twice in the client. `always` takes all that maps.
+but twice in the client. A job that would have to wait too long for its programs or hosts is prepared meanwhile, for the
+next time. `always` takes all that maps.
 """
 
 from __future__ import annotations
@@ -14,21 +15,25 @@ from jumpgate.errors import JumpgateError
 
 #: what a dataflow takes as a job, and in DataFusion
 Ask = Callable[[Operator], Estimate]
+#: seconds until it could begin as a job, for which it is prepared if they are more than so many
+Prepare = Callable[[Operator, float], float]
 
 
-def decision(ask: Ask | None, spool_s: float = 0.0, begin_s: float = 0.0) -> Decision:
-    """For offload = auto by what `ask` estimates; None: for offload = always. spool_s: seconds for a byte of a result
-    that DataFusion goes on with; begin_s: what DataFusion takes for any query, which is part of all estimates."""
-    if ask is None:
-        return lambda candidate: None
-    return _Auto(ask, spool_s, begin_s)
+def always(candidate: Candidate) -> str | None:
+    """For offload = always."""
+    return None
 
 
-class _Auto:
-    """Decides on one plan, from its root down; each operator is asked about once."""
+class Auto:
+    """Decides on one plan for offload = auto, from its root down; each operator is asked about once.
 
-    def __init__(self, ask: Ask, spool_s: float, begin_s: float) -> None:
-        self._ask, self._spool_s, self._begin_s = ask, spool_s, begin_s
+    spool_s: seconds for a byte of a result that DataFusion goes on with; begin_s: what DataFusion takes for any query,
+    which is part of all estimates. `waits`: jobs are prepared that would be faster; the next decision may be another.
+    """
+
+    def __init__(self, ask: Ask, prepare: Prepare, spool_s: float = 0.0, begin_s: float = 0.0) -> None:
+        self._ask, self._prepare, self._spool_s, self._begin_s = ask, prepare, spool_s, begin_s
+        self.waits = False
         #: by identity of the operator, which is kept, so that its id stays its own
         self._known: dict[int, tuple[Operator, Estimate | str]] = {}
         self._hopeless: dict[int, str] = {}  # below these nothing is worth a job
@@ -47,11 +52,22 @@ class _Auto:
             ours += found.bytes * self._spool_s
             theirs = candidate.uses * max(0.0, found.elsewhere_s - self._begin_s)
         if ours <= theirs:
-            return None
+            wait_s = self._prepare(operator, theirs - ours)
+            if wait_s <= theirs - ours:
+                return None
+            self.waits = True
+            prepared = f"once it is prepared, in about {_ms(wait_s)}"
+            reason = f"offload = auto: as a job it would take {_ms(ours)} {prepared}; until then in the client {_ms(theirs)}"
+            self._leave(operator, reason)
+            return reason
         reason = f"offload = auto: as a job it would take {_ms(ours)}, in the client {_ms(theirs)}"
         if candidate.uses == 1 and found.gain_s <= found.overhead_s:
-            self._hopeless.update((id(node), reason) for node in numbered(operator))
+            self._leave(operator, reason)
         return reason
+
+    def _leave(self, operator: Operator, reason: str) -> None:
+        """To DataFusion, with all below it."""
+        self._hopeless.update((id(node), reason) for node in numbered(operator))
 
     def _estimate(self, operator: Operator) -> Estimate | str:
         if id(operator) not in self._known:
