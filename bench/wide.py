@@ -3,8 +3,9 @@
     ./dev bench wide [--json] [--data DIR]
 
 Each round asks for something that nobody has asked before, of a file that nobody has looked into: Jumpgate plans,
-compiles and runs it. Both run the same text with as many threads. The figure is the geometric mean of the medians'
-ratios; answers have as many rows.
+compiles and runs it. Both run the same text with as many threads. The figures are geometric means of the medians'
+ratios: of wide_vs_datafusion with offload = always, of wide_auto_vs_datafusion with auto, where DataFusion may answer
+while programs are built. Answers have as many rows.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from jumpgate.codegen import toolchain
 
 THREADS = len(os.sched_getaffinity(0))
 ROUNDS, ROWS, COLUMNS = 5, 100_000, 520
+#: figure → offload
+FIGURES = {"wide_vs_datafusion": "always", "wide_auto_vs_datafusion": "auto"}
 TARGET = 1.0
 
 #: query → text of a round; each round has one column less
@@ -88,15 +91,20 @@ def ratio(number: int, name: str, text: Callable[[int], str], file: Path, folder
 @click.command(help=__doc__)
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--data", type=click.Path(path_type=Path), default=os.environ.get("JUMPGATE_BENCH_DATA", "data"))
-def main(as_json: bool, data: Path) -> None:
+@click.option("--only", type=click.Choice([*FIGURES]), multiple=True, help="one of the figures")
+def main(as_json: bool, data: Path, only: tuple[str, ...]) -> None:
     file = generated(data / "wide")
-    with tempfile.TemporaryDirectory(dir=data / "wide") as folder:
-        _forget_programs(Path(folder) / "cache")
-        with jumpgate.connect(offload="always") as jg:
-            _start(jg, Path(folder))
-            ratios = [ratio(i, name, text, file, Path(folder), jg) for i, (name, text) in enumerate(QUERIES.items())]
-    what = f"geometric mean of {len(ratios)} first runs, beside DataFusion's"
-    report(Figure("wide_vs_datafusion", geometric_mean(ratios), TARGET, "higher", what), as_json)
+    for figure in only or FIGURES:
+        with tempfile.TemporaryDirectory(dir=data / "wide") as folder:
+            _forget_programs(Path(folder) / "cache")
+            with jumpgate.connect(offload=FIGURES[figure]) as jg:
+                _start(jg, Path(folder))
+                remark(f"offload = {jg.offload}")
+                ratios = [
+                    ratio(i, name, text, file, Path(folder), jg) for i, (name, text) in enumerate(QUERIES.items())
+                ]
+        what = f"geometric mean of {len(ratios)} first runs, beside DataFusion's"
+        report(Figure(figure, geometric_mean(ratios), TARGET, "higher", what), as_json)
 
 
 def _forget_programs(folder: Path) -> None:
@@ -111,7 +119,7 @@ def _start(jg: Any, folder: Path) -> None:
     """The service, its agent and its look into files are up."""
     pq.write_table(pa.table({"a": [1]}), folder / "one.parquet")
     jg.register("one", folder / "one.parquet")
-    jg.sql("SELECT count(*) n FROM one").to_arrow()
+    jg.sql("SELECT count(*) n FROM one", offload="always").to_arrow()
 
 
 if __name__ == "__main__":

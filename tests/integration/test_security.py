@@ -154,8 +154,8 @@ def test_every_call_wants_the_token() -> None:
     calls = {
         "Submit": pb.SubmitRequest(), "Execute": pb.ExecuteRequest(), "Cancel": pb.CancelRequest(),
         "Describe": pb.DescribeRequest(job_id="latest"), "List": pb.ListRequest(), "Explain": pb.ExplainRequest(),
-        "Prepare": pb.PrepareRequest(), "Look": pb.LookRequest(), "Run": pb.RunRequest(), "OpenGroup": pb.OpenGroupRequest(),
-        "Receive": iter([pb.ReceiveRequest()]),
+        "Prepare": pb.PrepareRequest(), "Look": pb.LookRequest(), "Run": pb.RunRequest(),
+        "OpenGroup": pb.OpenGroupRequest(), "Receive": iter([pb.ReceiveRequest()]),
     }  # fmt: skip
     try:
         assert {m.name for m in pb.DESCRIPTOR.services_by_name["Jumpgate"].methods} == set(calls)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jumpgate.client.session import Estimate
-from jumpgate.client.sql.cuts import Candidate, Decision
+from jumpgate.client.sql.cuts import Candidate
 from jumpgate.dataflow.operators import Operator, numbered
 from jumpgate.errors import JumpgateError
 
@@ -57,7 +57,9 @@ class Auto:
                 return None
             self.waits = True
             prepared = f"once it is prepared, in about {_ms(wait_s)}"
-            reason = f"offload = auto: as a job it would take {_ms(ours)} {prepared}; until then in the client {_ms(theirs)}"
+            reason = (
+                f"offload = auto: as a job it would take {_ms(ours)} {prepared}; until then in the client {_ms(theirs)}"
+            )
             self._leave(operator, reason)
             return reason
         reason = f"offload = auto: as a job it would take {_ms(ours)}, in the client {_ms(theirs)}"
