@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jumpgate.client.sql.rewriting import Change, changed
-from jumpgate.client.sql.tokens import Token, tokens
+from jumpgate.client.sql.tokens import Token, parts_of
 
 _ORDER = {"MAX": "DESC", "MIN": "ASC"}
 _DEPTH = {"(": 1, ")": -1}
@@ -19,7 +19,7 @@ def as_first_values(text: str) -> str:
     >>> as_first_values("SELECT min(a) FILTER (WHERE b), max(c) OVER (ORDER BY d) FROM t")
     'SELECT first_value(a ORDER BY a ASC NULLS LAST) FILTER (WHERE b), max(c) OVER (ORDER BY d) FROM t'
     """
-    parts = [token for token in tokens(text) if token.means]
+    parts, _ = parts_of(text)
     found: list[Change] = []
     for index, token in enumerate(parts[:-1]):
         if token.keyword in _ORDER and parts[index + 1].text == "(" and not (found and token.start < found[-1][1]):

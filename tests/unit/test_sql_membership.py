@@ -16,7 +16,7 @@ from jumpgate.client.sql import membership, refusals
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.logical import antijoins
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.tokens import tokens
+from jumpgate.client.sql.tokens import parts_of
 
 TABLES = {
     "t": pa.table({"id": [1, 2, 3, 4, 5], "a": [1, 2, None, 3, 2], "b": ["x", "y", "z", None, "y"]}),
@@ -121,7 +121,7 @@ def test_values_of_correlated_subqueries(context: datafusion.SessionContext, oth
 def test_what_cannot_be_written_out_is_refused(text: str) -> None:
     assert membership.expand(text) == text
     with pytest.raises(InvalidSql, match="would be taken for false"):
-        refusals.check(text, [token for token in tokens(text) if token.means])
+        refusals.check(text, *parts_of(text))
 
 
 def test_what_is_right_stays_as_it_is() -> None:

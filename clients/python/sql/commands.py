@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.errors import InvalidSql, located
-from jumpgate.client.sql.tokens import Token, place, tokens, unquoted
+from jumpgate.client.sql.tokens import Token, parts_of, place, unquoted
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
@@ -37,11 +37,12 @@ def answer(
 
     EXPLAIN ANALYZE runs its query at once. Raises InvalidSql for what is neither, and what planning and running raise.
     """
-    parts = [token for token in tokens(text) if token.means]
-    while parts and parts[-1].text == ";":
-        parts.pop()
-    words = [token.keyword or token.text for token in parts[:4]]
-    match words:
+    parts, words = parts_of(text)
+    ends = len(parts)
+    while ends and words[ends - 1] == ";":
+        ends -= 1
+    parts = parts[:ends]
+    match words[: min(ends, 4)]:
         case ["SHOW", "TABLES"]:
             rows = [(table.name, _source(table)) for table in sorted(connection.tables, key=lambda t: t.name)]
             return _constants(("name", "source"), rows)

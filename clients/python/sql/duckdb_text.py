@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from jumpgate.client.sql.rewriting import Change, Rewritten, changed
-from jumpgate.client.sql.tokens import Token, tokens
+from jumpgate.client.sql.tokens import Token, parts_of
 
 #: `/` binds as `*` does, and both from the left: `a *…/ b` means `(a *…) / b` wherever `a / b` stood. The sign tells
 #: these from constants that people write, by which `names` finds them again
@@ -34,26 +34,24 @@ _BEFORE_NAMES = _CLOSING | {"."}
 _AFTER_ARGUMENT = frozenset({("ORDER", "BY"), ("IGNORE", "NULLS"), ("RESPECT", "NULLS")})
 
 
-def rewrite(text: str, cut: Sequence[Token] | None = None) -> Rewritten:
+def rewrite(text: str) -> Rewritten:
     """The text that makes DataFusion mean what DuckDB does; the same object where there is nothing to change.
-
-    cut: the text's tokens, if they are known already.
 
     >>> rewrite("SELECT avg(a) / 2 FROM t").text
     "SELECT avg(CAST(a AS DOUBLE)) *CAST('+1' AS DOUBLE)/ 2 FROM t"
     """
-    return changed(text, changes([token for token in (tokens(text) if cut is None else cut) if token.means]))
+    return changed(text, changes(*parts_of(text)))
 
 
-def changes(parts: Sequence[Token]) -> list[Change]:
-    """What is to change in a text of these tokens, which are without white space and comments."""
+def changes(parts: Sequence[Token], words: Sequence[str]) -> list[Change]:
+    """What is to change in a text of these tokens and words (tokens.parts_of)."""
     found: list[Change] = []
-    for index, token in enumerate(parts):
-        if token.kind == "symbol" and token.text == "/":
+    for index, (token, word) in enumerate(zip(parts, words, strict=True)):
+        if word == "/":
             found.append((token.start, token.end, _DIVIDE))
         elif token.kind == "number" and _is_double(parts, index):
             found.append((token.start, token.end, f"CAST('+{token.text}' AS DOUBLE)"))
-        elif token.keyword in _AVERAGES and (inside := _argument(parts, index)) is not None:
+        elif word in _AVERAGES and (inside := _argument(parts, index)) is not None:
             start, end = inside
             found += [(start, start, "CAST("), (end, end, " AS DOUBLE)")]
     return found
@@ -75,11 +73,9 @@ def _double_name(match: re.Match[str]) -> str:
 def _is_double(parts: Sequence[Token], index: int) -> bool:
     """Whether the number has an exponent, and stands where an expression may."""
     number, before = parts[index], parts[index - 1] if index else None
-    if before is not None and (
-        before.keyword == "INTERVAL" or (before.end == number.start and before.kind != "symbol")
-    ):
+    if _EXPONENT.fullmatch(number.text) is None:
         return False
-    return _EXPONENT.fullmatch(number.text) is not None
+    return before is None or (before.keyword != "INTERVAL" and (before.end != number.start or before.kind == "symbol"))
 
 
 def _argument(parts: Sequence[Token], index: int) -> tuple[int, int] | None:

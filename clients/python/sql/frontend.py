@@ -24,7 +24,7 @@ from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan, Scan
 from jumpgate.client.sql.preparation import prepare
 from jumpgate.client.sql.rewriting import Rewritten
-from jumpgate.client.sql.tokens import tokens
+from jumpgate.client.sql.tokens import parts_of
 from jumpgate.dataflow.substrait import parse_own
 from jumpgate.errors import JumpgateError, Overflow
 
@@ -99,7 +99,7 @@ class Frontend:
                 with suppress(InvalidSql):
                     return limits.with_stack(lambda: self._plan(written, parameters, tables))
             if any(said in error.message for said in _OF_MEMBERSHIP):
-                refusals.check(text, [token for token in tokens(text) if token.means])
+                refusals.check(text, *parts_of(text))
             raise
         if _CORRELATED in planned.shown and (written := membership.expand(text, exists=True)) != text:
             return limits.with_stack(lambda: self._plan(written, parameters, tables))
@@ -244,7 +244,7 @@ def quoted(name: str) -> str:
 
 
 def _has_multisets(text: str) -> bool:
-    words = [token.keyword for token in tokens(text) if token.means] if "ALL" in text.upper() else []
+    words = parts_of(text)[1] if "ALL" in text.upper() else ()
     return any(b == "ALL" and a in ("EXCEPT", "INTERSECT") for a, b in pairwise(words))
 
 

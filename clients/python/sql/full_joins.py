@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from jumpgate.client.sql.levels import QUERIES, pairs_of
 from jumpgate.client.sql.rewriting import Change, changed
-from jumpgate.client.sql.tokens import Token, tokens, unquoted
+from jumpgate.client.sql.tokens import Token, parts_of, unquoted
 
 #: what ends FROM, and what ends a query of a set operation
 _AFTER_FROM = frozenset({"WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "FETCH", ";"})
@@ -24,8 +24,7 @@ def expand(text: str) -> str:
     """The text without FULL JOIN … USING, but for those that cannot be written in another way."""
     if "FULL" not in text.upper():
         return text
-    parts = [token for token in tokens(text) if token.means]
-    words = [token.keyword or token.text for token in parts]
+    parts, words = parts_of(text)
     pairs = pairs_of(words)
     changes: list[Change] = []
     for index, word in enumerate(words):

@@ -9,7 +9,7 @@ DataFusion's parser bounds itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from jumpgate.client.sql.errors import InvalidSql
@@ -45,16 +45,19 @@ _CASE_SEPARATORS = frozenset({"WHEN", "THEN", "ELSE"})
 _BEFORE_ARRAYS = _SEPARATORS | _CASE_SEPARATORS | {"AND", "OR", "NOT", "IN", "LIKE", "ARRAY", "DISTINCT"}
 _SET_OPERATIONS = frozenset({"UNION", "INTERSECT", "EXCEPT", "ALL", "DISTINCT"})
 
+#: words that begin, end or lengthen something that is counted
+_COUNTED = _SEPARATORS | _CASE_SEPARATORS | _CHAINING | {"CASE", "END"}
+
 _stack_size = threading.Lock()
 T = TypeVar("T")
 
 
-def check(parts: Iterable[Token]) -> None:
-    """Raises InvalidSql with the count and the bound that it exceeds."""
+def check(parts: Sequence[Token], words: Sequence[str]) -> None:
+    """Raises InvalidSql with the count and the bound that it exceeds, of a text of these tokens and words
+    (tokens.parts_of)."""
     found = _Counts()
     before, repeated = "", 0
-    for token in (part for part in parts if part.means):
-        word = token.keyword or token.text
+    for token, word in zip(parts, words, strict=True):
         repeated = repeated + 1 if word == before and token.kind == "word" else 0
         if repeated > REPEATED_MAX:
             raise InvalidSql(f"the word {token.text!r} stands more than {REPEATED_MAX} times in a row")
@@ -109,7 +112,8 @@ class _Counts:
     def take(self, token: Token, word: str, before: str) -> None:
         level = self._levels[-1]
         if token.kind == "word":
-            self._word(word, before, level)
+            if word in _COUNTED:
+                self._word(word, before, level)
         elif token.kind != "symbol":
             return
         elif word in ("(", "[", "{"):

@@ -21,7 +21,7 @@ from jumpgate.client.sql.levels import (
     pairs_of,
     term,
 )
-from jumpgate.client.sql.tokens import Token, tokens
+from jumpgate.client.sql.tokens import Token, parts_of
 
 #: of one text, before it is found to nest too deeply
 REWRITTEN_MAX = 32
@@ -58,8 +58,7 @@ def expand(text: str, every: bool = False, exists: bool = False) -> str:
     """The text with all of these written out, but for those that cannot be. every: also those that DataFusion computes
     rightly, if it can plan them. exists: with EXISTS where that can be."""
     for _ in range(REWRITTEN_MAX):
-        parts = [token for token in tokens(text) if token.means]
-        words = [token.keyword or token.text for token in parts]
+        parts, words = parts_of(text)
         indexes = _subqueries(words) if every else (place.word for place in places(parts, words))
         found = [_written(text, parts, words, index, exists) for index in indexes]
         chosen = next((change for change in reversed(found) if change is not None), None)  # inner ones come first

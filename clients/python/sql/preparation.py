@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from jumpgate.client.sql import duckdb_text, limits, refusals, spelling
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.rewriting import Rewritten, changed
-from jumpgate.client.sql.tokens import tokens
+from jumpgate.client.sql.tokens import parts_of
 
 TEXT_BYTES_MAX = 4 << 20
 
 
-def prepare(text: str, dialect: str = "duckdb", tables: Iterable[Table] = ()) -> Rewritten:
+def prepare(text: str, dialect: str = "duckdb", tables: Sequence[Table] = ()) -> Rewritten:
     """The text to plan, with what DataFusion would get wrong written in another way.
 
     dialect: `duckdb` also gives `/`, avg and numbers with an exponent DuckDB's meaning; `datafusion` does not. tables:
@@ -22,11 +22,11 @@ def prepare(text: str, dialect: str = "duckdb", tables: Iterable[Table] = ()) ->
     """
     if len(text.encode(errors="replace")) > TEXT_BYTES_MAX:
         raise InvalidSql(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")
-    parts = [token for token in tokens(text) if token.means]
+    parts, words = parts_of(text)
     if not parts:
         raise InvalidSql("the text holds no query")
-    limits.check(parts)
-    refusals.check(text, parts)
-    changes = duckdb_text.changes(parts) if dialect == "duckdb" else []
+    limits.check(parts, words)
+    refusals.check(text, parts, words)
+    changes = duckdb_text.changes(parts, words) if dialect == "duckdb" else []
     changes += spelling.changes(parts, tables)
-    return changed(text, changes + refusals.changes(parts))  # of two at one place, the inner one comes second
+    return changed(text, changes + refusals.changes(parts, words))  # of two at one place, the inner one comes second

@@ -27,21 +27,26 @@ _REFUSED = {
     ("TABLESAMPLE", "RESERVOIR"): _SAMPLES,
     ("*", "ILIKE"): "all columns would be taken; name them",
 }
+#: the first words of what is refused
+_SUSPECT = frozenset({first for first, _ in _REFUSED} | {"PREWHERE"})
 _NULLS = (
     "what is unknown because of a NULL would be taken for false; write (NOT) EXISTS with the comparison in its WHERE, "
     "or let the condition stand alone, or beside AND"
 )
 
 
-def check(text: str, parts: Sequence[Token]) -> None:
-    """Raises InvalidSql at the first place that would be answered wrongly. parts: without white space and comments."""
-    words = [token.keyword or token.text for token in parts]
-    for index, pair in enumerate(zip(words, [*words[1:], ""], strict=True)):
+def check(text: str, parts: Sequence[Token], words: Sequence[str]) -> None:
+    """Raises InvalidSql at the first place that would be answered wrongly, in a text of these tokens and words
+    (tokens.parts_of)."""
+    for index, word in enumerate(words):
         if parts[index].kind == "hint":
             raise _refused(text, parts[index], "/*! … */", "DataFusion reads it; a comment begins with /* and a space")
+        if word not in _SUSPECT:
+            continue
+        pair = (word, words[index + 1] if index + 1 < len(words) else "")
         if pair in _REFUSED and not (pair[0] == "WITH" and words[index + 2 : index + 3] in (["AS"], ["("])):
             raise _refused(text, parts[index], " ".join(pair), _REFUSED[pair])
-        if pair[0] == "PREWHERE" and pair[1] not in CLAUSES | CLOSING | {"", "."}:
+        if word == "PREWHERE" and pair[1] not in CLAUSES | CLOSING | {"", "."}:
             raise _refused(text, parts[index], "PREWHERE", "it would have no effect; write WHERE")
     if "FULL" in words:
         _check_full_joins(text, parts, words)
@@ -49,12 +54,13 @@ def check(text: str, parts: Sequence[Token]) -> None:
         raise _refused(text, parts[unknown.word], unknown.what, _NULLS)
 
 
-def changes(parts: Sequence[Token]) -> list[Change]:
+def changes(parts: Sequence[Token], words: Sequence[str]) -> list[Change]:
     """Parentheses around a IS [NOT] DISTINCT FROM b where AND, OR or another IS follows it.
 
     In `a IS DISTINCT FROM b AND c` DataFusion's parser would take `b AND c` for the right side.
     """
-    words = [token.keyword or token.text for token in parts]
+    if "DISTINCT" not in words:
+        return []
     found: list[Change] = []
     pairs = pairs_of(words)
     for index in range(2, len(words)):

@@ -40,12 +40,14 @@ _WORDS = frozenset(
 )  # fmt: skip
 
 
-def changes(parts: Sequence[Token], tables: Iterable[Table]) -> list[Change]:
+def changes(parts: Sequence[Token], tables: Sequence[Table]) -> list[Change]:
     """The names of the text that are to be spelled otherwise. parts: without white space and comments.
 
     A name that two tables of the text, or two columns of one, spell differently stays as it is.
     """
-    spellings = _spellings(parts, tables)
+    spellings = _spellings(parts, tables) if tables else {}
+    if not spellings:
+        return []
     found: list[Change] = []
     for index, token in enumerate(parts):
         spelled = spellings.get(unquoted(token).lower()) if token.kind in ("word", "name") else None

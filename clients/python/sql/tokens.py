@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 #: texts whose tokens are remembered: one is asked for by each who looks at it, and again when it is run again
@@ -84,6 +85,17 @@ def tokens(text: str) -> tuple[Token, ...]:
         found.append(Token(kind, text[position:end], position))
         position = end
     return tuple(found)
+
+
+@functools.lru_cache(TEXTS_MAX)
+def parts_of(text: str) -> tuple[Sequence[Token], Sequence[str]]:
+    """The tokens of `text` that mean something, and what each says: words in capitals, all else as it is.
+
+    >>> parts_of('select "a" -- half')[1]
+    ['SELECT', '"a"']
+    """
+    parts = [token for token in tokens(text) if token.means]
+    return parts, [token.keyword or token.text for token in parts]
 
 
 def place(text: str, position: int) -> tuple[int, int]:
