@@ -28,7 +28,9 @@ SHOWN_ROWS = 5
 
 
 class Stream(Protocol):
-    """The receiving end of the job's last edge: jumpgate.ntf.receive.Endpoint."""
+    """The receiving end of the job's last edge: jumpgate.ntf.receive.Endpoint. `bytes`: of the frames so far."""
+
+    bytes: int
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Batches in order of arrival; ends when every producer's end frame has matched."""
@@ -126,6 +128,11 @@ class Result:
     def events(self) -> tuple[Any, ...]:
         """What the service reported so far: states, stages and, at the end, the instances' counters."""
         return tuple(self._execution.events)
+
+    @property
+    def received_bytes(self) -> int:
+        """Of the result's frames, so far."""
+        return self._stream.bytes
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self.batches()

@@ -25,7 +25,7 @@ class FakeStream:
 
     def __init__(self) -> None:
         self.items: queue.Queue[object] = queue.Queue()
-        self.closed = 0
+        self.closed = self.bytes = 0
 
     def put(self, *items: object) -> None:
         for item in items:

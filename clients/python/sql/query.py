@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -93,11 +93,11 @@ class Query:
         self.timings = Timings(planning_s=self.timings.planning_s)
         self._results.clear()
         try:
-            for batch in self._placed(watched):
+            for batch in conformed(self._placed(watched), self.schema):
                 self.timings.first_batch_s = self.timings.first_batch_s or time.perf_counter() - start
                 self.timings.rows += batch.num_rows
                 if batch.num_rows:
-                    yield conform(batch, self.schema)
+                    yield batch
             self.timings.total_s = time.perf_counter() - start
         finally:
             self._cancel()
@@ -220,8 +220,9 @@ class Query:
     def _offloaded(self, watched: bool) -> Iterator[pa.RecordBatch]:
         (cut,) = self.split.cuts
         start = time.perf_counter()
-        for batch in self._run(cut).batches(watched=watched):
-            self.timings.received_bytes += batch.nbytes
+        result = self._run(cut)
+        for batch in result.batches(watched=watched):
+            self.timings.received_bytes = result.received_bytes
             yield batch
         self.timings.jobs_s = time.perf_counter() - start
 
@@ -272,7 +273,7 @@ class Query:
     def _spool(self, spools: list[local.Spool]) -> None:
         def fill(cut: Cut, spool: local.Spool) -> None:
             try:
-                spool.fill(cut.schema, (conform(batch, cut.schema) for batch in self._run(cut).batches(watched=True)))
+                spool.fill(cut.schema, conformed(self._run(cut).batches(watched=True), cut.schema))
             except (JumpgateError, _Refused):
                 self._cancel()  # the other jobs' results are of no use any more
                 raise
@@ -291,16 +292,34 @@ class Query:
             raise next((e for e in errors if not isinstance(e, Cancelled)), errors[0])
 
 
-def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with the names and types of `schema`; a value that does not fit is an InvalidCast."""
-    columns = []
-    for column, field in zip(batch.columns, schema, strict=True):
-        if column.type != field.type:
+def conformed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batches with the names and types of `schema`; a value that does not fit is an InvalidCast."""
+    known, conform = None, _conforming(schema, schema)
+    for batch in batches:
+        if known is None or not batch.schema.equals(known):
+            known = batch.schema
+            conform = _conforming(known, schema)
+        yield conform(batch)
+
+
+def _conforming(known: pa.Schema, schema: pa.Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """What makes batches of one schema such of the other; of wide ones that differ in names, without a look at each
+    column."""
+    if known.equals(schema) or not known.names:
+        return lambda batch: batch
+    pairs = list(zip(known, schema, strict=True))
+    if all(theirs.type == ours.type and theirs.nullable == ours.nullable for theirs, ours in pairs):
+        names = schema.names
+        return lambda batch: batch.rename_columns(names)
+    casts = [(i, ours) for i, (theirs, ours) in enumerate(pairs) if theirs.type != ours.type]
+
+    def conform(batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = batch.columns
+        for i, field in casts:
             try:
-                column = pc.cast(column, field.type)
+                columns[i] = pc.cast(columns[i], field.type)
             except pa.ArrowInvalid as error:
                 raise InvalidCast(f"column '{field.name}': {error}", column=field.name) from None
-        columns.append(column)
-    if not columns:
-        return batch
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return conform
