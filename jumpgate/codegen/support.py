@@ -40,7 +40,9 @@ def unsupported(what: Operator | Expression, dialect: Dialect = DEFAULT) -> Unsu
             m.function in ("sum", "sum_distinct") and not m.type.is_float for m in sums
         ):
             return WRAP
-        return next((r for e in expressions_of(what) if (r := unsupported(e, dialect)) is not None), None)
+        if dialect.on_overflow == "wrap" and any(unsupported(e, dialect) for e in expressions_of(what)):
+            return WRAP
+        return None
     if dialect.on_overflow == "wrap" and any(map(_can_overflow, what.walk())):
         return WRAP
     return None

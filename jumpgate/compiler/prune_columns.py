@@ -23,6 +23,7 @@ from jumpgate.dataflow.operators import (
     Sort,
     UnionAll,
     Window,
+    column,
     expressions_of,
 )
 from jumpgate.dataflow.types import DataType
@@ -230,8 +231,7 @@ def _positions(kept: Sequence[int]) -> Where:
 
 
 def _moved(expression: Expression, input: Operator, where: Where) -> Expression:
-    refs = references(input.schema)
-    return expression.remap(lambda i: refs[where[i]])
+    return expression.remap(lambda i: column(input.schema, where[i]))
 
 
 def _over(node: Operator, *inputs: Operator) -> Operator:

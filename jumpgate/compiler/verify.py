@@ -87,11 +87,12 @@ def _same_types(a: Schema, b: Schema) -> bool:
 
 
 def _references(expressions: tuple[Expression, ...], schema: Schema) -> str:
+    fields = schema.fields
     for expression in expressions:
-        for e in expression.walk():
+        for e in (expression,) if isinstance(expression, ColumnRef) else expression.walk():
             if isinstance(e, ColumnRef):
-                if not 0 <= e.index < len(schema):
-                    return f"{e} refers beyond {len(schema)} columns"
-                if not e.type.same(schema[e.index].type):
-                    return f"{e} is {e.type}, the column is {schema[e.index].type}"
+                if not 0 <= e.index < len(fields):
+                    return f"{e} refers beyond {len(fields)} columns"
+                if not e.type.same(fields[e.index].type):
+                    return f"{e} is {e.type}, the column is {fields[e.index].type}"
     return ""

@@ -13,6 +13,9 @@ from dataclasses import dataclass, replace
 
 from jumpgate.dataflow.types import DataType, bool_
 
+#: of a list of values, which may be thousands, those that tell it from others in tables
+OPTIONS_HASHED = 8
+
 
 @dataclass(frozen=True)
 class Expression:
@@ -52,6 +55,9 @@ class ColumnRef(Expression):
 
     index: int
     name: str = ""
+
+    def columns(self) -> frozenset[int]:
+        return frozenset((self.index,))
 
     def __str__(self) -> str:
         return f"#{self.index}:{self.name}" if self.name else f"#{self.index}"
@@ -168,6 +174,15 @@ class InList(Expression):
 
     input: Expression
     options: tuple[Literal, ...]
+
+    def __hash__(self) -> int:
+        return hash((self.input, len(self.options), self.options[:OPTIONS_HASHED]))
+
+    def columns(self) -> frozenset[int]:
+        return self.input.columns()
+
+    def remap(self, where: Callable[[int], Expression]) -> Expression:
+        return replace(self, input=self.input.remap(where))
 
     @property
     def children(self) -> tuple[Expression, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal as pydecimal
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from google.protobuf import json_format
@@ -479,9 +480,13 @@ def _read_type(m: pb.Type, where: str) -> DataType:
         raise _malformed(where, f"{m.kind} has no precision or scale")
     try:
         parts = tuple(Field(p.name, _read_type(p.type, where)) for p in m.parts)
-        return DataType(m.kind, m.precision, m.scale, not m.required, m.description, parts, m.zone, m.unit)
+        return _shared_type(m.kind, m.precision, m.scale, not m.required, m.description, parts, m.zone, m.unit)
     except ValueError as e:
         raise _malformed(where, str(e)) from None
+
+
+#: columns of one type have one object for it, which is soon compared
+_shared_type = lru_cache(maxsize=1000)(DataType)
 
 
 def decode_schema(message: pb.Schema) -> Schema:

@@ -40,6 +40,18 @@ FLOATS = ("float32", "float64")
 ZONED = ("timestamptz", "timestamptz_ns")
 #: units of durations
 UNITS = ("s", "ms", "us", "ns")
+_TEXTS = frozenset(("string", "binary", *NESTED))
+_WIDTHS = {
+    "bool": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "float32": 4,
+    "float64": 8,
+    "date": 4,
+    **dict.fromkeys(("timestamp", "time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration"), 8),
+}
 #: zones whose clocks show UTC
 UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00", "-00:00", "+00", "-00", "+0000", "-0000")
 _ZONE = re.compile(r"[A-Za-z0-9_+\-/:]{1,64}")
@@ -108,7 +120,8 @@ class DataType:
 
     def same(self, other: DataType) -> bool:
         """Equal but for nullability."""
-        return self == other.with_nullable(self.nullable)
+        other = other.with_nullable(self.nullable)
+        return self is other or self == other
 
     @property
     def is_opaque(self) -> bool:
@@ -153,32 +166,21 @@ class DataType:
     @property
     def is_text(self) -> bool:
         """Whether a value is bytes of any number: nested ones are in their encoding (jumpgate/ntf/README.md)."""
-        return self.kind in ("string", "binary", *NESTED)
+        return self.kind in _TEXTS
 
     @property
     def physical(self) -> DataType:
         """What it is on an edge: a nested value is binary."""
         return DataType("binary", nullable=self.nullable) if self.is_nested else self
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Bytes of one fixed-width value in memory; 16 for the (pointer, length) of bytes. No opaque type has one."""
         if self.is_text:
             return 16
         if self.kind == "decimal":
             return 8 if self.precision <= 18 else 16
-        return {
-            "bool": 1,
-            "int8": 1,
-            "int16": 2,
-            "int32": 4,
-            "int64": 8,
-            "float32": 4,
-            "float64": 8,
-            "date": 4,
-            "timestamp": 8,
-            **dict.fromkeys(("time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration"), 8),
-        }[self.kind]
+        return _WIDTHS[self.kind]
 
     @property
     def name(self) -> str:

@@ -94,8 +94,16 @@ def _expressions_with_schemas(node: Operator, inputs: Schema) -> list[tuple[Expr
     return sides + ([(node.residual, inputs)] if node.residual is not None else [])
 
 
+def _is_plain_column(column: ColumnRef, schema: Schema) -> bool:
+    """Whether it is a column of values, and of this very type, as nearly all of wide rows are."""
+    in_schema = 0 <= column.index < len(schema)
+    return in_schema and column.type is schema[column.index].type and not column.type.is_opaque
+
+
 def _expression(root: Expression, schema: Schema, passes: bool = False) -> list[str]:
     """`passes`: an opaque column may be the whole expression."""
+    if isinstance(root, ColumnRef) and _is_plain_column(root, schema):
+        return []
     opaque = [e for e in root.walk() if e.type.is_opaque]
     if opaque and not (passes and isinstance(root, ColumnRef)):
         return [

@@ -207,6 +207,7 @@ def _said(line: str | None) -> str:
     return " ".join(words[2:] if words[0] == "field" else words[1:])
 
 
+@functools.lru_cache(maxsize=10_000)
 def _quote(name: str) -> str:
     return quote(name, safe="", errors="surrogatepass")
 

@@ -60,3 +60,14 @@ def test_bounds(case: str) -> None:
 
 def test_no_filter_has_no_bounds() -> None:
     assert bounds(None) == ()
+
+
+def test_long_lists_are_told_apart_and_move_with_their_column() -> None:
+    """A list of thousands is not looked at value by value to be found again, or when columns have other places."""
+    k = ColumnRef(int64, 3, "k")
+    first, again, other = (one_of(k, *range(100), last) for last in (7, 7, 8))
+    assert first == again and hash(first) == hash(again)
+    assert first != other and len({first, again, other}) == 2
+    assert first.columns() == {3}
+    moved = first.remap(lambda i: ColumnRef(int64, i + 1, "k"))
+    assert moved == one_of(ColumnRef(int64, 4, "k"), *range(100), 7)
