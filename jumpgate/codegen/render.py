@@ -54,6 +54,7 @@ from jumpgate.codegen.program import (
 from jumpgate.codegen.row_layout import Layout, names
 from jumpgate.codegen.runs import RUN_MIN, Run, Scope, any_runs, condition, fold
 from jumpgate.codegen.table_code import integer_key, table_code
+from jumpgate.codegen.templates import environment
 from jumpgate.codegen.window_code import keeps_hash
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
@@ -66,18 +67,11 @@ MEMO_WORDS_MAX = 4
 
 
 @functools.cache
-def environment() -> jinja2.Environment:
-    """The templates' environment: undefined names are errors; nothing is escaped because nothing foreign goes in."""
-    env = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(jumpgate.templates.__file__).parent / "cpp"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+def _template() -> jinja2.Template:
+    env = environment()
     env.filters.update(cpp_type=cpp_type)
     env.globals.update(unknown=_unknown, names=names, RUN_MIN=RUN_MIN)
-    return env
+    return env.get_template("program.cpp.j2")
 
 
 def _unknown(what: object) -> str:
@@ -179,17 +173,13 @@ def render(program: Program, dialect: Dialect) -> Rendered:
         )
         for t in program.tables
     ]
-    text = (
-        environment()
-        .get_template("program.cpp.j2")
-        .render(
-            version=__version__,
-            installed=dict.fromkeys(source for _, (_, source) in sorted(program.installed.items()) if source),
-            tables=tables,
-            has_runs=any_runs([*tables, *({**s.data, "runs": s.runs} for p in pipelines for s in p["sinks"])]),
-            has_first_rows=any(isinstance(s, FirstRowsStep) for p in program.pipelines for s in p.steps),
-            pipelines=pipelines,
-        )
+    text = _template().render(
+        version=__version__,
+        installed=dict.fromkeys(source for _, (_, source) in sorted(program.installed.items()) if source),
+        tables=tables,
+        has_runs=any_runs([*tables, *({**s.data, "runs": s.runs} for p in pipelines for s in p["sinks"])]),
+        has_first_rows=any(isinstance(s, FirstRowsStep) for p in program.pipelines for s in p.steps),
+        pipelines=pipelines,
     )
     return Rendered(text, tuple(fallible))
 
