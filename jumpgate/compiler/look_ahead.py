@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from jumpgate.compiler.estimate import KEYS_ASKED, Estimator, whole
 from jumpgate.compiler.plan import Plan
@@ -17,8 +17,8 @@ def look_ahead(plan: Plan) -> Plan:
     """The plan as it is; `options.look` has been told the files and their filters, and then the columns whose values
     matter: keys of joins, groups and partitions, and what conditions are about that were not tried on all rows."""
     if plan.options.look is not None:
-        plan.options.look(dict.fromkeys(_tables(plan.root)))
-        plan.options.look(dict.fromkeys(_Ahead(plan.estimator).questions(plan.root)))
+        plan.options.look(_tables(plan.root))
+        plan.options.look(_once(_Ahead(plan.estimator).questions(plan.root)))
     return plan
 
 
@@ -26,6 +26,11 @@ def _tables(root: Operator) -> Iterator[Question]:
     for node in unique(root):
         if isinstance(node, Read) or (isinstance(node, Filter) and isinstance(node.input, Read)):
             yield node, ()
+
+
+def _once(questions: Iterable[Question]) -> Iterable[Question]:
+    """Each about the same node once: to compare nodes, whose schemas may be wide, takes longer than to ask again."""
+    return {(id(node), names): (node, names) for node, names in [*questions]}.values()
 
 
 class _Ahead:
