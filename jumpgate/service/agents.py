@@ -28,6 +28,8 @@ from jumpgate.v1 import dataflow_pb2
 
 #: between two attempts to reach a host that does not answer
 RETRY_S = 1.0
+#: between two looks at how far hosts are that build their runtime
+BUILDING_S = 0.5
 #: for a host to find files and their schema
 LOOK_TIMEOUT_S = 60.0
 

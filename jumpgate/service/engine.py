@@ -32,13 +32,11 @@ from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, Recorder
 from jumpgate.service import calibration
 from jumpgate.service.admission import Admission, demand_of
-from jumpgate.service.agents import Agents
+from jumpgate.service.agents import BUILDING_S, Agents
 from jumpgate.service.located import Located, Options, check_placed, check_request
 from jumpgate.service.preparing import Preparing
 from jumpgate.trust.edges import JobCertificate
 
-#: between two looks at how far hosts are that build their runtime
-BUILDING_S = 0.5
 #: a submitted job that nobody executes is forgotten after this long
 EXPIRY_S = 300.0
 #: jobs that the service remembers, and of those that have ended (whose records are on disk, too)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from jumpgate.codegen import toolchain
 from jumpgate.errors import BuildError, JumpgateError
 from jumpgate.nca.interface import BuildsAhead, InstancePlan, JobPlan, LifeCycle
-from jumpgate.service.agents import Agents
+from jumpgate.service.agents import BUILDING_S, Agents
 
 #: seconds for an agent to start, and for it to build the runtime library
 AGENT_S, RUNTIME_S = 0.2, 30.0
@@ -57,6 +57,8 @@ class Preparing:
     async def _prepare(self, plan: JobPlan) -> None:
         with contextlib.suppress(JumpgateError):
             hosts = await self._agents.lend({i.device.name for i in plan.instances}, [])
+            while await self._agents.building(hosts):  # a program that waited for it would begin it anew when that ends
+                await asyncio.sleep(BUILDING_S)
             for instance, lifecycle in self._programs(plan):
                 lifecycle.build_later(instance, hosts[instance.device.name])
 

@@ -12,6 +12,7 @@ import pytest
 import jumpgate
 from jumpgate.client.sql import calibrate
 from jumpgate.client.sql.connection import Connection
+from jumpgate.codegen import toolchain
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.service import calibration
@@ -55,6 +56,23 @@ def test_datafusion_answers_until_the_job_can_begin_at_once(connection: Connecti
 
 def test_a_connection_may_be_closed_while_a_job_is_prepared(connection: Connection) -> None:
     assert connection.sql(TEXT).to_pylist() == ANSWER
+
+
+def test_a_connection_may_be_closed_while_the_runtime_is_built(
+    grpc_is_up: None, table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "slow-g++"
+    hangs = f"touch {tmp_path}/begun; sleep 600"
+    slow.write_text(f'#!/bin/sh\ncase "$*" in *jgruntime*) {hangs};; esac\nexec {toolchain.compiler()} "$@"\n')
+    slow.chmod(0o755)
+    pq.write_table(table, tmp_path / "t.parquet")
+    monkeypatch.setenv("JUMPGATE_CXX", str(slow))
+    monkeypatch.setenv("JUMPGATE_CACHE_DIR", str(tmp_path / "empty"))
+    with nothing_left(), jumpgate.connect() as connection:
+        connection.register("t", tmp_path / "t.parquet")
+        assert connection.sql(TEXT).to_pylist() == ANSWER
+        assert wait_until((tmp_path / "begun").exists, 60.0)
+        assert "once it is prepared" in connection.sql(TEXT).split.kept[0].reason
 
 
 def test_what_a_job_has_to_read_is_not_waited_for(connection: Connection, tmp_path: Path) -> None:
