@@ -35,11 +35,12 @@ class Segment:
         places = range(len(self.numbers))
         for alone, group in groupby(places, lambda i: not wide or f"{self.letter}{self.numbers[i]}" in named):
             first, *others = group
-            for place in (first, *others) if alone else ():
+            if not alone and others:
+                yield f"{self.cpp} {self.letter}{self.numbers[first]}_[{1 + len(others)}];"
+                continue
+            for place in (first, *others):
                 note = f"  // {self.notes[place]}" if self.notes else ""
                 yield f"{self.cpp} {self.letter}{self.numbers[place]};{note}"
-            if not alone:
-                yield f"{self.cpp} {self.letter}{self.numbers[first]}_[{1 + len(others)}];"
 
 
 @dataclass(frozen=True)

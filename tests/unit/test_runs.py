@@ -114,14 +114,16 @@ def test_fields_that_loops_find_by_their_places_are_not_declared_one_by_one() ->
     layout = Layout(Table(3, "groups", [*[int64] * (2 * RUN_MIN), string, int64.with_nullable(False)]))
     (texts, numbers), flags = layout.fields, layout.flags
     assert [*texts.declarations(frozenset())] == [f"JgStr f{2 * RUN_MIN};  // string?"]
-    named = names("row->f2 + a->f3 - offsetof(T3, f7)")
+    named = names("row->f2 + a->f3 - offsetof(T3, f7) + b->f9")
     assert [*numbers.declarations(named)] == [
         "int64_t f0_[2];",
         "int64_t f2;  // int64?",
         "int64_t f3;  // int64?",
         "int64_t f4_[3];",
         "int64_t f7;  // int64?",
-        f"int64_t f8_[{2 * RUN_MIN - 7}];",
+        "int64_t f8;  // int64?",
+        "int64_t f9;  // int64?",
+        f"int64_t f10_[{2 * RUN_MIN - 9}];",
     ]
     assert [*flags.declarations(names("b->n0"))] == ["uint8_t n0;", f"uint8_t n1_[{2 * RUN_MIN}];"]
     assert layout.place("f3") == ("offsetof(T3, f0)", 24)
