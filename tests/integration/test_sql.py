@@ -463,3 +463,20 @@ def test_datafusion_is_held_to_a_share_of_the_memory(monkeypatch: pytest.MonkeyP
         with pytest.raises(MemoryLimit, match="more than its share of the memory; offload='always'"):
             connection.sql("SELECT count(*) FROM t a JOIN t b ON a.k = b.k AND a.t < b.t || 'x'").to_arrow()
         assert connection.sql("SELECT count(*) AS n FROM t").to_arrow().to_pylist() == [{"n": 300_000}]
+
+
+def test_what_stays_is_planned_once_unless_its_plan_would_change(tmp_path: Path) -> None:
+    with jumpgate.connect(offload="never") as connection:
+        for name, table in (("item", ITEM), ("sale", SALE)):
+            connection.register(name, write(table, tmp_path / f"{name}.parquet"))
+        connection.register("extra", ITEM)
+        for text, again, expected in (
+            ("SELECT id + 1 AS n FROM item WHERE id > 3", False, [{"n": 5}]),
+            ("SELECT sum(number) AS n FROM sale GROUP BY item HAVING item = 1", False, [{"n": 30}]),
+            ("SELECT number AS n FROM item JOIN sale ON id = item WHERE id = 2", True, [{"n": 30}]),
+            ("SELECT id + 1 AS n FROM extra WHERE id > 3", True, [{"n": 5}]),
+            ("SELECT unnest([id]) AS n FROM item WHERE id > 3", True, [{"n": 4}]),
+        ):
+            query = connection.sql(text)
+            assert query.split.whole == again, text
+            assert query.to_pylist() == expected

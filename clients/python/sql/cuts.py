@@ -30,7 +30,7 @@ from jumpgate.client.sql.logical import (
     sketches,
 )
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.nodes import Node, inputs, operator_name, qualify, subquery_exprs
+from jumpgate.client.sql.logical.nodes import Node, below, inputs, operator_name, qualify, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import SchemaMismatch
@@ -142,8 +142,18 @@ class _Splitter:
         assert not sketches.remain(self._rest, root.nests)
         changed |= antijoins.mend(self._rest, root.nests)
         changed |= barriers.guard(self._rest, root.nests)
-        common.rename(self._rest)
-        return found if found.cuts or changed or not as_text else whole(root, "", [], found.kept)
+        renamed = common.rename(self._rest, root.nests)
+        if found.cuts or changed or not as_text or (renamed and self._stays_the_same()):
+            return found
+        return whole(root, "", [], found.kept)
+
+    def _stays_the_same(self) -> bool:
+        """Whether DataFusion runs the plan as it would run the text, which it need not plan again then: it optimises
+        both, but of joins that are optimised already it may make slower ones; and Arrow data would become a file."""
+        in_files = all(table.data is None for table in self._tables.values())
+        return in_files and not any(
+            place.WhichOneof("kind") in ("join", "cross_join") for place in below(self._rest, self._root.nests)
+        )
 
     def _count(self, node: Node) -> None:
         mapped = self._relation(node)

@@ -14,14 +14,14 @@ GIVEN, _KEPT = "__common_expr_", "__planned_expr_"
 _UNKNOWN = frozenset((None, "unnest", "distinct_on", "repartition", "view"))
 
 
-def rename(plan: pb.Plan) -> None:
-    """Gives the columns of a planned query, and all that are named after them, other names, in place."""
-    if GIVEN.encode() not in plan.SerializeToString():
-        return
-    plans = list(below(plan))
+def rename(plan: pb.Plan, nests: bool = True) -> bool:
+    """Gives the columns of a planned query, and all that are named after them, other names, in place; whether it knows
+    all names of the plan. nests: as of a Node."""
+    plans = list(below(plan, nests))
     if any(node.WhichOneof("kind") in _UNKNOWN for node in plans):
-        return
-    for node in plans:
+        return False
+    for node in plans if GIVEN.encode() in plan.SerializeToString() else ():
         for message in within(getattr(node, node.WhichOneof("kind") or "")):
             if isinstance(message, pb.Column | pb.Alias) and GIVEN in message.name:
                 message.name = message.name.replace(GIVEN, _KEPT)
+    return True
