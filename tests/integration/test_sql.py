@@ -480,3 +480,11 @@ def test_what_stays_is_planned_once_unless_its_plan_would_change(tmp_path: Path)
             query = connection.sql(text)
             assert query.split.whole == again, text
             assert query.to_pylist() == expected
+
+
+def test_time_goes_on_from_run_to_run(small: Connection) -> None:
+    for mode in MODES:
+        for clock in ("now()", "current_timestamp", '"now"()'):
+            text = f"SELECT {clock} AS t FROM item LIMIT 1"
+            first, second = (small.sql(text, offload=mode).to_arrow()["t"][0].value for _ in range(2))
+            assert first < second, (mode, clock)

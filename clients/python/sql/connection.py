@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import sys
 import threading
 import time
@@ -45,6 +46,8 @@ OFFLOAD = ("auto", "always", "never")
 DIALECTS = ("duckdb", "datafusion")
 #: texts of which a connection remembers the plan
 PLANS_MAX = 256
+#: of a text that may ask for the time, which is a constant in its plan
+_CLOCK = re.compile(r"\b(now|today|current_(date|time|timestamp)|localtime(stamp)?)\b", re.IGNORECASE)
 
 
 class Connection:
@@ -306,7 +309,7 @@ class Connection:
         self._experience.note(query.text, kind, seconds)
 
     def _planned(self, text: str, parameters: Parameters, mode: str) -> tuple[Planned, Split]:
-        """The plan of a text, and how it is cut; both are remembered."""
+        """The plan of a text, and how it is cut; both are remembered, unless they may be others the next time."""
         key = (text, mode)
         with self._lock:
             version, known = self._version, self._plans.get(key)
@@ -317,7 +320,7 @@ class Connection:
         else:
             planned = self._frontend.plan(text, parameters, list(self.tables))
         found = self._split(planned, mode)
-        if not parameters:
+        if not parameters and not _CLOCK.search(text):
             with self._lock:
                 if version == self._version:
                     self._plans[key] = planned, None if found.waits else found
