@@ -314,8 +314,8 @@ def runtime_home(variant: str | None = None) -> Path:
         digest.update(f"{name}\0{path.stat().st_size}\0".encode())
         digest.update(path.read_bytes())
     for fact in (
-        variant, *VARIANTS[variant], HEADER, compiler_version(), _cpu_flags(), platform.machine(), version("pyarrow"),
-        version("pysimdjson"),
+        variant, *flags(variant, Path("include")), HEADER, compiler_version(), _cpu_flags(), platform.machine(),
+        version("pyarrow"), version("pysimdjson"),
     ):  # fmt: skip
         digest.update(f"{fact}\0".encode())
     return cache.root() / "runtime" / f"{variant}-{digest.hexdigest()[:24]}"
@@ -360,7 +360,7 @@ def _build_runtime(variant: str) -> Path:
         shutil.copytree(source / "include", staged / "include")
         for name in ("libjgruntime.so", "jghost"):
             shutil.copy2(build / name, staged / name)
-        _precompile(variant, staged / "include")
+        _precompile(variant, staged / "include", work, log)
         home = runtime_home(variant)  # sources may have changed during the build
         home.parent.mkdir(parents=True, exist_ok=True)
         if not home.exists():
@@ -369,13 +369,15 @@ def _build_runtime(variant: str) -> Path:
     return home
 
 
-def _precompile(variant: str, include: Path) -> None:
+def _precompile(variant: str, include: Path, work: Path, log: Path) -> None:
     """Compiles the header that generated programs begin with, which takes a fifth off the smallest ones. g++ uses the
-    result where it is its own and the flags are the same, else the header; a compiler that made none has that."""
+    result where it is its own and the flags are the same, else the header; a compiler that makes none has that. Raises
+    BuildError if it was ended."""
     header = include / HEADER
     command = [compiler(), *flags(variant, include), "-x", "c++-header", str(header), "-o", f"{header}.gch"]
-    with contextlib.suppress(OSError):
-        subprocess.run(command, capture_output=True, env=_environment(include))
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=_environment(work))
+    if done.returncode < 0 or "Killed signal" in done.stderr:
+        raise _failure("the runtime's header", done.stderr, log)
 
 
 def _link_arrow(home: Path) -> None:

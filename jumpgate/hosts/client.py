@@ -32,6 +32,8 @@ BEAT_S, SILENT_BEATS_MAX = 1.0, 3
 #: an agent is asked again for an artifact after so many seconds, which marks it as used: none that was used of late
 #: is evicted (codegen.cache.RECENT_S)
 KNOWN_S = 300.0
+#: programs that wait for the host's leisure, and for how long one that failed is not built again
+LATER_MAX, LATER_AGAIN_S = 16, 60.0
 
 
 class Instance:
@@ -84,7 +86,8 @@ class AgentHost:
         self._instances: dict[str, Instance] = {}
         self._artifacts: dict[str, tuple[str, float]] = {}  # paths, and when they were heard
         self._compiling: dict[str, asyncio.Task[str]] = {}
-        self._later: dict[str, asyncio.Task[None]] = {}  # and those that failed
+        self._later: dict[str, asyncio.Task[None]] = {}
+        self._failed_at: dict[str, float] = {}  # of these, by time.monotonic
         self._leisure = asyncio.Lock()  # of the one of these that is compiled
         self._hangs = False
         self.is_built = False  #: it has said that it has its runtime
@@ -185,12 +188,16 @@ class AgentHost:
         """As nca.interface.Host. What still runs when the connection ends fails with it."""
 
         async def compile() -> None:
-            with contextlib.suppress(JumpgateError):
+            try:
                 async with self._leisure:
                     await self._compile(name, await asyncio.to_thread(source), key, at_leisure=True)
+            except JumpgateError:
+                self._failed_at[key] = time.monotonic()
+            finally:
                 del self._later[key]
 
-        if key not in self._later:
+        failed_at = self._failed_at.get(key, -LATER_AGAIN_S)
+        if key not in self._later and len(self._later) < LATER_MAX and time.monotonic() >= failed_at + LATER_AGAIN_S:
             self._later[key] = asyncio.create_task(compile())
 
     async def _compile(self, name: str, source: str, key: str, at_leisure: bool = False) -> str:

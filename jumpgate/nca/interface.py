@@ -374,7 +374,7 @@ class Host(Reached, Protocol):
 
     def compile_later(self, name: str, source: Callable[[], str], key: str) -> None:
         """The same without anyone who waits for it, or hears that it failed; `source` is called on a thread. Nothing
-        happens if that key was asked for before."""
+        happens if that key waits or failed a short while ago, or where many wait: it may be asked for again."""
 
     async def has_artifact(self, key: str) -> str | None:
         """The cached artifact's path on that host, or None."""

@@ -47,7 +47,7 @@ def test_datafusion_answers_until_the_job_can_begin_at_once(connection: Connecti
     first = connection.sql(TEXT)
     assert "once it is prepared" in first.split.kept[0].reason
     assert first.to_pylist() == ANSWER and not first.jobs
-    assert wait_until(lambda: begins_at_once(connection))
+    assert wait_until(lambda: begins_at_once(connection), 60.0)
     second = connection.sql(TEXT)
     assert second.split.offloaded == second.split.operators
     assert second.to_pylist() == ANSWER and len(second.jobs) == 1
@@ -55,7 +55,11 @@ def test_datafusion_answers_until_the_job_can_begin_at_once(connection: Connecti
 
 
 def test_a_connection_may_be_closed_while_a_job_is_prepared(connection: Connection) -> None:
-    assert connection.sql(TEXT).to_pylist() == ANSWER
+    query = connection.sql(TEXT)
+    assert query.split.waits
+    service = connection.session._service
+    assert service is not None and (service.engine.preparing._begun or service.engine.agents.own)
+    assert query.to_pylist() == ANSWER
 
 
 def test_a_connection_may_be_closed_while_the_runtime_is_built(

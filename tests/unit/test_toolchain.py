@@ -267,3 +267,21 @@ def test_environments_share_a_runtime_and_any_of_them_may_go(tmp_path: Path, mon
     (tmp_path / "first").rename(tmp_path / "gone")
     toolchain._link_arrow(home)
     assert (home / "arrow").readlink() == tmp_path / "second"
+
+
+def test_header_whose_compiler_was_ended_is_none(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    include = tmp_path / "include"
+    (include / "jg").mkdir()
+    (include / toolchain.HEADER).write_text("#pragma once\n")
+    compiler = tmp_path / "compiler"
+    compiler.touch(0o755)
+    monkeypatch.setenv("JUMPGATE_CXX", str(compiler))
+
+    def precompile(script: str) -> None:
+        compiler.write_text(f"#!/bin/sh\n{script}\n")
+        toolchain._precompile("release", include, tmp_path, tmp_path / "log")
+
+    for ended in ("kill -TERM $$", "echo 'g++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1"):
+        with pytest.raises(BuildError, match="the runtime's header did not compile"):
+            precompile(ended)
+    precompile("exit 1")  # it makes none

@@ -305,11 +305,12 @@ def conformed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[
 def _conforming(known: pa.Schema, schema: pa.Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """What makes batches of one schema such of the other; of wide ones that differ in names, without a look at each
     column."""
-    if known.equals(schema) or not known.names:
+    if known.equals(schema, check_metadata=True) or not (known.names or schema.names):
         return lambda batch: batch
-    pairs = list(zip(known, schema, strict=True))
-    if all(theirs.type == ours.type and theirs.nullable == ours.nullable for theirs, ours in pairs):
-        names = schema.names
+    pairs, names = list(zip(known, schema, strict=True)), schema.names
+    if known.metadata == schema.metadata and all(
+        theirs.with_name(ours.name).equals(ours, check_metadata=True) for theirs, ours in pairs
+    ):
         return lambda batch: batch.rename_columns(names)
     casts = [(i, ours) for i, (theirs, ours) in enumerate(pairs) if theirs.type != ours.type]
 
