@@ -22,7 +22,7 @@ RUN_MIN = 24
 #: that can fail, a column that is loaded, an output, its place and that of what it is sent from
 _NUMBERED = re.compile(
     r"(?<!>)\b(?P<column>[cv])(?P<c>\d+)\b"
-    r"|(?P<row>\(\(const T(?P<table>\d+)\*\)r\d+\[i\]\))?->(?P<field>[fn])(?P<f>\d+)\b"
+    r"|(?P<row>\(\(const T(?P<table>\d+)\*\)r\d+\[i\]\))?(?<!entry)->(?P<field>[fn])(?P<f>\d+)\b"
     r"|\b(?P<local>[enq])(?P<l>\d+)\b"
     r"|(?P<before>t->params\[|jg_fail\(t, \w+, |jg_load\(t, |->out<\w+>\(|\bout\[|->outputs\[)(?P<number>\d+)\b"
 )

@@ -38,11 +38,13 @@ class CompiledTemplates(jinja2.BytecodeCache):
                 bucket.bytecode_from_string(path.read_bytes())
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        with contextlib.suppress(BuildError, OSError), cache.locked("templates"), cache.scratch() as work:
-            if not cache.is_usable(_path(bucket)):  # else another process was first
-                built = work / "template"
-                built.write_bytes(bucket.bytecode_to_string())
-                cache.publish(built, _path(bucket))
+        with contextlib.suppress(BuildError, OSError):
+            with cache.locked("templates"), cache.scratch() as work:
+                if not cache.is_usable(_path(bucket)):  # else another process was first
+                    built = work / "template"
+                    built.write_bytes(bucket.bytecode_to_string())
+                    cache.publish(built, _path(bucket))
+            (cache.root() / "locks" / "templates.lock").unlink()
 
 
 def _path(bucket: Bucket) -> Path:

@@ -23,8 +23,7 @@ PATIENCE_S = 300.0
 COMPILER = """#!/bin/sh
 case "$*" in *--version*) exec "{compiler}" "$@";; esac
 cat > "$TMPDIR/program.cpp"
-read -r first < "$TMPDIR/program.cpp"
-if [ "$first" != "#ifdef __clang__" ]; then
+if ! grep -q "^#ifdef __clang__" "$TMPDIR/program.cpp"; then
   echo x >> "{log}"
   {what}
 fi

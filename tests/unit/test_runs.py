@@ -87,6 +87,15 @@ def test_other_types_other_texts_and_names_of_others_are_not_put_together() -> N
     assert fold([[f"x += v{i} + row->v{i};"] for i in COUNT], SCOPE)[0] == [], "lists of values have no place in it"
 
 
+def test_entries_of_lists_have_no_fields_of_the_table() -> None:
+    def place(table: int, name: str) -> tuple[str, int]:
+        raise KeyError(name)
+
+    scope = Scope(lambda i: "int64_t", 0, lambda table, field: "double", place)
+    units = [[f"entry->n1 = 0; entry->f{i} = 7;"] for i in COUNT]
+    assert fold(units, scope) == ([], [line for unit in units for line in unit])
+
+
 def test_a_wide_condition_is_a_loop_and_what_is_left() -> None:
     runs, rest = condition([*(f"a->f{i} == b->f{i}" for i in COUNT), "a->g"], SCOPE)
     assert [r.lines for r in runs] == [("if (!(a->at<double>(m[0]) == b->at<double>(m[0]))) return 0;",)]
