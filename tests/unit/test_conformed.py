@@ -30,6 +30,12 @@ def test_whatever_the_batch_has(theirs: pa.Schema) -> None:
         assert found.columns == batch.columns
 
 
+def test_metadata_of_a_later_batch_does_not_come_through() -> None:
+    schemas = (PLAIN, PLAIN.with_metadata({"pandas": "{}"}))
+    batches = conformed([pa.RecordBatch.from_arrays(VALUES, schema=s) for s in schemas], PLAIN)
+    assert [batch.schema.metadata for batch in batches] == [None, None]
+
+
 def test_types_are_cast_batch_by_batch() -> None:
     schema = pa.schema([pa.field("n", pa.int8())])
     batches = [pa.RecordBatch.from_pydict({"n": pa.array([1], type)}) for type in (pa.int64(), pa.int8(), pa.int32())]

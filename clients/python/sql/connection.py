@@ -73,9 +73,8 @@ class Connection:
         self._address, self._options = address, options
         self._session: Session | None = None
         self._lock = threading.Lock()
-        self._plans: dict[
-            tuple[str, str], tuple[Planned, Split | None]
-        ] = {}  # of these tables; None: cut anew each time
+        #: of these tables, by text and mode; None: cut anew each time
+        self._plans: dict[tuple[str, str], tuple[Planned, Split | None]] = {}
         self._refused: dict[Operator, str] = {}  # what no accelerator took, and why
         self._states: dict[str, FileStates] = {}  # of files whose columns are known, by table
         self._version = 0  # of the tables

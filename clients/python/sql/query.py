@@ -294,9 +294,9 @@ class Query:
 
 def conformed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The batches with the names and types of `schema`; a value that does not fit is an InvalidCast."""
-    known, conform = None, _conforming(schema, schema)
+    known, conform = schema, _conforming(schema, schema)
     for batch in batches:
-        if known is None or not batch.schema.equals(known):
+        if not batch.schema.equals(known, check_metadata=True):
             known = batch.schema
             conform = _conforming(known, schema)
         yield conform(batch)
