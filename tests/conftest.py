@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,14 +14,40 @@ from tests.support import fuzz
 
 GOLDEN = Path(__file__).parent / "golden"
 
-# what is tested on little data is what the optimiser makes of programs; test_optimised_later compares both
-os.environ["JUMPGATE_QUICK_BUILDS"] = "0"
+# the optimiser takes most of a program's compilation; tests that need it set this to "never" (`optimised` fixtures)
+os.environ.setdefault("JUMPGATE_QUICK_BUILDS", "always")
 
 # how long an example takes depends on what else the machine does
 settings.register_profile(
     "untimed", deadline=None, derandomize=fuzz.SEED != 0, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("untimed")
+
+
+#: markers, by what files of tests are named after: `pytest -m "not engine"`
+MARKS = {
+    "engine": ("spark", "presto", "trino", "jvm"),
+    "switch": ("switch", "p4", "pruning", "approximate", "skyline"),
+    "fpga": ("fpga", "card"),
+    "cluster": ("cluster",),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their files, and begin with files whose tests take long: workers take the next file when they are
+    done with one, and should end at the same time."""
+    sizes = Counter(item.path for item in items)
+    for item in items:
+        words = {item.path.parent.name, *item.path.stem.split("_")}
+        for mark in (mark for mark, names in MARKS.items() if words.intersection(names)):
+            item.add_marker(mark)
+    items.sort(key=lambda item: (*_slowness(item), -sizes[item.path], item.path))
+
+
+def _slowness(item: pytest.Item) -> tuple[int, ...]:
+    """Sort key of a test's file: those that start engines or hosts first, unit tests last."""
+    slow = any(item.get_closest_marker(mark) for mark in ("engine", "cluster"))
+    return (not slow, item.path.parent.name in ("unit", "golden"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

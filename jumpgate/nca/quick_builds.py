@@ -35,14 +35,22 @@ UNOPTIMISED = """\
 
 
 def allowed(plan: JobPlan) -> JobPlan:
-    """The plan; its instances have the option if all of it is known to be little work, unless $JUMPGATE_QUICK_BUILDS is
-    0."""
-    if os.environ.get("JUMPGATE_QUICK_BUILDS") == "0" or plan.figures.seconds is None:
-        return plan
-    if sum(f.seconds * f.doubt for f in plan.figures.operators.values()) > WORK_S_MAX:
+    """Return the plan; its instances have the option if all of it is known to be little work.
+
+    $JUMPGATE_QUICK_BUILDS overrides that: "always" or "never".
+    """
+    wanted = os.environ.get("JUMPGATE_QUICK_BUILDS", "")
+    if wanted == "never" or (wanted != "always" and not _is_little_work(plan)):
         return plan
     instances = tuple(replace(i, options=(*i.options, (OPTION, "true"))) for i in plan.instances)
     return replace(plan, instances=instances)
+
+
+def _is_little_work(plan: JobPlan) -> bool:
+    """Return False, too, where the work is not known."""
+    if plan.figures.seconds is None:
+        return False
+    return sum(f.seconds * f.doubt for f in plan.figures.operators.values()) <= WORK_S_MAX
 
 
 def is_allowed(options: Mapping[str, str]) -> bool:

@@ -20,6 +20,23 @@ from jumpgate.testing.leaks import Watch, nothing_left
 HERE = Path(__file__).parent
 
 
+#: modules whose programs are optimised before they run, as users' programs of much work are
+OPTIMISED = (
+    "test_operators",
+    "test_joins",
+    "test_aggregates",
+    "test_windows",
+    "test_large_tables",
+    "test_spill_faults",
+)
+
+
+@pytest.fixture(autouse=True)
+def builds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.path.stem in OPTIMISED:
+        monkeypatch.setenv("JUMPGATE_QUICK_BUILDS", "never")
+
+
 @pytest.fixture(scope="session")
 def scripted_host(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A host program whose instances do what a test says; everything else in it is the runtime library's."""

@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 CLIENTS = Path(__file__).resolve().parents[2] / "clients"
 
 
 def maven(*arguments: str) -> None:
-    """Runs Maven over clients/, one at a time: two would write the same classes. Raises CalledProcessError."""
-    found = shutil.which("mvn")
-    assert found, "Maven and a Java 17 build the clients for the JVM"
+    """Run Maven over clients/, one at a time: two would write the same classes. Raises CalledProcessError."""
+    with _locked():
+        _run(*arguments)
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
     target = CLIENTS / "target"
     target.mkdir(exist_ok=True)
     with (target / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        command = [found, "--quiet", "--batch-mode", *arguments]
-        subprocess.run(command, cwd=CLIENTS, check=True, stdout=2)  # what it says is never what a program answers
+        yield
+
+
+def _run(*arguments: str) -> None:
+    found = shutil.which("mvn")
+    assert found, "Maven and a Java 17 build the clients for the JVM"
+    command = [found, "--quiet", "--batch-mode", *arguments]
+    subprocess.run(command, cwd=CLIENTS, check=True, stdout=2)  # what it says is never what a program answers
+
+
+def build() -> None:
+    """Package all clients, with the classes of their tests, unless that was done since a source of theirs changed."""
+    stamp = CLIENTS / "target" / "packaged"  # `./dev jvm` and `./dev test` make it, too
+    sources = [*CLIENTS.glob("**/pom.xml"), *(path for path in CLIENTS.glob("*/src/**/*") if path.is_file())]
+    with _locked():
+        if not stamp.exists() or stamp.stat().st_mtime < max(path.stat().st_mtime for path in sources):
+            _run("package", "-DskipTests")
+            stamp.touch()
 
 
 def java(main: str, *options: str, client: str = "jvm", library: str = "") -> list[str]:
-    """The command that starts a main of a client, of its tests too, with what has been built since it changed;
-    `library`: what a client beside jvm needs of its engine."""
-    maven("--projects", client, "--also-make", "test-compile")
+    """Return the command that starts a main of a client, of its tests too; `library` is what a client beside jvm needs
+    of its engine."""
+    build()
     classes = [str(CLIENTS / of / "target" / kind) for of in (client, "jvm") for kind in ("test-classes", "classes")]
     classes += [(CLIENTS / "jvm" / "target" / "classpath").read_text(), library]
     return ["java", "-ea", *options, "-cp", ":".join(filter(None, classes)), main]

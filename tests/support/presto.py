@@ -21,6 +21,7 @@ from jumpgate.presto import write_plugin
 from jumpgate.tpcds.data import path
 from jumpgate.tpcds.suite import Suite
 from jumpgate.tpch import TPCH
+from tests.support import jvm
 from tests.support.jvm import CLIENTS, maven
 
 #: seconds for a server that starts and answers everything
@@ -56,10 +57,9 @@ def fetched(name: str, client: str, *goal: str, pom: str = "pom.xml") -> Path:
 
 
 def install(plugins: Path) -> None:
-    """Builds the connector and puts it into a server's folder of plugins."""
-    with cache.locked("presto"):
-        maven("--projects", "jvm,presto", "-DskipTests", "package")
-        write_plugin(plugins / "jumpgate")
+    """Build the connector and put it into a server's folder of plugins."""
+    jvm.build()
+    write_plugin(plugins / "jumpgate")
 
 
 def tpch_catalog(folder: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from jumpgate import spark
 from jumpgate.tpcds.suite import TPCDS
+from tests.support import jvm
 
 SQL_TYPES = {"int32": "int", "int64": "bigint", "string": "string", "date": "date"}
 
@@ -20,6 +21,7 @@ class Spark:
     """Everything is offloaded that can be; `sessions` of one application have tables and settings of their own."""
 
     def __init__(self, address: str, warehouse: Path, master: str = "local[2]", **settings: str) -> None:
+        jvm.build()
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         common = {
             "spark_driver_host": "127.0.0.1", "spark_driver_bindAddress": "127.0.0.1", "spark_ui_enabled": "false",

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jumpgate.codegen import cache
 from jumpgate.tpch import TPCH
 from jumpgate.trino import write_plugin
-from tests.support import presto
-from tests.support.jvm import maven
+from tests.support import jvm, presto
 from tests.support.presto import Query
 
 VERSION = "435"
@@ -29,10 +27,9 @@ def library() -> Path:
 
 
 def install(plugins: Path) -> None:
-    """Builds the connector and puts it into a server's folder of plugins."""
-    with cache.locked("trino"):
-        maven("--projects", "jvm,trino", "-DskipTests", "package")
-        write_plugin(plugins / "jumpgate")
+    """Build the connector and put it into a server's folder of plugins."""
+    jvm.build()
+    write_plugin(plugins / "jumpgate")
 
 
 def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) -> dict[Query, Any]:

@@ -57,7 +57,7 @@ def test_what_is_not_known_may_be_much() -> None:
 
 
 def test_nothing_is_built_quickly_where_that_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JUMPGATE_QUICK_BUILDS", "0")
+    monkeypatch.setenv("JUMPGATE_QUICK_BUILDS", "never")
     assert allowed(plan(SUM, a=10)) == {False}
 
 
