@@ -33,21 +33,35 @@ MARKS = {
 }
 
 
+#: engines by the files that start them: one worker has all of an engine's, so that few servers run at a time
+ENGINES = {"spark": "spark", "presto": "presto", "trino": "presto"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their files, and begin with files whose tests take long: workers take the next file when they are
-    done with one, and should end at the same time."""
+    """Mark tests by their files, and group them for workers: by file, so that fixtures are made once, or by engine.
+
+    What takes long comes first: workers take the next group when they are done with one, and should end together.
+    """
     sizes = Counter(item.path for item in items)
     for item in items:
-        words = {item.path.parent.name, *item.path.stem.split("_")}
-        for mark in (mark for mark, names in MARKS.items() if words.intersection(names)):
+        words = [item.path.parent.name, *item.path.stem.split("_")]
+        for mark in (mark for mark, names in MARKS.items() if set(words).intersection(names)):
             item.add_marker(mark)
+        engine = next((ENGINES[word] for word in words if word in ENGINES and words[0] != "unit"), None)
+        item.add_marker(pytest.mark.xdist_group(engine or item.path.relative_to(GOLDEN.parent).as_posix()))
     items.sort(key=lambda item: (*_slowness(item), -sizes[item.path], item.path))
 
 
-def _slowness(item: pytest.Item) -> tuple[int, ...]:
-    """Sort key of a test's file: those that start engines or hosts first, unit tests last."""
-    slow = any(item.get_closest_marker(mark) for mark in ("engine", "cluster"))
-    return (not slow, item.path.parent.name in ("unit", "golden"))
+def _slowness(item: pytest.Item) -> tuple[bool, bool, bool, str]:
+    """Sort key of a test's file: engines first, then clusters of hosts; unit tests last."""
+    (group,) = (mark.args[0] for mark in item.iter_markers("xdist_group"))
+    is_engine = group in ENGINES.values()
+    return (
+        not is_engine,
+        not item.get_closest_marker("cluster"),
+        item.path.parent.name in ("unit", "golden"),
+        group if is_engine else "",
+    )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
