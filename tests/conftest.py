@@ -37,6 +37,7 @@ MARKS = {
 ENGINES = {"spark": "spark", "presto": "presto", "trino": "presto"}
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their files, and group them for workers: by file, so that fixtures are made once, or by engine.
 
