@@ -102,7 +102,7 @@ def _drawn(results: list[tuple[str, Result]]) -> str:
     middle, scale = LABELS + BARS / 2, (BARS / 2 - 8) / reach
     height = TOP + ROW * len(results) + 10
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LABELS + BARS + 150} {height}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LABELS + BARS + 230} {height}" role="img">',
         STYLE,
         f'<text x="{middle}" y="14" text-anchor="middle">target</text>',
         f'<line x1="{middle}" y1="20" x2="{middle}" y2="{height}"/>',
