@@ -21,6 +21,7 @@ from typing import Any
 import click
 
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report
+from bench._results import HOMES
 from jumpgate import client
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow, read
@@ -36,8 +37,6 @@ RUNS = 9
 SECONDS_MAX = 40.0  # for one query and format
 OVERHEAD_RUNS = 40
 COMPILED_RUNS = 9
-#: figures that other benchmarks measure, by the module that does
-ELSEWHERE = {"json_scan_vs_simdjson": "scan", "ntf_vs_socket": "ntf"}
 
 
 def tables_of(scale: float, data: Path, formats: list[str], names: set[str]) -> Path:
@@ -152,7 +151,7 @@ def memory_growth(data: Path, session: Session) -> float:
 
 def elsewhere(figure: str, data: Path) -> Figure:
     """A figure that another benchmark prints."""
-    command = [sys.executable, "-m", f"bench.{ELSEWHERE[figure]}", "--json"]
+    command = [sys.executable, "-m", f"bench.{HOMES[figure]}", "--json"]
     environment = {**os.environ, "JUMPGATE_BENCH_DATA": str(data)}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

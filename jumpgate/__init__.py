@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: gRPC's handlers would start its threads again in a forked child, which ends some of those that then close their
 #: descriptors (subprocess with preexec_fn, as PySpark starts its JVM). Nothing in Jumpgate calls gRPC after a fork.

@@ -1,4 +1,4 @@
-"""$JUMPGATE_DEBUG, the ladder of what is shown on standard error (ARCHITECTURE.md, "Where things are kept").
+"""$JUMPGATE_DEBUG, the ladder of what is shown on standard error (docs/configuration.md).
 
 1 hosts and instances, 2 also stages with their times and bytes, 3 the plan after each pass, 4 generated code (which is
 kept, too), 5 the first tuples of a result. Every line begins with where it happened: `[instance@host stage n]`.

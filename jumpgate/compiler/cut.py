@@ -139,7 +139,7 @@ def _build_keys(join: Join) -> tuple[Expression, ...]:
 
 
 class _Stages:
-    """The rule of ARCHITECTURE.md, over all fragments: a join's build side ends before the join's component starts."""
+    """The rule of docs/protocol.md, over all fragments: a join's build side ends before the join's component starts."""
 
     def __init__(self) -> None:
         self._need: dict[int, int] = {}

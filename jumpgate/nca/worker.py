@@ -2,7 +2,7 @@
 
 `serve(compute)` is such a program's main function. It listens for the edges that arrive, hands their batches to
 `compute`, and sends what that yields over the one edge that leaves; all ends stream, and whoever is slow holds up the
-others. It answers every verb of ARCHITECTURE.md's control protocol, and ends with its agent.
+others. It answers every verb of the control protocol (docs/protocol.md), and ends with its agent.
 """
 
 from __future__ import annotations

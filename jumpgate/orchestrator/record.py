@@ -35,7 +35,7 @@ class Phase:
 
 @dataclass
 class JobRecord:
-    """Everything known about a job. `counters`: instance id → ARCHITECTURE.md, "Counters"; `state`: see job.py."""
+    """Everything known about a job. `counters`: instance id → docs/protocol.md, "Counters"; `state`: see job.py."""
 
     job: str
     state: str = "submitted"

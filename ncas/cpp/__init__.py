@@ -39,7 +39,7 @@ OPERATORS: dict[type[Operator], str] = {
     Sort: "in memory; a top-n holds its rows only",
     Limit: "stops its input when it has its rows",
     Window: "over the sorted rows of each partition",
-    Skyline: "over the sorted rows of each partition",
+    Skyline: "over the sorted rows: each is compared with those kept so far",
     UnionAll: "passes on what arrives",
     Shuffle: "sends each row to the instance that its keys or the partitioning name",
 }

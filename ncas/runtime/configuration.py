@@ -1,4 +1,4 @@
-"""What an instance is told before it runs: the configuration of ARCHITECTURE.md.
+"""What an instance is told before it runs: the configuration of docs/protocol.md.
 
 Most of it is the same for all instances of a fragment: it is made and encoded once, with gaps for what is not
 (jumpgate/nca/shared.py).
@@ -217,7 +217,7 @@ def _edge(edge: Edge, index: Gap | int, context: JobContext) -> dict[str, Any]:
 
 
 def columns(schema: Iterable[Field]) -> list[dict[str, Any]]:
-    """COLUMN of ARCHITECTURE.md for each field."""
+    """COLUMN of docs/protocol.md for each field."""
     return [
         {
             "name": f.name,

@@ -1,14 +1,16 @@
-"""docs/errors.md and docs/accelerators.md are what the code says."""
+"""docs/errors.md, docs/accelerators.md and docs/passes.md are made from the code."""
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from jumpgate import errors
+from jumpgate.compiler.compile import PASSES
 from jumpgate.nca.device_kind import DeviceKinds
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.cpp import OPERATORS
@@ -70,7 +72,28 @@ def accelerators_page() -> str:
     return "\n".join([*lines, ""])
 
 
-@pytest.mark.parametrize(("name", "page"), [("errors.md", errors_page), ("accelerators.md", accelerators_page)])
+def passes_page() -> str:
+    """The passes of the compiler in their order, by what their modules say."""
+    lines = [
+        "# Passes of the compiler",
+        "",
+        "In the order in which they run; the plan is verified after each, and `jumpgate explain --verbose` prints it.",
+        "Each is one module of jumpgate/compiler.",
+        MADE,
+        "",
+        "| pass | what it does |",
+        "| --- | --- |",
+    ]
+    for run in PASSES:
+        text = (inspect.getdoc(sys.modules[run.__module__]) or "").partition("\n\n")[0]
+        lines.append(f"| `{run.__name__}` | {' '.join(text.split())} |")
+    return "\n".join([*lines, ""])
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [("errors.md", errors_page), ("accelerators.md", accelerators_page), ("passes.md", passes_page)],
+)
 def test_page_is_up_to_date(request: pytest.FixtureRequest, name: str, page: Callable[[], str]) -> None:
     if request.config.getoption("--update-golden"):
         (DOCS / name).write_text(page(), encoding="utf-8")

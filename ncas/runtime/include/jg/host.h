@@ -15,7 +15,7 @@ int run_zygote(int control);
 // it goes is no separate work.
 int64_t work_cpu_ns();
 
-// Serves the control protocol (ARCHITECTURE.md) on `control` until it closes or `destroy` arrives. Never returns.
+// Serves the control protocol (docs/protocol.md) on `control` until it closes or `destroy` arrives. Never returns.
 [[noreturn]] void run_instance(int control);
 
 }  // namespace jg

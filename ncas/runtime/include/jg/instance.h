@@ -14,7 +14,7 @@ class Instance {
   virtual ~Instance() = default;
   // Opens the listening socket of an instance that edges lead to (others are not asked); answers JSON {"port": N}.
   virtual Status allocate(const std::string& json, std::string* answer) = 0;
-  // Loads the artifact, builds sources, states and sinks from the configuration (ARCHITECTURE.md); connects nothing
+  // Loads the artifact, builds sources, states and sinks from the configuration (docs/protocol.md); connects nothing
   // yet.
   virtual Status configure(const std::string& json) = 0;
   // Runs every pipeline of the stage on the instance's threads; returns when all are done, or with the first error.
@@ -23,7 +23,7 @@ class Instance {
   virtual void expect(int stage) {}
   // Any thread: makes a running execute return "cancelled" soon.
   virtual void cancel() = 0;
-  // Any thread: the counters as JSON (ARCHITECTURE.md, "Counters").
+  // Any thread: the counters as JSON (docs/protocol.md, "Counters").
   virtual std::string stats() = 0;
 };
 std::unique_ptr<Instance> make_instance();

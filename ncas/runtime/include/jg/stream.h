@@ -1,5 +1,5 @@
 // Where a pipeline's batches come from (Source) and where they leave the instance (Emitter). Readers of storage formats
-// and NTF receivers implement the first, NTF senders the second. Both are configured from JSON (see ARCHITECTURE.md)
+// and NTF receivers implement the first, NTF senders the second. Both are configured from JSON (see docs/protocol.md)
 // and used by the executor's threads.
 #pragma once
 #include <atomic>

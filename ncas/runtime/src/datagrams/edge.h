@@ -37,7 +37,7 @@ Status make_datagram_emitter(const EdgeOptions& edge, const DatagramOptions& opt
 // Answers senders from now on, before it is opened too, and until it is destroyed.
 Status make_datagram_source(const EdgeOptions& edge, const DatagramOptions& options, net::Fd socket,
                             std::unique_ptr<Source>* out);
-// The channel "udp" (executor/channels.h): options as ARCHITECTURE.md has them.
+// The channel "udp" (executor/channels.h): options as docs/protocol.md has them.
 Status open_datagram_end(const std::string& bind, net::Fd* end, int* port);
 Status make_datagram_source_of(const EdgeOptions& edge, const std::string& options, net::Fd end,
                                std::unique_ptr<Source>* out);

@@ -1,4 +1,4 @@
-// The configuration of an instance (ARCHITECTURE.md), parsed from JSON.
+// The configuration of an instance (docs/protocol.md), parsed from JSON.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// The counters of an instance, its pipelines, sources and sinks as `stats` answers them (ARCHITECTURE.md, Counters).
+// The counters of an instance, its pipelines, sources and sinks as `stats` answers them (docs/protocol.md, Counters).
 #pragma once
 #include <atomic>
 #include <string>

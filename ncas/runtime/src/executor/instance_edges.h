@@ -12,7 +12,7 @@ namespace jg {
 
 class InstanceEdges {
  public:
-  // Opens the sockets; the answer says their ports (ARCHITECTURE.md, Control protocol).
+  // Opens the sockets; the answer says their ports (docs/protocol.md, Control protocol).
   Status allocate(const std::string& json, std::string* answer);
   Status make_source(const SourceConfig& config, std::unique_ptr<Source>* out);
   Status make_emitter(const SinkConfig& config, std::unique_ptr<Emitter>* out);
