@@ -38,7 +38,7 @@ class Log:
         self._failure: ConfigError | None = None
 
     def append(self, record: dict[str, Any], wait: bool = True) -> None:
-        """Raises ConfigError if the disk is full or failed: then nothing is taken any more, as what is there is not known."""
+        """Raises ConfigError if the disk is full or failed: from then on always, as what is there is not known."""
         body = json.dumps(record, separators=(",", ":")).encode()
         data = _HEAD.pack(len(body), crc32c(body)) + body
         with self._lock:
@@ -74,7 +74,7 @@ class Log:
 
     def _fail(self, error: OSError) -> None:
         self._failure = ConfigError(
-            f"cannot write the log {self.path}: {error.strerror}. Make room, and open the database again, which recovers",
+            f"cannot write the log {self.path}: {error.strerror}. Make room, and open the database again: it recovers",
             file=self.path,
         )
         raise self._failure from error

@@ -29,7 +29,7 @@ class Sent:
 def replay(before: Mapping[tuple[int, int], int], gid: int, sent: Sequence[Sent]) -> tuple[Cells, dict[int, Sent]]:
     """The cells after all that was sent, and each transaction with its number and results, by id.
 
-    `before` are the cells when the last number was `gid`. Transactions whose fate nothing tells are executed at the end.
+    `before` are the cells when the last number was `gid`. Transactions whose fate nothing tells are executed last.
     Raises InternalError if no order explains the results.
     """
     known = {s.gid: s for s in sent if s.gid}
