@@ -110,7 +110,7 @@ def _whole(data: bytes) -> Iterator[tuple[dict[str, Any], int]]:
     while at + _HEAD.size <= len(data):
         size, checksum = _HEAD.unpack_from(data, at)
         body = data[at + _HEAD.size : at + _HEAD.size + size]
-        if len(body) < size or size > RECORD_BYTES_MAX or crc32c(body) != checksum:
+        if not 0 < size <= RECORD_BYTES_MAX or len(body) < size or crc32c(body) != checksum:
             return
         at += _HEAD.size + size
         yield json.loads(body), at
