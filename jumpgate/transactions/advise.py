@@ -74,9 +74,11 @@ def explain(transaction: Transaction, layout: Layout) -> Verdict:
         return Verdict("cold", 0, "none of its rows is hot")
     if len(hot) > INSTRUCTIONS_MAX:
         return Verdict("cold", 0, f"it touches {len(hot)} hot rows; a packet has {INSTRUCTIONS_MAX} instructions")
-    late = next((f"{'.'.join(b)}" for a, b in work.needs if a in layout.arrays and b not in layout.arrays), None)
-    if late is not None:
-        return Verdict("cold", 0, f"cold row {late} is written after a hot row was read: make it hot, too")
+    late = next((b for a, b in work.needs if a in layout.arrays and b not in layout.arrays), None)
+    if isinstance(late, tuple):
+        return Verdict(
+            "cold", 0, f"cold row {'.'.join(map(str, late))} is written after a hot row was read: make it hot, too"
+        )
     passes = layout.passes(Work(hot, needs)) or 0
     other = next((a.statement for a in transaction if a.row is None), None)
     if other is not None:

@@ -1,7 +1,9 @@
 """Transactions over values in a switch and rows in PostgreSQL: durable, each executed once, recovered when opened.
 
-Before a packet is sent the log holds what it says; before a transaction is acknowledged, its number and results. Cold
-statements are prepared in PostgreSQL before the packet is sent, and committed once it was executed.
+Before a packet is sent the log has what it says; before a transaction is acknowledged, its number and results are
+there, and all is synced. One sync serves both: a log is read up to its first torn record, and whoever saw a transaction
+in the switch wrote behind its record, so what is left of a log explains its results. Cold statements are prepared in
+PostgreSQL, and the record is synced, before the packet is sent; they are committed once it was executed.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import psycopg
 from jumpgate.errors import CapacityExceeded, InvalidDataflow, JumpgateError, Overflow, Unreachable
 from jumpgate.p4.programs.transactions import DEFAULT, Instruction
 from jumpgate.transactions import postgres
-from jumpgate.transactions.channel import LOST_S, Answer, Channel, Lease
+from jumpgate.transactions.channel import LOST_S, Answer, Channel
 from jumpgate.transactions.log import Log
 from jumpgate.transactions.postgres import Name, Place
 from jumpgate.transactions.recovery import Sent, replay
@@ -190,7 +192,7 @@ class Database:
         self._log.append({
             "is": "sent", "id": number, "flow": channel.lease.flow, "sequence": channel.sequence + 1, "warm": is_warm,
             "check": compiled.check, "do": [_packed(i) for i in compiled.instructions],
-        })  # fmt: skip
+        }, wait=is_warm)  # fmt: skip
         self.reach("logged")
         answer = channel.execute(compiled.instructions, number)
         self.reach("answered")
@@ -298,24 +300,21 @@ class Database:
         return {
             "is": "base", "log": self._id, "incarnation": self.switch.incarnation, "gid": self.switch.last(self.number),
             "next": next(self._numbers),
-            "sequences": {str(channel.lease.flow): channel.sequence for channel, _ in self._channels},
             "cells": [[array, index, value] for (array, index), value in cells.items()],
         }  # fmt: skip
 
     def _recover(self) -> None:
         records = self._log.records
-        base = records[0] if records else {"log": secrets.token_hex(8), "incarnation": "", "gid": 0, "next": 1,
-                                           "sequences": {}, "cells": []}  # fmt: skip
+        nothing = {"log": secrets.token_hex(8), "incarnation": "", "gid": 0, "next": 1, "cells": []}
+        base: dict[str, Any] = records[0] if records else nothing
         sent = {r["id"]: r for r in records if r["is"] == "sent"}
         answers = {r["id"]: r for r in records if r["is"] == "done"}
-        self._id = base["log"]
+        self._id: str = base["log"]
         self._numbers = itertools.count(max([base["next"], *(number + 1 for number in sent)]))
         is_alive = base["incarnation"] == self.switch.incarnation
-        sequences = {int(flow): number for flow, number in base["sequences"].items()} if is_alive else {}
-        for r in sent.values() if is_alive else ():
-            sequences[r["flow"]] = max(sequences.get(r["flow"], 0), r["sequence"])
         for lease in self.switch.lease(self.number, self.workers):
-            self._channels.append((self._channel(lease, sequences.get(lease.flow, 0)), self._connect()))
+            channel = Channel(self.switch.address, lease, self._lost_s)
+            self._channels.append((channel, self._connect()))
         if is_alive:
             results = self._ask_again(sent, answers)
         else:
@@ -327,13 +326,9 @@ class Database:
         self._restart({
             (p.array, p.index): self.switch.read(self.number, p.array, p.index) for p in self._places.values()
         })  # fmt: skip
-        for worker in self._channels:
-            self._idle.put(worker)
-
-    def _channel(self, lease: Lease, sequence: int) -> Channel:
-        channel = Channel(self.switch.address, lease, self._lost_s)
-        channel.sequence = sequence
-        return channel
+        for channel, connection in self._channels:
+            channel.sequence = self.switch.sequence(channel.lease)  # the log may lack what was not synced
+            self._idle.put((channel, connection))
 
     def _ask_again(self, sent: dict[int, Any], answers: dict[int, Any]) -> dict[int, Sequence[int]]:
         """The switch is as it was: what has no answer is sent again, and executed unless it was already."""
@@ -369,7 +364,7 @@ class Database:
 
 def _execute(connection: psycopg.Connection[Any], statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
     for statement, parameters in statements:
-        connection.execute(statement, parameters)  # type: ignore[arg-type]
+        connection.execute(statement, parameters)
 
 
 def _packed(i: Instruction) -> list[int]:

@@ -156,7 +156,7 @@ class _Search:
         return False
 
     def weight(self) -> float:
-        return sum(e["weight"] for a, b, e in self.graph.edges(data=True) if self.part[a] == self.part[b])
+        return float(sum(e["weight"] for a, b, e in self.graph.edges(data=True) if self.part[a] == self.part[b]))
 
 
 def order_parts(flows: Mapping[tuple[int, int], float], sizes: TransactionSizes) -> list[int]:

@@ -33,7 +33,9 @@ class Log:
         except OSError as error:
             raise ConfigError(f"cannot open the log {path}: {error.strerror}", file=path) from error
         self._end = end
-        self._lock, self._syncing = threading.Lock(), threading.Lock()
+        self._lock = threading.RLock()
+        self._synced_more = threading.Condition(self._lock)
+        self._syncing = False
         self._written = self._synced = 0
         self._failure: ConfigError | None = None
 
@@ -60,17 +62,26 @@ class Log:
             done += os.pwrite(self._file, data[done:], self._end + done)
 
     def _sync(self, mine: int) -> None:
-        with self._syncing:
+        """Waits until record `mine` is on the disk; one of those that wait syncs for all that are written by then."""
+        with self._synced_more:
+            while self._synced < mine and self._syncing and self._failure is None:
+                self._synced_more.wait()
+            if self._failure is not None and self._synced < mine:
+                raise self._failure
             if self._synced >= mine:
                 return
+            self._syncing, upto = True, self._written
+        try:
+            os.fdatasync(self._file)
+        except OSError as error:
             with self._lock:
-                upto = self._written
-            try:
-                os.fdatasync(self._file)
-            except OSError as error:
-                with self._lock:
-                    self._fail(error)
+                self._fail(error)
+        else:
             self._synced = upto
+        finally:
+            with self._synced_more:
+                self._syncing = False
+                self._synced_more.notify_all()
 
     def _fail(self, error: OSError) -> None:
         self._failure = ConfigError(

@@ -74,7 +74,7 @@ def canonical(connection: psycopg.Connection[Any], table: str) -> str:
 
 def _relation(table: str) -> sql.Composable:
     """A name that `canonical` gave."""
-    return sql.SQL(table)  # type: ignore[arg-type]
+    return sql.SQL(table)
 
 
 def guard(connection: psycopg.Connection[Any], table: str) -> None:

@@ -73,6 +73,10 @@ class LocalSwitch:
         word = self.switch.read_register(register, (database << self.index_bits) + index, 1)[0][0]
         return word - WORD if word > p4.GREATEST else word
 
+    def sequence(self, lease: Lease) -> int:
+        """That of the last transaction of a worker that the switch has seen."""
+        return self.switch.read_register(self.switch.register("sequences"), lease.flow, 1)[0][0]
+
     def last(self, database: int) -> int:
         """The number of the last transaction of a database."""
         high, low = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jumpgate.errors import InvalidDataflow
-from jumpgate.p4.programs.transactions import DEFAULT, INSTRUCTIONS_MAX, LEAST, SET, Guard, Instruction
+from jumpgate.p4.programs.transactions import ADD, DEFAULT, INSTRUCTIONS_MAX, LEAST, SET, Guard, Instruction
 from jumpgate.transactions.postgres import Name, Place
 
 #: values stay between the negative of this and this; what is left of an int32 is for workers that overshoot at once
@@ -82,13 +82,12 @@ def _guarded(steps: Sequence[Step], places: dict[Name, Place], first: int) -> Co
 
 def _instruction(step: Step, places: dict[Name, Place], guard: Guard) -> Instruction:
     place = places[step.name]
+    action = SET if step.sets else ADD
     if step.at_least is not None:
         after = 0 if step.sets else step.amount
-        action = {"action": SET} if step.sets else {}
         bound = max(LEAST, step.at_least - after)
-        return Instruction(place.array, place.index, operand=step.amount, bound=bound, gives=True, **action)
-    action = {"action": SET} if step.sets else {}
-    return Instruction(place.array, place.index, operand=step.amount, guard=guard, **action)
+        return Instruction(place.array, place.index, action, step.amount, bound, gives=True)
+    return Instruction(place.array, place.index, action, step.amount, guard=guard)
 
 
 def _text(name: Name) -> str:

