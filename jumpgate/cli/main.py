@@ -30,6 +30,7 @@ COMMANDS = {
     "data": ("data", "Generate test data."),
     "calibrate": ("calibrate", "Measure how fast this machine is, for plans and offload = auto."),
     "study": ("study", "Run all queries of TPC-DS or TPC-H in every mode, and write a report."),
+    "transactions": ("transactions", "Plan transactions on hot rows in a switch."),
     "spark-jar": ("spark_jar", "Print where the plugin for Apache Spark is."),
     "presto-plugin": ("presto_plugin", "Write the connector for a Presto server."),
     "trino-plugin": ("trino_plugin", "Write the connector for a Trino server."),

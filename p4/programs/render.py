@@ -192,7 +192,7 @@ def render(sizes: AggregateSizes | PruneSizes) -> str:
             "log_scale": LOG_SCALE,
         }
     return (
-        _environment()
+        environment()
         .get_template("aggregate.p4.j2" if is_aggregate else "prune.p4.j2")
         .render(
             fields=row,
@@ -210,7 +210,7 @@ def write(folder: Path = Path(__file__).parent) -> None:
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("jumpgate.templates", "p4"),
         undefined=jinja2.StrictUndefined,

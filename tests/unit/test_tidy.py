@@ -51,6 +51,7 @@ MAY_KNOW = {
     "presto": set(),  # copies one
     "trino": {"presto"},  # copies one likewise
     "templates": set(),
+    "transactions": {"ncas", "p4"},  # of ncas: the switch's controller
     "p4": {"ntf", "templates", "codegen", "trust"},  # packet headers; programs and generated C++
 }
 #: these may know everybody

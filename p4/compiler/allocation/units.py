@@ -263,6 +263,11 @@ class Extract:
             match s:
                 case ir.Set():
                     value = self._plain(s.value)
+                    if isinstance(value, ir.Get) and self.results.get(value.slot) == unit.number:
+                        del self.results[value.slot]  # it comes out of the stateful ALU into this field
+                        unit.whole.add(s.slot)
+                        self._write(unit, s.slot)
+                        continue
                     self._read(unit, value, own)
                     if isinstance(value, ir.Hash):
                         unit.hashes.add((value, value.type.width))

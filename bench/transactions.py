@@ -1,0 +1,303 @@
+"""Transactions in the switch: packets a core, exactly once, serialisable, recovery, layouts, PostgreSQL's hot row.
+
+Packets in process: seconds of CPU of the thread that runs `process_packed`; the best of the rounds. Loss is made
+between workers and the switch without sockets: three in ten packets and three in ten answers are lost, one in ten is
+repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes as c
+import itertools
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+
+from bench._measure import Figure, remark, report
+from jumpgate.p4.compiler import report as model
+from jumpgate.p4.programs import transactions as p4
+from jumpgate.p4.programs.transactions import ADD, Header, Instruction, Reference
+from jumpgate.transactions import Database, LocalSwitch
+from jumpgate.transactions.layout import Work, arrange, max_cut
+from tests.support.pg import Postgres
+from tests.support.switch_programs import SECRET, SENDER, wrapped
+from tests.support.transactions import PAYLOAD_AT, SWITCH, Programmed, random_transaction
+
+PACKETS, BATCH, ROUNDS = 400_000, 4096, 5
+LOSS, REPEATS = 0.3, 0.1
+KILLS = 200
+POINTS = ("prepared", "logged", "answered", "executed", "decided")
+CLIENTS, CLIENT_SECONDS = 32, 5.0
+GRAPHS = 40
+COUNT = 1_000_000
+
+
+class Ended(Exception):
+    """A coordinator that ends here."""
+
+
+def switch_transactions_per_core_s(_: int) -> Figure:
+    made = Programmed(databases=1)
+    rng = np.random.default_rng(1)
+    header = Header(0, 0, SECRET, 1, (1, 1), 1)
+    frame = wrapped(p4.pack(header, [Instruction(a, 0, ADD, 1) for a in range(8)]), (SENDER, SWITCH))
+    frames = np.tile(np.frombuffer(frame, np.uint8), (PACKETS, 1))
+    at = PAYLOAD_AT + Header.format(p4.DEFAULT).size
+    for array in range(8):
+        frames[:, at + 12 * array + 3] = rng.integers(0, 256, PACKETS)
+    size, rates = len(frame), []
+    ports, lengths = (c.c_uint16 * BATCH)(*[SENDER.port] * BATCH), (c.c_uint32 * BATCH)(*[size] * BATCH)
+    with made.switch:
+        for turn in range(ROUNDS):
+            numbers = np.arange(turn * PACKETS + 1, (turn + 1) * PACKETS + 1).astype(">u4")
+            frames[:, PAYLOAD_AT + 2 : PAYLOAD_AT + 6] = numbers.view(np.uint8).reshape(-1, 4)
+            batches = [frames[n : n + BATCH].tobytes() for n in range(0, PACKETS, BATCH)]
+            start = time.thread_time()
+            for batch in batches:
+                made.switch.process_packed(ports, lengths, batch, len(batch) // size)
+            rates.append(PACKETS / (time.thread_time() - start))
+        assert made.switch.read_register(made.switch.register("gid_low"), 0, 1) == [(ROUNDS * PACKETS,)]
+    remark(f"transactions/s {min(rates):,.0f} to {max(rates):,.0f}")
+    return Figure("switch_transactions_per_core_s", max(rates), 3e6, "higher", f"one pass, 8 adds, {size}-byte frames")
+
+
+@cache
+def _lossy(count: int) -> tuple[float, float]:
+    """(share of the transactions executed exactly once, share of replayed results that agree)."""
+    made, rng = Programmed(databases=2, workers=8), random.Random(1)
+    flows = [16 * d + w for d in range(2) for w in range(8)]
+    open_: dict[int, tuple[list[Instruction], bytes]] = {}
+    history: dict[int, list[tuple[int, list[Instruction], list[int]]]] = {0: [], 1: []}
+    started = 0
+    with made.switch:
+        while started < count or open_:
+            for flow in flows:
+                if flow not in open_ and started < count:
+                    instructions = random_transaction(rng)
+                    open_[flow] = instructions, made.frame(flow, instructions)
+                    started += 1
+            sent = [f for _, f in open_.values() if rng.random() >= LOSS]
+            sent += [f for f in sent if rng.random() < REPEATS]
+            rng.shuffle(sent)
+            for header, results in made.run(*sent):
+                if rng.random() >= LOSS and header.flow in open_:
+                    if header.sequence != made.sequences[header.flow]:
+                        continue
+                    history[header.flow // 16].append((header.gid, open_.pop(header.flow)[0], results))
+        once = agreed = 0
+        for database, entries in history.items():
+            reference = Reference()
+            for number, (gid, instructions, results) in enumerate(sorted(entries, key=lambda e: e[0]), 1):
+                once += gid == number
+                agreed += reference.run(instructions) == results
+            last = made.switch.read_register(made.switch.register("gid_low"), database, 1)[0][0]
+            same = all(made.cell(a, 256 * database + i) == v for (a, i), v in reference.cells.items())
+            if last != len(entries) or not same:
+                remark(f"database {database}: {last} executed, {len(entries)} answered, final state equal: {same}")
+                return 0.0, 0.0
+    return once / count, agreed / count
+
+
+def exactly_once(count: int) -> Figure:
+    return Figure("exactly_once", _lossy(count)[0], 1.0, "higher", f"{count:,} transactions, 30 % loss each way")
+
+
+def serialisable(count: int) -> Figure:
+    notes = f"{count:,} random transactions of two databases, replayed by number: results and final state"
+    return Figure("serialisable", _lossy(count)[1], 1.0, "higher", notes)
+
+
+@contextmanager
+def _bank() -> Iterator[Postgres]:
+    with tempfile.TemporaryDirectory(prefix="jumpgate-bench-") as folder:
+        postgres = Postgres(Path(folder))
+        try:
+            postgres.execute("CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL)")
+            postgres.execute("CREATE TABLE history (amount int)")
+            postgres.execute("INSERT INTO accounts SELECT i, 1000000 FROM generate_series(0, 4) i")
+            yield postgres
+        finally:
+            postgres.close()
+
+
+def recovered(_: int) -> Figure:
+    """Coordinators that end at a random point of a warm transaction, half of them with the switch."""
+    rng, good = random.Random(1), 0
+    with _bank() as bank, tempfile.TemporaryDirectory(prefix="jumpgate-bench-") as name:
+        folder, switch = Path(name), LocalSwitch()
+        database = Database(bank.url, switch, folder, workers=2)
+        database.offload("accounts", "id", ["balance"], range(5))
+        acknowledged = 0
+        for _ in range(KILLS):
+            point = rng.choice(POINTS)
+
+            def end(reached: str, point: str = point) -> None:
+                if reached == point:
+                    raise Ended(point)
+
+            for amount in (1, 1000):
+                t = database.transaction()
+                t.sql("INSERT INTO history VALUES (%s)", (amount,))
+                t.add("accounts", 0, "balance", -amount, at_least=0)
+                t.add("accounts", 1, "balance", amount)
+                if amount == 1:
+                    acknowledged += database.commit(t).done
+                    database.reach = end
+                    continue
+                try:
+                    database.commit(t)
+                except Ended:
+                    database.close()
+            if rng.random() < 0.5:
+                switch.close()
+                switch = LocalSwitch()
+            database = Database(bank.url, switch, folder, workers=2)
+            database.checkpoint()
+            rows = [int(str(row[0])) for row in bank.execute("SELECT amount FROM history")]
+            balances = [row[0] for row in bank.execute("SELECT balance FROM accounts ORDER BY id")]
+            is_right = rows.count(1) == acknowledged and balances[0] == 1000000 - sum(rows)
+            good += is_right and balances[1] == 1000000 + sum(rows) and not bank.execute(
+                "SELECT * FROM pg_prepared_xacts"
+            )  # fmt: skip
+        database.close()
+        switch.close()
+    return Figure("recovered", good / KILLS, 1.0, "higher", f"{KILLS} kills at 5 points, half with the switch's loss")
+
+
+def layout_vs_optimum(_: int) -> Figure:
+    """The worst of random graphs of 16 rows in two arrays, 10 in three and 8 in four, beside brute force."""
+    rng, worst = random.Random(1), 1.0
+    for rows, parts in [(16, 2)] * 4 + [(10, 3)] * GRAPHS + [(8, 4)] * GRAPHS:
+        graph = nx.gnp_random_graph(rows, rng.uniform(0.2, 0.9), seed=rng.randrange(1 << 30))
+        for _, _, edge in graph.edges(data=True):
+            edge["weight"] = rng.randint(1, 100)
+        weights = nx.to_numpy_array(graph, nodelist=range(rows))
+        splits = np.array([(0, *s) for s in itertools.product(range(parts), repeat=rows - 1)], dtype=np.int8)
+        room = -(-rows // parts)
+        counts = np.stack([(splits == p).sum(axis=1) for p in range(parts)])
+        splits = splits[counts.max(axis=0) <= room]
+        cut = sum(weights[a, b] * (splits[:, a] != splits[:, b]) for a, b in itertools.combinations(range(rows), 2))
+        part = max_cut(graph, parts, room)
+        mine = sum(e["weight"] for a, b, e in graph.edges(data=True) if part[a] != part[b])
+        worst = min(worst, mine / float(np.max(cut))) if np.max(cut) else worst
+    return Figure("layout_vs_optimum", worst, 0.98, "higher", "the worst graph's cut beside the best one's")
+
+
+def smallbank(hot: int, count: int) -> list[Work]:
+    """SmallBank's six transactions on hot accounts, and what needs what in them."""
+    rng, works = random.Random(1), []
+    for _ in range(count):
+        a, b = rng.sample(range(hot), 2)
+        savings, checking, other = ("savings", a), ("checking", a), ("checking", b)
+        works.append(rng.choice((
+            Work((savings, checking)),                                            # Balance
+            Work((checking,)),                                                    # DepositChecking
+            Work((savings,)),                                                     # TransactSavings
+            Work((savings, checking, other), ((savings, other), (checking, other))),  # Amalgamate
+            Work((savings, checking), ((savings, checking),)),                    # WriteCheck
+            Work((checking, other), ((checking, other),)),                        # SendPayment
+        )))  # fmt: skip
+    return works
+
+
+def layout_single_pass(_: int) -> Figure:
+    shares = {}
+    for hot in (5, 10, 15):
+        works = smallbank(hot, 5000)
+        layout = arrange(works)
+        shares[hot] = sum(layout.passes(w) == 1 for w in works) / len(works)
+        free = sum(layout.passes(Work(w.rows)) == 1 for w in works) / len(works)
+        remark(f"{hot} hot accounts: {shares[hot]:.3f} take one pass; {free:.3f} if nothing needed anything")
+    return Figure(
+        "layout_single_pass", min(shares.values()), 0.95, "higher", "SmallBank, the worst of 5, 10, 15 accounts"
+    )
+
+
+def stages(_: int) -> Figure:
+    found = model(p4.render(), "transactions.p4", "tofino1")
+    assert not found.problems, found.text()
+    return Figure("stages", len(found.stages), 12, "lower", "a Tofino 1, by the model")
+
+
+def _clients(work: Callable[[int, float], int]) -> float:
+    """Transactions a second of all clients."""
+    counts = [0] * CLIENTS
+    until = time.monotonic() + CLIENT_SECONDS
+
+    def run(client: int) -> None:
+        counts[client] = work(client, until)
+
+    threads = [threading.Thread(target=run, args=(client,)) for client in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts) / CLIENT_SECONDS
+
+
+def postgres_hot_row_speedup(_: int) -> Figure:
+    """One counter: UPDATE in PostgreSQL, whose commits are synced, and an addition in the switch, whose log is."""
+    import psycopg
+
+    with _bank() as bank, tempfile.TemporaryDirectory(prefix="jumpgate-bench-") as name, LocalSwitch() as switch:
+
+        def update(_: int, until: float) -> int:
+            done = 0
+            with psycopg.connect(bank.url, autocommit=True) as connection:
+                while time.monotonic() < until:
+                    connection.execute("UPDATE accounts SET balance = balance + 1 WHERE id = 0")
+                    done += 1
+            return done
+
+        plain = _clients(update)
+        with Database(bank.url, switch, Path(name), workers=CLIENTS) as database:
+            database.offload("accounts", "id", ["balance"], [0])
+
+            def add(_: int, until: float) -> int:
+                done = 0
+                while time.monotonic() < until:
+                    t = database.transaction()
+                    t.add("accounts", 0, "balance", 1)
+                    database.commit(t)
+                    done += 1
+                return done
+
+            mine = _clients(add)
+    remark(f"transactions/s: PostgreSQL {plain:,.0f}, switch {mine:,.0f}")
+    return Figure("postgres_hot_row_speedup", mine / plain, 10.0, "higher", f"{CLIENTS} clients, every commit synced")
+
+
+FIGURES = (
+    switch_transactions_per_core_s,
+    exactly_once,
+    serialisable,
+    recovered,
+    layout_vs_optimum,
+    layout_single_pass,
+    stages,
+    postgres_hot_row_speedup,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", choices=[figure.__name__ for figure in FIGURES])
+    parser.add_argument("--count", type=int, default=COUNT, help="transactions of exactly_once and serialisable")
+    arguments = parser.parse_args()
+    for figure in FIGURES:
+        if arguments.only in (None, figure.__name__):
+            report(figure(arguments.count), arguments.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,8 @@
+"""Transactions on hot rows in a switch's registers, all others in PostgreSQL (P4DB, SIGMOD 2022)."""
+
+from __future__ import annotations
+
+from jumpgate.transactions.database import Database, Outcome, Transaction
+from jumpgate.transactions.registers import LocalSwitch
+
+__all__ = ["Database", "LocalSwitch", "Outcome", "Transaction"]

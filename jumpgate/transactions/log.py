@@ -1,0 +1,127 @@
+"""The write-ahead log of transactions in the switch: append-only, with checksums, synced for several at a time.
+
+A record is its length, its CRC-32C and JSON. What follows a record that is torn was never acknowledged and is cut off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from crc32c import crc32c
+
+from jumpgate.errors import ConfigError
+
+_HEAD = struct.Struct("<II")
+RECORD_BYTES_MAX = 1 << 20
+
+
+class Log:
+    """`append` returns when the record is on the disk; threads that append at the same time share one sync."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.records, end = _read(path)
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            os.ftruncate(self._file, end)
+        except OSError as error:
+            raise ConfigError(f"cannot open the log {path}: {error.strerror}", file=path) from error
+        self._end = end
+        self._lock = threading.RLock()
+        self._synced_more = threading.Condition(self._lock)
+        self._syncing = False
+        self._written = self._synced = 0
+        self._failure: ConfigError | None = None
+
+    def append(self, record: dict[str, Any], wait: bool = True) -> None:
+        """Raises ConfigError if the disk is full or failed: from then on always, as what is there is not known."""
+        body = json.dumps(record, separators=(",", ":")).encode()
+        data = _HEAD.pack(len(body), crc32c(body)) + body
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            try:
+                self._write(data)
+            except OSError as error:
+                self._fail(error)
+            self._end += len(data)
+            self._written += 1
+            mine = self._written
+        if wait:
+            self._sync(mine)
+
+    def _write(self, data: bytes) -> None:
+        done = os.pwrite(self._file, data, self._end)
+        while done < len(data):
+            done += os.pwrite(self._file, data[done:], self._end + done)
+
+    def _sync(self, mine: int) -> None:
+        """Waits until record `mine` is on the disk; one of those that wait syncs for all that are written by then."""
+        with self._synced_more:
+            while self._synced < mine and self._syncing and self._failure is None:
+                self._synced_more.wait()
+            if self._failure is not None and self._synced < mine:
+                raise self._failure
+            if self._synced >= mine:
+                return
+            self._syncing, upto = True, self._written
+        try:
+            os.fdatasync(self._file)
+        except OSError as error:
+            with self._lock:
+                self._fail(error)
+        else:
+            self._synced = upto
+        finally:
+            with self._synced_more:
+                self._syncing = False
+                self._synced_more.notify_all()
+
+    def _fail(self, error: OSError) -> None:
+        self._failure = ConfigError(
+            f"cannot write the log {self.path}: {error.strerror}. Make room, and open the database again: it recovers",
+            file=self.path,
+        )
+        raise self._failure from error
+
+    def restart(self, records: list[dict[str, Any]]) -> None:
+        """Replaces the log by these records, all or nothing."""
+        made = self.path.with_suffix(".new")
+        made.unlink(missing_ok=True)
+        fresh = Log(made)
+        for record in records:
+            fresh.append(record, wait=False)
+        os.fsync(fresh._file)
+        os.replace(made, self.path)
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+        os.close(self._file)
+        self._file, self._end = fresh._file, fresh._end
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The whole records, and where they end."""
+    data = path.read_bytes() if path.exists() else b""
+    found = list(_whole(data))
+    return [record for record, _ in found], found[-1][1] if found else 0
+
+
+def _whole(data: bytes) -> Iterator[tuple[dict[str, Any], int]]:
+    at = 0
+    while at + _HEAD.size <= len(data):
+        size, checksum = _HEAD.unpack_from(data, at)
+        body = data[at + _HEAD.size : at + _HEAD.size + size]
+        if not 0 < size <= RECORD_BYTES_MAX or len(body) < size or crc32c(body) != checksum:
+            return
+        at += _HEAD.size + size
+        yield json.loads(body), at

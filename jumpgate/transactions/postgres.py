@@ -1,0 +1,152 @@
+"""PostgreSQL's side: what is in the switch, the guard against plain SQL that writes it, prepared transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from jumpgate.errors import InvalidDataflow
+
+#: table, key, column
+Name = tuple[str, str, str]
+PREFIX = "jumpgate"
+
+_SCHEMA = """
+CREATE SCHEMA IF NOT EXISTS jumpgate;
+CREATE TABLE IF NOT EXISTS jumpgate.hot (
+  relation text NOT NULL, relation_id oid NOT NULL, key text NOT NULL, key_column text NOT NULL,
+  value_column text NOT NULL, array_number int NOT NULL, place int NOT NULL,
+  PRIMARY KEY (relation, key, value_column), UNIQUE (array_number, place));
+CREATE OR REPLACE FUNCTION jumpgate.guard() RETURNS trigger LANGUAGE plpgsql AS $body$
+DECLARE found text;
+BEGIN
+  IF current_setting('jumpgate.writer', true) = 'on' THEN
+    RETURN coalesce(NEW, OLD);
+  END IF;
+  IF TG_OP = 'TRUNCATE' THEN
+    SELECT key INTO found FROM jumpgate.hot WHERE relation_id = TG_RELID LIMIT 1;
+  ELSE
+    SELECT h.key INTO found FROM jumpgate.hot h
+    WHERE h.relation_id = TG_RELID AND h.key = to_jsonb(OLD) ->> h.key_column
+      AND (TG_OP = 'DELETE' OR to_jsonb(OLD) -> h.value_column IS DISTINCT FROM to_jsonb(NEW) -> h.value_column
+           OR to_jsonb(OLD) -> h.key_column IS DISTINCT FROM to_jsonb(NEW) -> h.key_column) LIMIT 1;
+  END IF;
+  IF found IS NOT NULL THEN
+    RAISE EXCEPTION 'row % of % is in the switch: change it by jumpgate.transactions, or release it first',
+      found, TG_RELID::regclass;
+  END IF;
+  RETURN coalesce(NEW, OLD);
+END $body$;
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value is in the switch."""
+
+    array: int
+    index: int
+
+
+def install(connection: psycopg.Connection[Any]) -> dict[Name, Place]:
+    """Makes the schema, if it is not there; returns what is in the switch."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(7234010)")  # two that install at once would collide
+        connection.execute(_SCHEMA)
+    rows = connection.execute("SELECT relation, key, value_column, array_number, place FROM jumpgate.hot").fetchall()
+    return {(relation, key, column): Place(array, place) for relation, key, column, array, place in rows}
+
+
+def canonical(connection: psycopg.Connection[Any], table: str) -> str:
+    """A table's name with its schema, quoted where it must be. Raises InvalidDataflow."""
+    row = connection.execute(
+        "SELECT format('%%I.%%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE c.oid = to_regclass(%s)", (table,),
+    ).fetchone()  # fmt: skip
+    if row is None:
+        raise InvalidDataflow(f"PostgreSQL has no table '{table}'", table=table)
+    return str(row[0])
+
+
+def _relation(table: str) -> sql.Composable:
+    """A name that `canonical` gave."""
+    return sql.SQL(table)
+
+
+def guard(connection: psycopg.Connection[Any], table: str) -> None:
+    """From now on plain SQL that would change hot values of the table is refused."""
+    name = _relation(table)
+    for kind, each in (("UPDATE OR DELETE", "ROW"), ("TRUNCATE", "STATEMENT")):
+        trigger = sql.Identifier(f"jumpgate_guard_{each.lower()}")
+        connection.execute(sql.SQL("DROP TRIGGER IF EXISTS {} ON {}").format(trigger, name))
+        connection.execute(
+            sql.SQL("CREATE TRIGGER {} BEFORE {} ON {} FOR EACH {} EXECUTE FUNCTION jumpgate.guard()").format(
+                trigger, sql.SQL(kind), name, sql.SQL(each)
+            )
+        )
+
+
+def values(connection: psycopg.Connection[Any], table: str, key: str, column: str, rows: Sequence[Any]) -> list[Any]:
+    """Reads and locks the values of these rows, in order. Raises InvalidDataflow for one that is not there once."""
+    found: dict[str, Any] = {}
+    query = sql.SQL("SELECT {key}::text, {column} FROM {table} WHERE {key} = ANY(%s) FOR UPDATE").format(
+        key=sql.Identifier(key), column=sql.Identifier(column), table=_relation(table)
+    )
+    for name, value in connection.execute(query, (list(rows),)).fetchall():
+        if name in found:
+            raise InvalidDataflow(f"{key} = {name} is not one row of {table}: the key must be unique", table=table)
+        found[name] = value
+    missing = [row for row in rows if str(row) not in found]
+    if missing:
+        raise InvalidDataflow(f"{table} has no row with {key} = {missing[0]}", table=table)
+    return [found[str(row)] for row in rows]
+
+
+def hold(connection: psycopg.Connection[Any], name: Name, key_column: str, place: Place) -> None:
+    table, key, column = name
+    connection.execute(
+        "INSERT INTO jumpgate.hot VALUES (%s, to_regclass(%s), %s, %s, %s, %s, %s)",
+        (table, table, key, key_column, column, place.array, place.index),
+    )
+
+
+def store(connection: psycopg.Connection[Any], found: Iterable[tuple[Name, int]], release: bool) -> None:
+    """Writes values back into their rows, and with `release` forgets that they were in the switch."""
+    connection.execute("SET LOCAL jumpgate.writer = 'on'")
+    for (table, key, column), value in found:
+        row = connection.execute(
+            "SELECT key_column FROM jumpgate.hot WHERE relation = %s AND key = %s AND value_column = %s",
+            (table, key, column),
+        ).fetchone()
+        assert row is not None
+        update = sql.SQL("UPDATE {} SET {} = %s WHERE {}::text = %s").format(
+            _relation(table), sql.Identifier(column), sql.Identifier(row[0])
+        )
+        connection.execute(update, (value, key))
+        if release:
+            connection.execute(
+                "DELETE FROM jumpgate.hot WHERE relation = %s AND key = %s AND value_column = %s", (table, key, column)
+            )
+
+
+def prepared(connection: psycopg.Connection[Any], log: str) -> list[int]:
+    """The transactions of that log that are prepared and not decided."""
+    start = f"{PREFIX}_{log}_"
+    rows = connection.execute(
+        "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)", (start,)
+    ).fetchall()
+    return [int(name.removeprefix(start)) for (name,) in rows]
+
+
+def prepare(connection: psycopg.Connection[Any], log: str, transaction: int) -> None:
+    connection.execute(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(f"{PREFIX}_{log}_{transaction}")))
+
+
+def decide(connection: psycopg.Connection[Any], log: str, transaction: int, commit: bool) -> None:
+    word = sql.SQL("COMMIT" if commit else "ROLLBACK")
+    name = sql.Literal(f"{PREFIX}_{log}_{transaction}")
+    connection.execute(sql.SQL("{} PREPARED {}").format(word, name))

