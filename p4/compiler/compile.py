@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.checks.alus import check_alus
+from jumpgate.p4.compiler.checks.intrinsic import check_intrinsic
 from jumpgate.p4.compiler.checks.outputs import check_outputs
 from jumpgate.p4.compiler.checks.rules import check_rules
 from jumpgate.p4.compiler.checks.stateful import check_stateful
@@ -97,6 +98,7 @@ def _checked(
 ) -> Compiled:
     limits = load_profile(profile)
     program = front_end(text, file, defines, diagnostics)
+    check_intrinsic(program, diagnostics)
     check_alus(program, limits, diagnostics)
     check_stateful(program, limits, diagnostics)
     check_outputs(program, limits, diagnostics)

@@ -28,7 +28,11 @@ from jumpgate.p4.compiler.walk import walk
 
 PIPES = ("pipe0", "pipe1", "pipe2", "pipe3")
 BLOCKS = ("ingress_parser", "ingress", "ingress_deparser", "egress_parser", "egress", "egress_deparser")
-INITIAL = {("ingress_intrinsic_metadata_for_tm_t", "ucast_egress_port"): 0x1FF}
+#: no port
+INITIAL = {
+    ("ingress_intrinsic_metadata_for_tm_t", "ucast_egress_port"): 0x1FF,
+    ("ingress_intrinsic_metadata_for_tm_t", "level2_exclusion_id"): 0x1FF,
+}
 
 
 def elaborate(source: ast.Source, name: str, diagnostics: Diagnostics) -> ir.Program:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.arithmetic import binary, cut, unary
 from jumpgate.p4.compiler.elaboration.names import (
+    PADDING,
     Broken,
     Composite,
     EnumType,
@@ -73,7 +74,12 @@ class Expressions:
         if node.name == "_":
             return ir.Bits(32)
         if node.name in EXTERNS:
-            return ExternType(node.name, tuple(self.type(a, scope) for a in node.arguments))
+            given = tuple(self.type(a, scope) for a in node.arguments)
+            if len(given) < min(1, EXTERNS[node.name]):
+                raise Mistake(node.position, f"{node.name}<…> needs its type")
+            if ir.INTEGER in given:
+                raise Mistake(node.position, f"{node.name}<…>: numbers need a width")
+            return ExternType(node.name, given)
         if node.name == "error":
             node = ast.TypeName(node.position, "error")
         found = scope.type(node.name)
@@ -88,7 +94,43 @@ class Expressions:
         for item, at in zip(items, node.items, strict=True):
             if pieces(item) is not None or (isinstance(item, StackValue) and is_varbit(item.type)):
                 raise Mistake(at.position, "a varbit is extracted, copied and emitted; it is not possible in a list")
-        return Listed(items)
+        if node.names and len(node.names) < len(items):
+            raise Mistake(node.position, "the fields of a list are given all by name, or all in order")
+        if len(set(node.names)) < len(node.names):
+            raise Mistake(node.position, "two values are for one field")
+        return Listed(items, node.names)
+
+    def typed(self, value: Value, kind: Type, position: Position) -> Value:
+        """The value where `kind` is needed: lists in the order of its fields, numbers with its widths."""
+        if isinstance(kind, Composite):
+            if isinstance(value, Group) and value.type.name == kind.name:
+                return value
+            if not isinstance(value, Listed):
+                raise Mistake(position, f"expected {kind.name}, this is a {describe(value)}")
+            items = self._ordered(value, kind, position)
+            fields = {name: self.typed(item, t, position) for (name, t), item in zip(kind.fields, items, strict=False)}
+            padding: dict[str, Value] = {
+                name: ir.Const(0, t) for name, t in kind.fields if name == PADDING and isinstance(t, ir.Bits)
+            }
+            return Group(kind, fields | padding)
+        if isinstance(kind, Stack):
+            if not isinstance(value, StackValue) or value.type != kind:
+                raise Mistake(position, f"expected a stack of {kind.size} headers, this is a {describe(value)}")
+            return value
+        return self.convert(self.plain(value, position), self.bits(kind, position), position)
+
+    def _ordered(self, value: Listed, kind: Composite, position: Position) -> tuple[Value, ...]:
+        """The values of a list in the order of the type's fields, of which each has one."""
+        fields = [name for name, _ in kind.fields if name != PADDING]
+        wrong = next((n for n in value.names if n not in fields), None)
+        if wrong is not None:
+            raise Mistake(position, f"{kind.name} has no field '{wrong}'; it has {', '.join(fields) or 'none'}")
+        if len(value.items) != len(fields):
+            raise Mistake(position, f"{kind.name} has {len(fields)} fields, the list {len(value.items)} values")
+        if not value.names:
+            return value.items
+        given = dict(zip(value.names, value.items, strict=True))
+        return tuple(given[name] for name in fields)
 
     def bits(self, kind: Type, position: Position) -> ir.Bits:
         if isinstance(kind, EnumType):
@@ -122,6 +164,8 @@ class Expressions:
             if wanted.width and not low <= value.value < high:
                 raise Mistake(position, f"{value.value} does not fit in {wanted}")
             return ir.Const(cut(value.value, wanted), wanted)
+        if value.type == ir.INTEGER and isinstance(value, ir.Mux):  # c ? 7 : 8
+            return ir.Mux(value.condition, *(self.convert(e, wanted, position) for e in (value.yes, value.no)))
         raise Mistake(position, f"expected {wanted}, this is {value.type}; a cast makes it explicit")
 
     def expression(self, node: ast.Expression, scope: Scope) -> Value:
@@ -145,10 +189,6 @@ class Expressions:
                 return self._unary(node, scope)
             case ast.Binary():
                 return self._binary(node, scope)
-            case ast.Conditional():
-                condition = self.scalar(node.condition, scope, ir.BOOL)
-                yes, no = self._same(self.scalar(node.yes, scope), self.scalar(node.no, scope), node.position)
-                return ir.Mux(condition, yes, no)
             case ast.Cast():
                 return self._cast(node, scope)
             case ast.ListExpression():
@@ -210,7 +250,7 @@ class Expressions:
             return ir.Const(unary(node.op, value.value, value.type), value.type)
         return ir.Unary(node.op, value, value.type)
 
-    def _same(self, a: ir.Expr, b: ir.Expr, position: Position) -> tuple[ir.Expr, ir.Expr]:
+    def same(self, a: ir.Expr, b: ir.Expr, position: Position) -> tuple[ir.Expr, ir.Expr]:
         if a.type == ir.INTEGER != b.type:
             a = self.convert(a, b.type, position)
         if b.type != a.type:
@@ -245,7 +285,7 @@ class Expressions:
                 raise Mistake(position, "give the shifted number a width")
             kind = a.type
         else:
-            a, b = self._same(a, b, position)
+            a, b = self.same(a, b, position)
             kind = ir.BOOL if op in COMPARISONS else a.type
             if a.type.boolean and op not in ("==", "!="):
                 raise Mistake(position, f"'{op}' does not work on bool")
@@ -264,7 +304,7 @@ class Expressions:
     def _cast(self, node: ast.Cast, scope: Scope) -> Value:
         kind = self.type(node.type, scope)
         if isinstance(kind, Composite):
-            return self.expression(node.operand, scope)
+            return self.typed(self.expression(node.operand, scope), kind, node.position)
         wanted = self.bits(kind, node.position)
         value = self.scalar(node.operand, scope)
         if wanted.boolean != value.type.boolean and 1 not in (wanted.width, value.type.width):

@@ -297,6 +297,8 @@ class Parsers(Lower):
 
     def invoke(self, node: ast.Call, scope: Scope) -> Value | None:
         if self.in_parser and isinstance(node.function, ast.Name) and node.function.name == "verify":
+            if not 1 <= len(node.arguments) <= 2:
+                raise Mistake(node.position, "verify(condition, error)")
             condition = self.scalar(node.arguments[0], scope, ir.BOOL)
             self.out.append(ir.Fail(ir.Unary("!", condition, ir.BOOL)))
             return None

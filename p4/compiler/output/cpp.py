@@ -229,8 +229,14 @@ class Writer:
             case ir.Mirror():
                 header = ", ".join(_pack(s.fields)) or "0"
                 size = sum(f.type.width for f in s.fields) // 8
-                self.line(f"{{ const uint8_t header[] = {{{header}}};")
-                self.line(f"  context.mirror(context, packet, uint32_t({expression(s.session)}), header, {size}); }}")
+                self.line(f"if (!(packet.drop & 4)) {{ const uint8_t header[] = {{{header}}};")
+                session = f"uint32_t({expression(s.session)})"
+                if self.gress.name == "egress":  # the copy is of the packet as it leaves
+                    self.line(
+                        f"  mirror = {{true, {session}, {size}, {{}}}}; std::memcpy(mirror.header, header, {size}); }}"
+                    )
+                else:
+                    self.line(f"  context.mirror(context, packet, {session}, header, {size}); }}")
             case ir.Resubmit():
                 packed = _pack(s.fields)
                 self.line("std::memset(packet.resubmit_data, 0, 8);")
@@ -390,7 +396,7 @@ class Writer:
                 if not condition:
                     break
             else:
-                self.line("goto failed;")
+                self.line("goto unmatched;")
             self.lines.append(" }")
         return self.lines
 
@@ -461,7 +467,7 @@ def _test(subject: ir.Expr, match: tuple[str, int, int]) -> str:
 
 
 def target(number: int) -> str:
-    return {ir.ACCEPT: "accept", ir.REJECT: "failed"}.get(number, f"state_{number}")
+    return {ir.ACCEPT: "accept", ir.REJECT: "unmatched"}.get(number, f"state_{number}")
 
 
 def words_of(text: str, kind: ir.Bits) -> list[str]:
