@@ -76,8 +76,10 @@ def expressions(s: ir.Stmt) -> tuple[ir.Expr, ...]:
             return (s.value,)
         case ir.If():
             return (s.condition,)
-        case ir.Execute() | ir.Count():
+        case ir.Execute():
             return (s.index,)
+        case ir.Count():
+            return (s.index,) if s.adjust is None else (s.index, s.adjust)
         case ir.Measure():
             return tuple(e for e in (s.index, s.before, s.adjust) if e is not None)
         case ir.Mirror():

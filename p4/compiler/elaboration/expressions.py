@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.arithmetic import binary, cut, unary
 from jumpgate.p4.compiler.elaboration.names import (
@@ -23,7 +25,8 @@ from jumpgate.p4.compiler.elaboration.varbits import is_varbit, pieces, varbit
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Consequence, Diagnostics, Mistake, Position
 
-WIDTH_MAX = 128
+#: of bit<N>, and of int<N>
+WIDTH_MAX, SIGNED_MAX = 2048, 128
 COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 EXTERNS = {
     "Register": 2, "RegisterAction": 3, "DirectRegister": 1, "DirectRegisterAction": 2, "Counter": 2,
@@ -62,8 +65,9 @@ class Expressions:
             argument = node.arguments[0]
             assert not isinstance(argument, ast.TypeName)
             width = self.constant(argument, scope)
-            if not 0 < width <= WIDTH_MAX:
-                raise Mistake(node.position, f"{node.name}<{width}>: widths are 1 to {WIDTH_MAX}")
+            most = WIDTH_MAX if node.name == "bit" else SIGNED_MAX
+            if not 0 < width <= most:
+                raise Mistake(node.position, f"{node.name}<{width}>: widths are 1 to {most}")
             return ir.Bits(width, node.name == "int")
         if node.name == "varbit" and len(node.arguments) == 1:
             argument = node.arguments[0]
@@ -74,7 +78,8 @@ class Expressions:
         if node.name == "_":
             return ir.Bits(32)
         if node.name in EXTERNS:
-            given = tuple(self.type(a, scope) for a in node.arguments)
+            without = "void" if node.name.endswith("RegisterAction") else ""  # it gives nothing out
+            given = tuple(self.type(a, scope) for a in node.arguments if getattr(a, "name", "") != without)
             if len(given) < min(1, EXTERNS[node.name]):
                 raise Mistake(node.position, f"{node.name}<…> needs its type")
             if ir.INTEGER in given:
@@ -172,8 +177,9 @@ class Expressions:
         match node:
             case ast.Number():
                 kind = ir.Bits(node.width, node.signed) if node.width else ir.INTEGER
-                if kind.width > WIDTH_MAX:
-                    raise Mistake(node.position, f"widths are 1 to {WIDTH_MAX}")
+                most = SIGNED_MAX if kind.signed else WIDTH_MAX
+                if kind.width > most:
+                    raise Mistake(node.position, f"widths are 1 to {most}")
                 return ir.Const(node.value, kind)
             case ast.Boolean():
                 return ir.Const(int(node.value), ir.BOOL)
@@ -260,8 +266,35 @@ class Expressions:
     def _binary(self, node: ast.Binary, scope: Scope) -> ir.Expr:
         if node.op in ("&&&", ".."):
             raise Mistake(node.position, f"'{node.op}' belongs into key sets")
-        a, b = self.scalar(node.left, scope), self.scalar(node.right, scope)
+        left, right = self.expression(node.left, scope), self.expression(node.right, scope)
+        if node.op in ("==", "!=") and (isinstance(left, Group) or isinstance(right, Group)):
+            return self._alike(node.op, left, right, node.position)
+        a, b = self.plain(left, node.left.position), self.plain(right, node.right.position)
         return self.operate(node.op, a, b, node.position)
+
+    def _alike(self, op: str, left: Value, right: Value, position: Position) -> ir.Expr:
+        """Headers are equal if neither is valid, or both are and have equal fields; structs, if their fields are."""
+        kind = left.type if isinstance(left, Group) else right.type if isinstance(right, Group) else None
+        assert kind is not None
+        equal = self._equal(self.typed(left, kind, position), self.typed(right, kind, position), position)
+        return equal if op == "==" else ir.Unary("!", equal, ir.BOOL)
+
+    def _equal(self, a: Value, b: Value, position: Position) -> ir.Expr:
+        if isinstance(a, ir.Expr) and isinstance(b, ir.Expr):
+            return self.operate("==", a, b, position)
+        if isinstance(a, StackValue) and isinstance(b, StackValue):
+            pairs = list(zip(a.elements, b.elements, strict=True))
+        else:
+            assert isinstance(a, Group) and isinstance(b, Group)
+            pairs = list(zip(a.fields.values(), b.fields.values(), strict=True))  # type: ignore[arg-type]
+        true: ir.Expr = ir.Const(1, ir.BOOL)
+        parts = [self._equal(x, y, position) for x, y in pairs]
+        whole = functools.reduce(lambda x, y: ir.Binary("&&", x, y, ir.BOOL), parts) if parts else true
+        valid = [ir.Get(g.valid) if g.valid else true for g in (a, b) if isinstance(g, Group)]
+        if valid == [true, true] or not valid:
+            return whole
+        both, none = (ir.Binary(op, *valid, ir.BOOL) for op in ("&&", "||"))
+        return ir.Binary("||", ir.Binary("&&", both, whole, ir.BOOL), ir.Unary("!", none, ir.BOOL), ir.BOOL)
 
     def operate(self, op: str, a: ir.Expr, b: ir.Expr, position: Position) -> ir.Expr:
         """Applies an operator to typed operands, or says why it does not work on them."""

@@ -17,6 +17,7 @@ from jumpgate.p4.compiler.elaboration.names import (
     Packet,
     RegisterAction,
     Scope,
+    StackValue,
     Value,
     describe,
     flat_fields,
@@ -231,6 +232,9 @@ class Externs(Lower):
         at = node.position
         if isinstance(base, Group):
             return self.header_method(base, name, at)
+        if isinstance(base, StackValue):
+            self.stack_method(base, name, node, scope)
+            return None
         if isinstance(base, Packet):
             return self.packet_method(name, node, scope)
         if isinstance(base, RegisterAction) and name == "execute":
@@ -277,13 +281,13 @@ class Externs(Lower):
                 return ir.Const(base.data, ir.Bits(8))
             case (("Counter" | "DirectCounter"), "count"):
                 index: ir.Expr | None = None
-                if base.type.name == "Counter" and len(inputs) == 1:
-                    index = inputs[0]
+                if base.type.name == "Counter" and inputs:
+                    index = inputs.pop(0)
                 elif base.type.name == "DirectCounter" and self.entry:
                     index = ir.Get(self.entry)
-                if index is None:
+                if index is None or len(inputs) > 1:
                     raise Mistake(node.position, "count(index), or count() in an action of a direct counter's table")
-                self.out.append(ir.Count(base.number, index, node.position))
+                self.out.append(ir.Count(base.number, index, node.position, inputs[0] if inputs else None))
                 return None
             case "RegisterParam", "read" if isinstance(base.data, ir.Const):
                 return base.data
@@ -387,6 +391,8 @@ class Externs(Lower):
 
 
 def _parameters(extern: str, method: str) -> tuple[str, ...]:
+    if method == "count" and extern == "DirectCounter":
+        return ("adjust_byte_count",)
     if method == "execute":  # of meters and their like
         index = () if extern.startswith("Direct") else ("index",)
         return (*index, "color", "adjust_byte_count") if extern.endswith("Meter") else ("val", *index)

@@ -47,7 +47,7 @@ class Lower(Expressions):
         self.out: list[ir.Stmt] = []
         self.labels = 0
         self.returns: list[int] = []
-        self.result: list[ir.Slot | None] = []
+        self.result: list[Value | None] = []
         self.exit = -1
         self.calls = 0
         self.at = Position(program.name, 1, 1)  # the statement at hand
@@ -167,7 +167,7 @@ class Lower(Expressions):
         given = self.typed(value, target.type, position)
         assert isinstance(given, Group)
         written = set(slots(target))
-        if isinstance(value, Listed) and any(s in written for e in scalars(given) for s in gets(e)):
+        if given is not target and any(s in written for e in scalars(given) for s in gets(e)):
             copy = self.storage(target.type, "copy", position)  # all is read before anything is written
             self.assign(copy, given, position)
             assert isinstance(copy, Group)
@@ -196,7 +196,7 @@ class Lower(Expressions):
         if (node.value is None) != (result is None):
             raise Mistake(node.position, "the function returns " + ("nothing" if result is None else "a value"))
         if node.value is not None and result is not None:
-            self.set(result, self.scalar(node.value, scope, result.type))
+            self.assign(result, self.expression(node.value, scope), node.position)
         self.out.append(ir.Leave(self.returns[-1]))
 
     def _switch(self, node: ast.Switch, scope: Scope) -> None:
@@ -330,11 +330,11 @@ class Lower(Expressions):
         self.bind(action.parameters, node, scope, inner)
         result = None
         if action.result is not None and action.result.name != "void":
-            result = self.slot(action.name, self.bits(self.type(action.result, inner), action.position))
+            result = self.storage(self.type(action.result, inner), action.name, action.position)
         self.scoped(lambda: self.body(action.body.body, inner), result, node.position)
-        return ir.Get(result) if result else None
+        return result
 
-    def scoped(self, function: Callable[[], None], result: ir.Slot | None, position: Position) -> None:
+    def scoped(self, function: Callable[[], None], result: Value | None, position: Position) -> None:
         """Runs `function` with a place that `return` goes to."""
         if self.calls >= CALLS_MAX:
             raise Mistake(position, "calls nested too deep; recursion is not possible")
@@ -357,6 +357,20 @@ class Lower(Expressions):
 
     def apply(self, table: Closure, position: Position) -> ir.Apply:
         raise NotImplementedError
+
+    def stack_method(self, stack: StackValue, name: str, node: ast.Call, scope: Scope) -> None:
+        """push_front, pop_front: what moves out at an end is gone, what is free at the other invalid."""
+        if name not in ("push_front", "pop_front") or len(node.arguments) != 1:
+            raise Mistake(node.position, f"a stack has push_front(count) and pop_front(count), no '{name}'")
+        count, size = self.constant(node.arguments[0], scope), len(stack.elements)
+        if count < 0:
+            raise Mistake(node.position, f"{name} moves by 0 or more")
+        moved = list(zip(stack.elements, stack.elements[count:], strict=False))
+        for a, b in moved if name == "pop_front" else [(b, a) for a, b in reversed(moved)]:
+            self.assign(a, b, node.position)
+        count = min(count, size)
+        for element in stack.elements[:count] if name == "push_front" else stack.elements[size - count :]:
+            self.header_method(element, "setInvalid", node.position)
 
     def header_method(self, base: Group, name: str, position: Position) -> Value | None:
         if base.valid is None:
