@@ -1,5 +1,5 @@
-"""Typed program → statements and expressions of C++. Values are uint64_t (to 64 bits), unsigned __int128 or Wide. They are
-cut to their width, so that equal patterns are equal numbers. Names in the text are made of slot numbers only."""
+"""Typed program → statements and expressions of C++. Values are uint64_t (to 64 bits), unsigned __int128 or Wide, cut
+to their width: equal patterns are equal numbers. Names in the text are made of slot numbers only."""
 
 from __future__ import annotations
 
