@@ -39,7 +39,7 @@ PROOFS = {
     ),
     "combiner": Proof(("bucket_pkg", "combiner"), 9, ("turns &= last[t];", "")),
     "frame_parser": Proof(
-        ("frame_pkg", "frame_parser"), 7,
+        ("frame_pkg", "frame_parser"), 8,
         ("(spent || kept_count <= 8'(HELD_BYTES - BUS_BYTES))", "kept_count <= 8'(HELD_BYTES - BUS_BYTES)"),
     ),
     "overflow": Proof(
