@@ -18,6 +18,11 @@ PROFILE = click.option(
     "--profile", default="tofino1", show_default=True, help="The hardware whose limits hold: tofino1, tofino2 or none."
 )
 
+INCLUDES = click.option(
+    "-I", "includes", multiple=True, metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Look for #include files there, too.",
+)  # fmt: skip
+
 
 @click.group("switch")
 def command() -> None:
@@ -41,17 +46,25 @@ def _await_eof(then: threading.Event) -> None:
 @command.command("compile")
 @SOURCE
 @PROFILE
+@INCLUDES
 @click.option("--p4info", type=click.Path(path_type=Path), help="Write the P4Info, as text, to this file.")
 @click.option("--device-config", type=click.Path(path_type=Path), help="Write what a P4Runtime client sends beside it.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
-def compile_(source: Path, profile: str, p4info: Path | None, device_config: Path | None, as_json: bool) -> None:
+def compile_(
+    source: Path,
+    profile: str,
+    includes: tuple[Path, ...],
+    p4info: Path | None,
+    device_config: Path | None,
+    as_json: bool,
+) -> None:
     """Compile SOURCE into the cache."""
     from google.protobuf import text_format
 
     from jumpgate.p4.switch.build import build
     from jumpgate.p4.switch.device import device_config as config_of
 
-    built = build(source, profile)
+    built = build(source, profile, includes)
     if p4info is not None:
         _write(p4info, text_format.MessageToString(built.p4info).encode())
     if device_config is not None:
@@ -65,22 +78,23 @@ def compile_(source: Path, profile: str, p4info: Path | None, device_config: Pat
 @command.command("resources")
 @SOURCE
 @PROFILE
+@INCLUDES
 @click.option("--chain", is_flag=True, help="Show the longest chain of statements that wait for each other, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def resources(source: Path, profile: str, chain: bool, as_json: bool) -> None:
+def resources(source: Path, profile: str, includes: tuple[Path, ...], chain: bool, as_json: bool) -> None:
     """What SOURCE takes of each stage of the hardware; ends with status 1 if it does not fit."""
     from jumpgate.p4.compiler import front_end, report
     from jumpgate.p4.compiler.allocation.chain import chain_text
     from jumpgate.p4.switch.build import read
 
     text = read(source)
-    found = report(text, str(source), profile)
+    found = report(text, str(source), profile, includes)
     if as_json:
         output.print_json(found.to_dict())
     else:
         print(found.text())
     if chain and not as_json:
-        print(chain_text(front_end(text, str(source)), text))
+        print(chain_text(front_end(text, str(source), includes=includes), text))
     if found.problems:
         raise SystemExit(1)
 

@@ -139,10 +139,13 @@ def _aggregates(lab: Lab) -> Found:
         yield f"of {type} by a group", flow.aggregate(by=["g"], **least), ""
         yield f"by {type}", flow.aggregate(by=["v"], n=count(), m=max_("n")), ""
         yield f"of {type}, all", flow.aggregate(by=(), **least), ""
+        yield f"the largest {type} of a group", flow.aggregate(by=["g"], hi=max_("v")), ""
+        yield f"the least {type} of a group", flow.aggregate(by=["g"], lo=min_("v")), ""
+        yield f"the last row of a group, beside {type}", flow.aggregate(by=["g"], last=max_("n")), ""
+        yield f"the largest {type} of no groups", _none(flow).aggregate(by=["g"], hi=max_("v")), ""
         yield f"of {type}, no rows", _none(flow).aggregate(by=(), **least), ""
         yield f"of {type}, no rows and so no groups", _none(flow).aggregate(by=["g"], **least), ""
         yield f"distinct {type}", flow.aggregate(by=["g"], d=count_distinct("v")), ""
-        yield f"the largest {type} of a group", flow.aggregate(by=["g"], hi=max_("v")), ""
         if not numeric:
             continue
         yield f"one sum of nothing, of {type}", _none(flow).aggregate(s=sum_("v")), ""

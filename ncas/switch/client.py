@@ -20,6 +20,8 @@ from jumpgate.trust.channels import aio_channel
 
 CONNECT_TIMEOUT_S = 10.0
 CALL_TIMEOUT_S = 10.0
+#: for the connection to tell that the switch has ended, after a call has failed
+END_TOLD_S = 2.0
 INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 #: updates of one Write: messages stay far below gRPC's limit
 UPDATES_MAX = 4096
@@ -99,6 +101,12 @@ class Client:
         """Until the connection breaks; then raises InstanceFailed."""
         raise await asyncio.shield(self._failure)
 
+    async def cause(self, error: JumpgateError) -> JumpgateError:
+        """Return why something failed: the switch's end, if the connection tells of it soon; else `error`."""
+        with contextlib.suppress(TimeoutError):
+            return await asyncio.wait_for(asyncio.shield(self._failure), END_TOLD_S)
+        return error
+
     async def _listen(self) -> None:
         reason = "ended"
         with contextlib.suppress(grpc.aio.AioRpcError):
@@ -111,8 +119,8 @@ class Client:
         )
 
     async def write(self, kind: int, entities: Sequence[P4Entity | StandIn]) -> None:
-        """Inserts, modifies or deletes, in order. Raises Unreachable, ConfigError (the switch runs another program), or
-        InternalError for what it refuses."""
+        """Inserts, modifies or deletes, in order. Raises InstanceFailed (the switch has ended), Unreachable, ConfigError
+        (the switch runs another program), or InternalError for what it refuses."""
         try:
             updates = [p4r.Update(type=kind, entity=e.encode(self.schema)) for e in entities]  # type: ignore[arg-type]
         except ValueError as error:  # names of another program
@@ -129,9 +137,8 @@ class Client:
                 await self._stub.Write(request, timeout=CALL_TIMEOUT_S, metadata=self._metadata)
             except grpc.aio.AioRpcError as error:
                 if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
-                    raise Unreachable(
-                        f"switch '{self.name}' at {self.address}: {error.details()}", device=self.name
-                    ) from None
+                    found = Unreachable(f"switch '{self.name}' at {self.address}: {error.details()}", device=self.name)
+                    raise await self.cause(found) from None
                 raise InternalError(
                     f"switch '{self.name}' refused an entry: {error.details()}", device=self.name
                 ) from None

@@ -10,7 +10,7 @@ from typing import Any
 
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 
-from jumpgate.errors import ConfigError, InternalError
+from jumpgate.errors import ConfigError, InternalError, Unreachable
 from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
 from jumpgate.ncas.switch.clearing import clear_rows
 from jumpgate.ncas.switch.driver import PER_FLOW, Lease, SwitchDriver, entry_of
@@ -82,7 +82,10 @@ class SwitchLifecycle:
         await driver.hold(task.constants)
         await driver.install(handle.lease, entries)
         if not alone:
-            await clear_rows(driver.data, handle.lease.flows[0], handle.lease.secret, _region(handle)[1])
+            try:
+                await clear_rows(driver.data, handle.lease.flows[0], handle.lease.secret, _region(handle)[1])
+            except Unreachable as error:
+                raise await driver.client.cause(error) from None
 
     async def execute(self, handle: Live, stage: int) -> dict[str, Any]:
         """Nothing is to be done: who sends and who receives know when a stage ends."""

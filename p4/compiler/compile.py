@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.checks.alus import check_alus
+from jumpgate.p4.compiler.checks.intrinsic import check_intrinsic
 from jumpgate.p4.compiler.checks.outputs import check_outputs
 from jumpgate.p4.compiler.checks.rules import check_rules
 from jumpgate.p4.compiler.checks.stateful import check_stateful
@@ -53,12 +55,16 @@ class Compiled:
 
 
 def front_end(
-    text: str, file: str, defines: Mapping[str, str] | None = None, diagnostics: Diagnostics | None = None
+    text: str,
+    file: str,
+    defines: Mapping[str, str] | None = None,
+    diagnostics: Diagnostics | None = None,
+    includes: Sequence[Path] = (),
 ) -> ir.Program:
     """Source → typed program. Raises P4Error with all mistakes that were found. `diagnostics`: of later passes too."""
     diagnostics = diagnostics or Diagnostics()
     try:
-        tokens = Preprocessor(diagnostics, defines=dict(defines or {})).run(text, file)
+        tokens = Preprocessor(diagnostics, tuple(includes), dict(defines or {})).run(text, file)
         tree = parse(tokens, diagnostics)
         diagnostics.check()
         program = elaborate(tree, file, diagnostics)
@@ -73,30 +79,42 @@ def front_end(
 
 
 def compile_source(
-    text: str, file: str, *, profile: str = "tofino1", defines: Mapping[str, str] | None = None
+    text: str,
+    file: str,
+    *,
+    profile: str = "tofino1",
+    defines: Mapping[str, str] | None = None,
+    includes: Sequence[Path] = (),
 ) -> Compiled:
-    """Compiles a program for the hardware of that profile ("none": for the software switch alone).
+    """Compiles a program for the hardware of that profile ("none": for the software switch alone). `includes`: folders
+    that #include looks into, behind the program's own.
 
     Raises P4Error for what is wrong with it, and for what does not fit.
     """
     diagnostics = Diagnostics()
-    compiled = _checked(text, file, profile, defines, diagnostics)
+    compiled = _checked(text, file, profile, defines, diagnostics, includes)
     for position, problem in compiled.resources.problems:
         diagnostics.error(position, problem)
     diagnostics.check()
     return compiled
 
 
-def report(text: str, file: str, profile: str = "tofino1") -> Resources:
+def report(text: str, file: str, profile: str = "tofino1", includes: Sequence[Path] = ()) -> Resources:
     """What a program takes, whether it fits or not. Raises P4Error for what else is wrong with it."""
-    return _checked(text, file, profile, None, Diagnostics()).resources
+    return _checked(text, file, profile, None, Diagnostics(), includes).resources
 
 
 def _checked(
-    text: str, file: str, profile: str, defines: Mapping[str, str] | None, diagnostics: Diagnostics
+    text: str,
+    file: str,
+    profile: str,
+    defines: Mapping[str, str] | None,
+    diagnostics: Diagnostics,
+    includes: Sequence[Path] = (),
 ) -> Compiled:
     limits = load_profile(profile)
-    program = front_end(text, file, defines, diagnostics)
+    program = front_end(text, file, defines, diagnostics, includes)
+    check_intrinsic(program, diagnostics)
     check_alus(program, limits, diagnostics)
     check_stateful(program, limits, diagnostics)
     check_outputs(program, limits, diagnostics)

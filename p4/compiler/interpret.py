@@ -11,12 +11,16 @@ from dataclasses import dataclass, field
 
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.arithmetic import binary, cut, read, unary
+from jumpgate.p4.compiler.walk import PARSER_ERROR_NO_MATCH, PARSER_ERROR_PARTIAL_HDR, parser_errors
 
 Words = tuple[int, ...]
 
 
 class _Failed(Exception):
     """The parser gave up."""
+
+    def __init__(self, error: int = PARSER_ERROR_PARTIAL_HDR) -> None:
+        self.error = error
 
 
 class _Leave(Exception):
@@ -77,15 +81,19 @@ class Interpreter:
         self.rows = [list(t.rows or ()) for t in self.program.tables]
 
     def run(self, gress: ir.Gress, frame: bytes, given: dict[tuple[str, str], int]) -> Pass | None:
-        """One pass; `given`: intrinsic metadata, (type, field) → number. None: the parser refused the frame."""
+        """One pass; `given`: intrinsic metadata, (type, field) → number. None: the parser refused the frame, and the
+        program does not look at parser_err."""
         here = Pass(self, gress, frame)
         for key, number in given.items():
             if key in gress.intrinsic:
                 here.values[gress.intrinsic[key].id] = number
         try:
             here.parse()
-        except _Failed:
-            return None
+        except _Failed as failed:
+            errors = parser_errors(self.program, gress)
+            if errors is None:
+                return None
+            here.values[errors.id] = failed.error
         here.statements(gress.control)
         here.statements(gress.deparser)
         return here
@@ -120,7 +128,7 @@ class Pass:
         at = 0
         while at != ir.ACCEPT:
             if at == ir.REJECT:
-                raise _Failed
+                raise _Failed(PARSER_ERROR_NO_MATCH)
             state = self.gress.states[at]
             self.statements(state.body)
             subjects = [self.value(s) for s in state.subjects]

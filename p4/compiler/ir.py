@@ -195,9 +195,12 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class Count:
+    """`adjust` is subtracted from the packet's bytes."""
+
     counter: int
     index: Expr
     position: Position
+    adjust: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

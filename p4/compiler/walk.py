@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from jumpgate.p4.compiler import ir
 
+#: what parser_err says of them
+PARSER_ERROR_NO_MATCH, PARSER_ERROR_PARTIAL_HDR = 1, 2
+
 # ---- expressions ----
 
 
@@ -73,8 +76,10 @@ def expressions(s: ir.Stmt) -> tuple[ir.Expr, ...]:
             return (s.value,)
         case ir.If():
             return (s.condition,)
-        case ir.Execute() | ir.Count():
+        case ir.Execute():
             return (s.index,)
+        case ir.Count():
+            return (s.index,) if s.adjust is None else (s.index, s.adjust)
         case ir.Measure():
             return tuple(e for e in (s.index, s.before, s.adjust) if e is not None)
         case ir.Mirror():
@@ -82,6 +87,31 @@ def expressions(s: ir.Stmt) -> tuple[ir.Expr, ...]:
         case ir.Resubmit() | ir.Digest():
             return s.fields
     return ()
+
+
+def applied(program: ir.Program, body: Sequence[ir.Stmt]) -> Iterator[ir.Stmt]:
+    """All statements in there, and those of the actions of the tables that they apply."""
+    for s in walk(body):
+        yield s
+        if isinstance(s, ir.Apply):
+            for action in program.tables[s.table].actions:
+                yield from applied(program, action.body)
+
+
+def reads(program: ir.Program, body: Sequence[ir.Stmt]) -> Iterator[ir.Slot]:
+    """Fields that statements read, with those of the tables that they apply."""
+    for s in applied(program, body):
+        keys = program.tables[s.table].keys if isinstance(s, ir.Apply) else ()
+        for e in (*expressions(s), *(key.value for key in keys)):
+            yield from gets(e)
+        if isinstance(s, ir.Emit):
+            yield from s.fields
+
+
+def parser_errors(program: ir.Program, gress: ir.Gress) -> ir.Slot | None:
+    """The field parser_err, if the program looks at it: then packets that its parser refused go on."""
+    errors = gress.intrinsic.get((f"{gress.name}_intrinsic_metadata_from_parser_t", "parser_err"))
+    return errors if errors in reads(program, (*gress.control, *gress.deparser)) else None
 
 
 def external(body: Sequence[ir.Stmt], local: Iterable[ir.Slot]) -> list[ir.Slot]:

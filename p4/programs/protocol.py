@@ -14,9 +14,15 @@ from jumpgate.errors import Unreachable
 #: kind, present, flow, sequence, secret
 HEADER = struct.Struct(">BBHIQ")
 #: a packet that was sent so often while nothing at all was answered ends the job
-SENDS_MAX = 30
-#: the least is what it may take until a host's thread gets the processor
-TIMEOUT_FIRST_S, TIMEOUT_MIN_S, TIMEOUT_MAX_S = 0.2, 0.01, 0.5
+SENDS_MAX = 36
+TIMEOUT_FIRST_S, TIMEOUT_MIN_S, TIMEOUT_MAX_S = 0.05, 0.002, 0.5
+#: time-outs before the first that is twice as long, and between further such
+TIMEOUTS_EQUAL = 2
+#: after a time-out, for so many windows of packets, those of a round trip are spread over so many bursts, of which each
+#: has so many packets at least: a burst that is lost is then noticed by the answers to the others
+SPREAD_WINDOWS, SPREAD_BURSTS, SPREAD_LEAST = 4, 8, 4
+#: losses are taken for those of a full queue if round trips are so many times the least
+QUEUED_TRIPS = 2.0
 #: the congestion window at first, and at least
 WINDOW_FIRST = 16.0
 #: a packet is taken for lost after so many round trips, if one that was sent later has arrived (RFC 8985)
@@ -38,7 +44,6 @@ class _Sent:
     timeout_at: float
     sends: int = 1
     unanswered: int = 1  # sends since the receiver was last heard
-    timeouts: int = 0  # in which the time-out doubled
 
 
 class Sender:
@@ -54,6 +59,9 @@ class Sender:
         self.halved_before = 0  # a loss among the packets below this number was answered already
         self.mean: float | None = None
         self.deviation = 0.0
+        self.least = math.inf  # round trip
+        self.timeouts = 0  # since the receiver last answered
+        self.spread_before, self.burst_at = 0, -math.inf  # packets below that number go in bursts; when the next may
         self.timeout = TIMEOUT_FIRST_S
         self.newest = -math.inf  # when the latest sent of the acknowledged packets was sent
         self.acknowledged_at = -math.inf  # when a packet last was, by a receiver that had room
@@ -64,23 +72,43 @@ class Sender:
     def due(self, now: float) -> list[int]:
         """Numbers to send now: lost ones first, then new ones as far as the windows allow; 0 is END."""
         waiting = (self.oldest, 0) if self.is_busy else self.on_the_way
-        out = [n for n, sent in self.on_the_way.items() if self._lost_at(n, sent) <= now and n in waiting]
+        room = self._burst(now)
+        lost = [n for n, sent in self.on_the_way.items() if self._lost_at(n, sent) <= now and n in waiting]
+        out = lost[:room]
         for number in out:
             self._repeat(number, now)
         last = min(self.packets, self.oldest + self.window - 1)
-        while not self.is_busy and self.next <= last and len(self.on_the_way) < int(self.congestion):
+        room = min(room - len(out), int(self.congestion) - len(self.on_the_way))
+        while not self.is_busy and self.next <= last and room > 0:
+            room -= 1
             self.on_the_way[self.next] = _Sent(now, now + self.timeout)
             out.append(self.next)
             self.next += 1
         if self.oldest > self.packets and not self.ended and 0 not in self.on_the_way:
             self.on_the_way[0] = _Sent(now, now + self.timeout)
             out.append(0)
+        if out and self.mean is not None and self.is_spread:
+            self.burst_at = now + self.mean / SPREAD_BURSTS
         return out
+
+    @property
+    def is_spread(self) -> bool:
+        return self.oldest < self.spread_before and self.mean is not None
+
+    def _burst(self, now: float) -> int:
+        """Packets that may leave now."""
+        if not self.is_spread:
+            return self.window
+        return 0 if now < self.burst_at else max(int(self.congestion) // SPREAD_BURSTS, SPREAD_LEAST)
 
     def wake_at(self) -> float | None:
         """When `due` may have something again without an ACK; None once the flow has ended."""
         waiting = (self.oldest, 0) if self.is_busy else self.on_the_way
-        return min((self._lost_at(n, sent) for n, sent in self.on_the_way.items() if n in waiting), default=None)
+        at = min((self._lost_at(n, sent) for n, sent in self.on_the_way.items() if n in waiting), default=None)
+        last = min(self.packets, self.oldest + self.window - 1)
+        if self.is_spread and not self.is_busy and self.next <= last and len(self.on_the_way) < int(self.congestion):
+            at = self.burst_at if at is None else min(at, self.burst_at)
+        return max(at, self.burst_at) if at is not None and self.is_spread else at
 
     def acknowledged(self, number: int, now: float) -> None:
         """An ACK; one for a packet that is not on its way changes nothing."""
@@ -92,6 +120,7 @@ class Sender:
         if self.mean is not None and (sent.sends == 1 or now - sent.sent_at >= self.mean / 2):  # not an earlier copy's
             self.newest = max(self.newest, sent.sent_at)
         self.heard_at = now
+        self.timeouts = 0
         if self.is_busy:
             self.is_busy = False
             self.halved_before = self.next  # what was lost meanwhile is not the network's fault
@@ -116,8 +145,7 @@ class Sender:
             return
         self.is_busy = True
         self.heard_at = now
-        for sent in self.on_the_way.values():
-            sent.timeouts = min(sent.timeouts, 1)
+        self.timeouts = 0
 
     def _lost_at(self, number: int, sent: _Sent) -> float:
         """When the packet is taken for lost: the oldest, and END, by the time-out, which each ACK starts again (RFC
@@ -142,15 +170,21 @@ class Sender:
                 flow=self.flow,
             )
         if not self.is_busy and number >= self.halved_before:
-            self.threshold = self.congestion = max(self.congestion / 2, WINDOW_FIRST)
+            if self.mean is None or self.mean > QUEUED_TRIPS * self.least:
+                self.threshold = self.congestion = max(self.congestion / 2, WINDOW_FIRST)
             self.halved_before = self.next
         timeout = max(self.timeout, BUSY_S) if self.is_busy else self.timeout
-        sent.timeouts += sent.timeout_at <= now
-        sent.sent_at, sent.timeout_at = now, now + min(timeout * 2.0 ** max(sent.timeouts - 1, 0), TIMEOUT_MAX_S)
+        if max(sent.timeout_at, self.acknowledged_at + self.timeout) <= now and number in (self.oldest, 0):
+            self.timeouts += 1
+            if not self.is_busy:
+                self.spread_before = self.next + SPREAD_WINDOWS * self.window
+        doubled = self.timeouts // TIMEOUTS_EQUAL
+        sent.sent_at, sent.timeout_at = now, now + min(timeout * 2.0**doubled, TIMEOUT_MAX_S)
         sent.sends += 1
         sent.unanswered += 1
 
     def _measure(self, trip: float) -> None:
+        self.least = min(self.least, trip)
         if self.mean is None:
             self.mean, self.deviation = trip, trip / 2
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -37,16 +38,16 @@ class Built:
         return p4i.P4Info.FromString(self.p4info_bytes)
 
 
-def build(source: Path, profile: str = "tofino1") -> Built:
+def build(source: Path, profile: str = "tofino1", includes: Sequence[Path] = ()) -> Built:
     """Compiles, unless neither the source, nor a file beside it that it could include, nor the compiler has changed.
 
     Raises ConfigError (unreadable), the compiler's errors, BuildError.
     """
     text = read(source)
-    kept = cache.folder("switch", "builds") / f"{_key(source, text, profile)}.json"
+    kept = cache.folder("switch", "builds") / f"{_key(source, text, profile, includes)}.json"
     found = _load(kept)
     if found is None:
-        found = _compile(source, text, profile, kept)
+        found = _compile(source, text, profile, kept, includes)
     return found
 
 
@@ -68,10 +69,10 @@ def _load(kept: Path) -> Built | None:
     return Built(program, bytes.fromhex(data["p4info"]), data["resources"], data["report"])
 
 
-def _compile(source: Path, text: str, profile: str, kept: Path) -> Built:
+def _compile(source: Path, text: str, profile: str, kept: Path, includes: Sequence[Path]) -> Built:
     from jumpgate.p4.compiler import compile_source
 
-    compiled = compile_source(text, str(source), profile=profile)
+    compiled = compile_source(text, str(source), profile=profile, includes=includes)
     program = library.build_program(source.name, compiled.cpp)
     info = compiled.p4info.SerializeToString(deterministic=True)
     built = Built(program, info, compiled.resources.to_dict(), compiled.resources.text())
@@ -89,9 +90,15 @@ def _compile(source: Path, text: str, profile: str, kept: Path) -> Built:
     return built
 
 
-def _key(source: Path, text: str, profile: str) -> str:
+def _key(source: Path, text: str, profile: str, includes: Sequence[Path]) -> str:
     """Of everything that the outcome depends on."""
-    beside = [path for path in source.parent.iterdir() if path.suffix in INCLUDED and path.is_file()]
+    beside = [
+        path
+        for folder in (source.parent, *includes)
+        for pattern in ("*", "*/*", "*/*/*")
+        for path in folder.glob(pattern)
+        if path.suffix in INCLUDED and path.is_file()
+    ]
     package = _folder("jumpgate.p4")
     compiler = [
         *(path for path in (package / "compiler").rglob("*") if path.is_file() and path.suffix != ".pyc"),
@@ -99,6 +106,7 @@ def _key(source: Path, text: str, profile: str) -> str:
         *(_folder("jumpgate.templates") / "cpp").glob("switch*"),
     ]
     parts: list[bytes | str] = [library.base_key(toolchain.default_variant()), str(source), text, profile]
+    parts += [str(folder) for folder in includes]
     for path in sorted(beside) + sorted(compiler):
         parts += [path.name, path.read_bytes()]
     return library.digest(*parts)

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 
 from jumpgate.p4.compiler import P4Error, compile_source
 from jumpgate.p4.programs import render
+from tests.support.fuzz import SECONDS, SEED
 
 ROOT = Path(__file__).resolve().parents[2]
+CASES = ROOT / "tests" / "cases" / "p4"
+EVERYTHING = (Path(__file__).parent / "p4" / "everything.p4").read_text()
 SOURCES = {
-    **{path.stem: path.read_text() for path in sorted((ROOT / "tests" / "cases" / "p4").glob("*.p4"))},
+    **{path.stem: path.read_text() for path in sorted(CASES.glob("*.p4"))},
     **{name: render.render(render.PruneSizes((name,), topn_bits=2, groupby_columns=2)) for name in render.CODES},
     **{name: render.render(sizes) for name, sizes in render.PROGRAMS.items()},
     "aggregate": render.render(render.AggregateSizes(slots=1)),
@@ -45,7 +48,7 @@ def survives(text: str, profile: str = "tofino1") -> None:
     """A program, from which everything can be made, or errors that are somewhere."""
     start = time.process_time()
     try:
-        compiled = compile_source(text, "hostile.p4", profile=profile)
+        compiled = compile_source(text, str(CASES / "hostile.p4"), profile=profile)
         assert compiled.cpp and compiled.p4info is not None and compiled.resources.text()
     except P4Error as error:
         assert error.problems
@@ -119,6 +122,44 @@ def _rough(tokens: list[str], draws: random.Random) -> list[str]:
 def test_mutated_sources(name: str, start: int) -> None:
     draws = random.Random(start)
     survives(mutated(SOURCES[name], draws), draws.choice(["tofino1", "none"]))
+
+
+def shaken(tokens: list[str], draws: random.Random) -> list[str]:
+    """A few tokens, argument lists or declarations are gone, doubled, swapped, or in another place."""
+    out = list(tokens)
+    for _ in range(draws.choice([1, 1, 2, 4])):
+        (a, b), (c, d) = group(out, draws), group(out, draws)
+        match draws.randrange(5):
+            case 0:
+                del out[a:b]
+            case 1:
+                out[a:b] = out[c:d]
+            case 2:
+                out[a:a] = out[c:d]
+            case 3:
+                out = _rough(out, draws)
+            case 4:
+                out = _gentle(out, draws)
+        out = out or [" "]
+    return out
+
+
+def test_shaken_tokens() -> None:
+    """For some seconds; `./dev fuzz` goes on for longer, with tokens shaken as no run did before."""
+    tokens = TOKEN.findall(EVERYTHING)
+    survives(EVERYTHING, "none")
+    start = SEED or time.time_ns()
+    end = time.monotonic() + SECONDS
+    done = 0
+    while time.monotonic() < end:
+        text = "".join(shaken(tokens, random.Random(start + done)))
+        try:
+            survives(text, "none")
+        except BaseException:
+            print(text)
+            raise
+        done += 1
+    assert done > 20
 
 
 @seed(2)

@@ -264,6 +264,21 @@ def test_a_switch_that_dies_is_noticed(table: Dataflow, grpc_is_up: None) -> Non
         asyncio.run(main())
 
 
+def test_a_switch_that_dies_amid_calls_is_the_same_error(table: Dataflow, grpc_is_up: None) -> None:
+    async def main() -> None:
+        async with reached(switch()) as driver:
+            instance = Instance(driver, sums(table))
+            await instance.configure()
+            assert driver.child is not None
+            os.kill(driver.child.pid, signal.SIGKILL)
+            with pytest.raises(InstanceFailed, match="switch 'tor1' at .* ended while jobs used it"):
+                await driver.clear(instance.live.lease, driver.registers())
+            await instance.close()
+
+    with nothing_left():
+        asyncio.run(main())
+
+
 def test_verbs_out_of_order(table: Dataflow) -> None:
     async def main() -> None:
         async with reached(switch()) as driver:

@@ -69,6 +69,7 @@ class Chaos:
     delay: float = 0.0
     delay_s: float = 0.003
     seed: int = 1
+    burst_loss: float = 0.0  # of all packets that come at once
 
 
 class Relay(threading.Thread):
@@ -99,13 +100,14 @@ class Relay(threading.Thread):
                 self._pass(is_near, data)
 
     def _take(self, s: socket.socket) -> None:
+        is_lost = self._random.random() < self._chaos.burst_loss
         for _ in range(64):
             try:
                 data = s.recv(2048)
             except BlockingIOError:
                 return
             for _ in range(1 + (self._random.random() < self._chaos.repeat)):
-                if self._random.random() < self._chaos.loss:
+                if is_lost or self._random.random() < self._chaos.loss:
                     self.lost += 1
                 elif self._random.random() < self._chaos.delay:
                     at = time.monotonic() + self._random.expovariate(1 / self._chaos.delay_s)

@@ -17,7 +17,9 @@ from jumpgate.p4.compiler.elaboration.names import (
     Instance,
     Packet,
     Scope,
+    Type,
     Value,
+    flat_fields,
     in_order,
 )
 from jumpgate.p4.compiler.elaboration.parsers import Parsers
@@ -28,7 +30,11 @@ from jumpgate.p4.compiler.walk import walk
 
 PIPES = ("pipe0", "pipe1", "pipe2", "pipe3")
 BLOCKS = ("ingress_parser", "ingress", "ingress_deparser", "egress_parser", "egress", "egress_deparser")
-INITIAL = {("ingress_intrinsic_metadata_for_tm_t", "ucast_egress_port"): 0x1FF}
+#: no port
+INITIAL = {
+    ("ingress_intrinsic_metadata_for_tm_t", "ucast_egress_port"): 0x1FF,
+    ("ingress_intrinsic_metadata_for_tm_t", "level2_exclusion_id"): 0x1FF,
+}
 
 
 def elaborate(source: ast.Source, name: str, diagnostics: Diagnostics) -> ir.Program:
@@ -98,10 +104,9 @@ class Elaborate(Parsers, Externs):
                 if is_varbit(kind):
                     if f is not node.fields[-1]:
                         raise Mistake(f.position, "a varbit is the last field of its header")
-                elif not isinstance(kind, ir.Bits | EnumType):
-                    raise Mistake(f.position, "a header's fields are scalars")
-            scalars = [k.bits if isinstance(k, EnumType) else k for _, k in fields]
-            bits = sum(k.width for k in scalars if isinstance(k, ir.Bits))
+                elif not _is_plain(kind):
+                    raise Mistake(f.position, "a header's fields are scalars, or structs of such")
+            bits = sum(t.width for _, k in fields if not is_varbit(k) for _, t in flat_fields(k))
             if bits % 8 and any(f.flexible for f in node.fields):
                 fields = (*fields, (PADDING, ir.Bits(-bits % 8)))
             elif bits % 8:
@@ -408,6 +413,12 @@ class Elaborate(Parsers, Externs):
         if isinstance(made, Instance) and made.type.name.startswith("Direct") and not scope.prefix:
             raise Mistake(node.position, f"a {made.type.name} is declared in a control")
         return made
+
+
+def _is_plain(kind: Type) -> bool:
+    if isinstance(kind, Composite):
+        return kind.kind == "struct" and all(_is_plain(k) for _, k in kind.fields)
+    return isinstance(kind, ir.Bits | EnumType)
 
 
 def written(node: ast.Expression) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.arithmetic import binary, cut, unary
 from jumpgate.p4.compiler.elaboration.names import (
+    PADDING,
     Broken,
     Composite,
     EnumType,
@@ -22,7 +25,8 @@ from jumpgate.p4.compiler.elaboration.varbits import is_varbit, pieces, varbit
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Consequence, Diagnostics, Mistake, Position
 
-WIDTH_MAX = 128
+#: of bit<N>, and of int<N>
+WIDTH_MAX, SIGNED_MAX = 2048, 128
 COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 EXTERNS = {
     "Register": 2, "RegisterAction": 3, "DirectRegister": 1, "DirectRegisterAction": 2, "Counter": 2,
@@ -61,8 +65,9 @@ class Expressions:
             argument = node.arguments[0]
             assert not isinstance(argument, ast.TypeName)
             width = self.constant(argument, scope)
-            if not 0 < width <= WIDTH_MAX:
-                raise Mistake(node.position, f"{node.name}<{width}>: widths are 1 to {WIDTH_MAX}")
+            most = WIDTH_MAX if node.name == "bit" else SIGNED_MAX
+            if not 0 < width <= most:
+                raise Mistake(node.position, f"{node.name}<{width}>: widths are 1 to {most}")
             return ir.Bits(width, node.name == "int")
         if node.name == "varbit" and len(node.arguments) == 1:
             argument = node.arguments[0]
@@ -73,7 +78,13 @@ class Expressions:
         if node.name == "_":
             return ir.Bits(32)
         if node.name in EXTERNS:
-            return ExternType(node.name, tuple(self.type(a, scope) for a in node.arguments))
+            without = "void" if node.name.endswith("RegisterAction") else ""  # it gives nothing out
+            given = tuple(self.type(a, scope) for a in node.arguments if getattr(a, "name", "") != without)
+            if len(given) < min(1, EXTERNS[node.name]):
+                raise Mistake(node.position, f"{node.name}<…> needs its type")
+            if ir.INTEGER in given:
+                raise Mistake(node.position, f"{node.name}<…>: numbers need a width")
+            return ExternType(node.name, given)
         if node.name == "error":
             node = ast.TypeName(node.position, "error")
         found = scope.type(node.name)
@@ -88,7 +99,43 @@ class Expressions:
         for item, at in zip(items, node.items, strict=True):
             if pieces(item) is not None or (isinstance(item, StackValue) and is_varbit(item.type)):
                 raise Mistake(at.position, "a varbit is extracted, copied and emitted; it is not possible in a list")
-        return Listed(items)
+        if node.names and len(node.names) < len(items):
+            raise Mistake(node.position, "the fields of a list are given all by name, or all in order")
+        if len(set(node.names)) < len(node.names):
+            raise Mistake(node.position, "two values are for one field")
+        return Listed(items, node.names)
+
+    def typed(self, value: Value, kind: Type, position: Position) -> Value:
+        """The value where `kind` is needed: lists in the order of its fields, numbers with its widths."""
+        if isinstance(kind, Composite):
+            if isinstance(value, Group) and value.type.name == kind.name:
+                return value
+            if not isinstance(value, Listed):
+                raise Mistake(position, f"expected {kind.name}, this is a {describe(value)}")
+            items = self._ordered(value, kind, position)
+            fields = {name: self.typed(item, t, position) for (name, t), item in zip(kind.fields, items, strict=False)}
+            padding: dict[str, Value] = {
+                name: ir.Const(0, t) for name, t in kind.fields if name == PADDING and isinstance(t, ir.Bits)
+            }
+            return Group(kind, fields | padding)
+        if isinstance(kind, Stack):
+            if not isinstance(value, StackValue) or value.type != kind:
+                raise Mistake(position, f"expected a stack of {kind.size} headers, this is a {describe(value)}")
+            return value
+        return self.convert(self.plain(value, position), self.bits(kind, position), position)
+
+    def _ordered(self, value: Listed, kind: Composite, position: Position) -> tuple[Value, ...]:
+        """The values of a list in the order of the type's fields, of which each has one."""
+        fields = [name for name, _ in kind.fields if name != PADDING]
+        wrong = next((n for n in value.names if n not in fields), None)
+        if wrong is not None:
+            raise Mistake(position, f"{kind.name} has no field '{wrong}'; it has {', '.join(fields) or 'none'}")
+        if len(value.items) != len(fields):
+            raise Mistake(position, f"{kind.name} has {len(fields)} fields, the list {len(value.items)} values")
+        if not value.names:
+            return value.items
+        given = dict(zip(value.names, value.items, strict=True))
+        return tuple(given[name] for name in fields)
 
     def bits(self, kind: Type, position: Position) -> ir.Bits:
         if isinstance(kind, EnumType):
@@ -122,14 +169,17 @@ class Expressions:
             if wanted.width and not low <= value.value < high:
                 raise Mistake(position, f"{value.value} does not fit in {wanted}")
             return ir.Const(cut(value.value, wanted), wanted)
+        if value.type == ir.INTEGER and isinstance(value, ir.Mux):  # c ? 7 : 8
+            return ir.Mux(value.condition, *(self.convert(e, wanted, position) for e in (value.yes, value.no)))
         raise Mistake(position, f"expected {wanted}, this is {value.type}; a cast makes it explicit")
 
     def expression(self, node: ast.Expression, scope: Scope) -> Value:
         match node:
             case ast.Number():
                 kind = ir.Bits(node.width, node.signed) if node.width else ir.INTEGER
-                if kind.width > WIDTH_MAX:
-                    raise Mistake(node.position, f"widths are 1 to {WIDTH_MAX}")
+                most = SIGNED_MAX if kind.signed else WIDTH_MAX
+                if kind.width > most:
+                    raise Mistake(node.position, f"widths are 1 to {most}")
                 return ir.Const(node.value, kind)
             case ast.Boolean():
                 return ir.Const(int(node.value), ir.BOOL)
@@ -145,10 +195,6 @@ class Expressions:
                 return self._unary(node, scope)
             case ast.Binary():
                 return self._binary(node, scope)
-            case ast.Conditional():
-                condition = self.scalar(node.condition, scope, ir.BOOL)
-                yes, no = self._same(self.scalar(node.yes, scope), self.scalar(node.no, scope), node.position)
-                return ir.Mux(condition, yes, no)
             case ast.Cast():
                 return self._cast(node, scope)
             case ast.ListExpression():
@@ -210,7 +256,7 @@ class Expressions:
             return ir.Const(unary(node.op, value.value, value.type), value.type)
         return ir.Unary(node.op, value, value.type)
 
-    def _same(self, a: ir.Expr, b: ir.Expr, position: Position) -> tuple[ir.Expr, ir.Expr]:
+    def same(self, a: ir.Expr, b: ir.Expr, position: Position) -> tuple[ir.Expr, ir.Expr]:
         if a.type == ir.INTEGER != b.type:
             a = self.convert(a, b.type, position)
         if b.type != a.type:
@@ -220,8 +266,35 @@ class Expressions:
     def _binary(self, node: ast.Binary, scope: Scope) -> ir.Expr:
         if node.op in ("&&&", ".."):
             raise Mistake(node.position, f"'{node.op}' belongs into key sets")
-        a, b = self.scalar(node.left, scope), self.scalar(node.right, scope)
+        left, right = self.expression(node.left, scope), self.expression(node.right, scope)
+        if node.op in ("==", "!=") and (isinstance(left, Group) or isinstance(right, Group)):
+            return self._alike(node.op, left, right, node.position)
+        a, b = self.plain(left, node.left.position), self.plain(right, node.right.position)
         return self.operate(node.op, a, b, node.position)
+
+    def _alike(self, op: str, left: Value, right: Value, position: Position) -> ir.Expr:
+        """Headers are equal if neither is valid, or both are and have equal fields; structs, if their fields are."""
+        kind = left.type if isinstance(left, Group) else right.type if isinstance(right, Group) else None
+        assert kind is not None
+        equal = self._equal(self.typed(left, kind, position), self.typed(right, kind, position), position)
+        return equal if op == "==" else ir.Unary("!", equal, ir.BOOL)
+
+    def _equal(self, a: Value, b: Value, position: Position) -> ir.Expr:
+        if isinstance(a, ir.Expr) and isinstance(b, ir.Expr):
+            return self.operate("==", a, b, position)
+        if isinstance(a, StackValue) and isinstance(b, StackValue):
+            pairs = list(zip(a.elements, b.elements, strict=True))
+        else:
+            assert isinstance(a, Group) and isinstance(b, Group)
+            pairs = list(zip(a.fields.values(), b.fields.values(), strict=True))  # type: ignore[arg-type]
+        true: ir.Expr = ir.Const(1, ir.BOOL)
+        parts = [self._equal(x, y, position) for x, y in pairs]
+        whole = functools.reduce(lambda x, y: ir.Binary("&&", x, y, ir.BOOL), parts) if parts else true
+        valid = [ir.Get(g.valid) if g.valid else true for g in (a, b) if isinstance(g, Group)]
+        if valid == [true, true] or not valid:
+            return whole
+        both, none = (ir.Binary(op, *valid, ir.BOOL) for op in ("&&", "||"))
+        return ir.Binary("||", ir.Binary("&&", both, whole, ir.BOOL), ir.Unary("!", none, ir.BOOL), ir.BOOL)
 
     def operate(self, op: str, a: ir.Expr, b: ir.Expr, position: Position) -> ir.Expr:
         """Applies an operator to typed operands, or says why it does not work on them."""
@@ -245,7 +318,7 @@ class Expressions:
                 raise Mistake(position, "give the shifted number a width")
             kind = a.type
         else:
-            a, b = self._same(a, b, position)
+            a, b = self.same(a, b, position)
             kind = ir.BOOL if op in COMPARISONS else a.type
             if a.type.boolean and op not in ("==", "!="):
                 raise Mistake(position, f"'{op}' does not work on bool")
@@ -264,7 +337,7 @@ class Expressions:
     def _cast(self, node: ast.Cast, scope: Scope) -> Value:
         kind = self.type(node.type, scope)
         if isinstance(kind, Composite):
-            return self.expression(node.operand, scope)
+            return self.typed(self.expression(node.operand, scope), kind, node.position)
         wanted = self.bits(kind, node.position)
         value = self.scalar(node.operand, scope)
         if wanted.boolean != value.type.boolean and 1 not in (wanted.width, value.type.width):

@@ -13,9 +13,11 @@ from jumpgate.p4.compiler.elaboration.names import (
     ExternType,
     Group,
     Instance,
+    Listed,
     Packet,
     RegisterAction,
     Scope,
+    StackValue,
     Value,
     describe,
     flat_fields,
@@ -61,14 +63,18 @@ GIVEN = {
 ARGUMENTS = {
     "get": ("data",),
     "count": ("index", "adjust_byte_count"),
-    "pack": ("data",),
-    "emit": ("session_id", "hdr"),
     "update": ("data", "zeros_as_ones"),
     "add": ("data",),
     "subtract": ("data",),
 }
 GREEN, YELLOW, RED = 0, 1, 3
-DIGEST_BYTES_MAX = 48
+#: how externs of the deparser hand bytes to others, and how many at most
+SENT_BY = {"Mirror": "emit", "Resubmit": "emit", "Digest": "pack"}
+SENDS = tuple(SENT_BY.items())
+BYTES_MAX = {"Mirror": 32, "Resubmit": 8, "Digest": 48}
+MIRROR_ID = ir.Bits(10)
+#: kinds of digests, mirrors and resubmissions that a deparser tells apart
+KINDS_MAX = 8
 MEMBERS_MAX = 1 << 16
 HASH_ALGORITHMS = ("IDENTITY", "RANDOM", "CRC8", "CRC16", "CRC32", "CRC64", "XOR8", "XOR16", "XOR32", "CUSTOM")
 
@@ -112,6 +118,8 @@ class Externs(Lower):
                 return Instance(kind, name, data=self._algorithm(node, kind, scope))
             case "CRCPolynomial":
                 return Instance(kind, name, data=self._polynomial(node, kind, scope))
+            case "RegisterParam" | "Wred" | "DirectWred" if not node.arguments:
+                raise Mistake(node.position, f"a {kind.name} is made with its values")
             case "RegisterParam":
                 value = self.scalar(node.arguments[0], scope, self.bits(kind.arguments[0], node.position))
                 return Instance(kind, name, data=value)
@@ -124,6 +132,8 @@ class Externs(Lower):
                 return Instance(kind, name, data=size)
             case "Digest":
                 number = len(self.program.digests)
+                if number == KINDS_MAX * len(self.program.pipes):
+                    raise Mistake(node.position, f"more than {KINDS_MAX} digests; a deparser tells as many apart")
                 fields = tuple((f, t.width) for f, t in flat_fields(kind.arguments[0]))
                 self.program.digests.append(ir.DigestInfo(name, self.id("digest", name), fields))
                 return Instance(kind, name, number)
@@ -144,11 +154,10 @@ class Externs(Lower):
             raise Mistake(node.position, f"a register of {size} elements")
         values = (0,) * len(fields)
         if arguments:
-            given = scalars(self.expression(arguments[0], scope))
-            if len(given) != len(fields) or not all(isinstance(e, ir.Const) for e in given):
+            given = scalars(self.typed(self.expression(arguments[0], scope), kind.arguments[0], node.position))
+            if not all(isinstance(e, ir.Const) for e in given):
                 raise Mistake(node.position, f"the initial value is {len(fields)} constants")
-            made = [self.convert(e, t, node.position) for e, (_, t) in zip(given, fields, strict=True)]
-            values = tuple(e.value for e in made if isinstance(e, ir.Const))
+            values = tuple(e.value for e in given if isinstance(e, ir.Const))
         width = 0 if direct or len(kind.arguments) < 2 else self.bits(kind.arguments[1], node.position).width
         number = len(self.program.registers)
         self.program.registers.append(
@@ -193,7 +202,10 @@ class Externs(Lower):
 
     def _algorithm(self, node: ast.Instance, kind: ExternType, scope: Scope) -> ir.Crc | str:
         width = self.bits(kind.arguments[0], node.position).width
-        name = HASH_ALGORITHMS[self.constant(node.arguments[0], scope)] if node.arguments else ""
+        number = self.constant(node.arguments[0], scope) if node.arguments else 0
+        if not 0 <= number < len(HASH_ALGORITHMS):
+            raise Mistake(node.position, f"there is no hash algorithm {number}; see HashAlgorithm_t")
+        name = HASH_ALGORITHMS[number]
         if name == "CUSTOM":
             custom = self.expression(node.arguments[1], scope) if len(node.arguments) > 1 else None
             if not isinstance(custom, Instance) or not isinstance(custom.data, ir.Crc):
@@ -220,6 +232,9 @@ class Externs(Lower):
         at = node.position
         if isinstance(base, Group):
             return self.header_method(base, name, at)
+        if isinstance(base, StackValue):
+            self.stack_method(base, name, node, scope)
+            return None
         if isinstance(base, Packet):
             return self.packet_method(name, node, scope)
         if isinstance(base, RegisterAction) and name == "execute":
@@ -244,6 +259,9 @@ class Externs(Lower):
         raise Mistake(at, f"a {describe(base)} has no method '{name}'")
 
     def _extern_method(self, base: Instance, name: str, node: ast.Call, scope: Scope) -> Value | None:
+        if (base.type.name, name) in SENDS:
+            self.out.append(self._sent(base, node, scope))
+            return None
         arguments = in_order(node.arguments, _parameters(base.type.name, name), node.position)
         inputs = [e for a in arguments for e in scalars(self.expression(a, scope))]
         match base.type.name, name:
@@ -263,36 +281,50 @@ class Externs(Lower):
                 return ir.Const(base.data, ir.Bits(8))
             case (("Counter" | "DirectCounter"), "count"):
                 index: ir.Expr | None = None
-                if base.type.name == "Counter" and len(inputs) == 1:
-                    index = inputs[0]
+                if base.type.name == "Counter" and inputs:
+                    index = inputs.pop(0)
                 elif base.type.name == "DirectCounter" and self.entry:
                     index = ir.Get(self.entry)
-                if index is None:
+                if index is None or len(inputs) > 1:
                     raise Mistake(node.position, "count(index), or count() in an action of a direct counter's table")
-                self.out.append(ir.Count(base.number, index, node.position))
+                self.out.append(ir.Count(base.number, index, node.position, inputs[0] if inputs else None))
                 return None
             case "RegisterParam", "read" if isinstance(base.data, ir.Const):
                 return base.data
             case "Checksum", _:
                 return self._checksum(base, name, inputs, node.position)
-            case "Mirror", "emit":
-                self.out.append(ir.Mirror(inputs[0], tuple(inputs[1:])))
-                return None
-            case "Resubmit", "emit":
-                if sum(e.type.width for e in inputs) > 64:
-                    raise Mistake(node.position, "a resubmission carries 8 bytes at most")
-                self.out.append(ir.Resubmit(tuple(inputs)))
-                return None
-            case "Digest", "pack":
-                if sum(e.type.width for e in inputs) > 8 * DIGEST_BYTES_MAX:
-                    raise Mistake(node.position, f"a digest carries {DIGEST_BYTES_MAX} bytes at most")
-                self.out.append(ir.Digest(base.number, tuple(inputs)))
-                return None
             case "ParserPriority", "set":
                 return None
             case "this", "predicate":
                 return _predicate(inputs, self.bits(base.type.arguments[0], node.position), node.position)
         raise Mistake(node.position, f"{base.type.name}.{name} is not supported")
+
+    def _sent(self, base: Instance, node: ast.Call, scope: Scope) -> ir.Stmt:
+        """What a deparser hands to others: bytes of the type that is named, or of a digest's own."""
+        kind, at = base.type.name, node.position
+        names = {"Mirror": ("session_id", "hdr"), "Resubmit": ("hdr",), "Digest": ("data",)}[kind]
+        arguments = list(in_order(node.arguments, names, at))
+        if not (kind == "Mirror") <= len(arguments) <= len(names) or (kind == "Digest" and not arguments):
+            raise Mistake(at, f"{kind}.{SENT_BY[kind]} takes {' and '.join(names)}")
+        session: ir.Expr = ir.Const(0, ir.INTEGER)
+        if kind == "Mirror":
+            session = self.scalar(arguments.pop(0), scope)
+            session = self.convert(session, MIRROR_ID, at) if session.type == ir.INTEGER else session
+            if session.type.boolean or session.type.width > MIRROR_ID.width:
+                raise Mistake(at, f"a mirror session is {MIRROR_ID}, this is {session.type}")
+        wanted = base.type.arguments[0] if kind == "Digest" else self.type(node.types[0], scope) if node.types else None
+        value = self.expression(arguments[0], scope) if arguments else Listed(())
+        given = scalars(value if wanted is None else self.typed(value, wanted, at))
+        if any(not e.type.width for e in given):
+            raise Mistake(at, f"numbers that are sent need a width: 8w1, or {kind}.{SENT_BY[kind]}<TYPE>(…)")
+        bits, most = sum(e.type.width for e in given), BYTES_MAX[kind]
+        if bits > 8 * most:
+            raise Mistake(at, f"a {kind.lower()} carries {most} bytes at most, these are {bits} bits")
+        if bits % 8 and kind != "Digest":
+            raise Mistake(at, f"a {kind.lower()} carries whole bytes, these are {bits} bits; pad it")
+        if kind == "Mirror":
+            return ir.Mirror(session, tuple(given))
+        return ir.Resubmit(tuple(given)) if kind == "Resubmit" else ir.Digest(base.number, tuple(given))
 
     def _measure(self, base: Instance, inputs: list[ir.Expr], position: Position) -> ir.Expr:
         index = inputs.pop(0) if base.type.name == "Meter" and inputs else None
@@ -359,6 +391,8 @@ class Externs(Lower):
 
 
 def _parameters(extern: str, method: str) -> tuple[str, ...]:
+    if method == "count" and extern == "DirectCounter":
+        return ("adjust_byte_count",)
     if method == "execute":  # of meters and their like
         index = () if extern.startswith("Direct") else ("index",)
         return (*index, "color", "adjust_byte_count") if extern.endswith("Meter") else ("val", *index)

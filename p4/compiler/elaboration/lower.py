@@ -25,12 +25,13 @@ from jumpgate.p4.compiler.elaboration.names import (
     Value,
     describe,
     in_order,
+    scalars,
     slots,
 )
 from jumpgate.p4.compiler.elaboration.varbits import fixed, pieces
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
-from jumpgate.p4.compiler.walk import leaves
+from jumpgate.p4.compiler.walk import gets, leaves
 
 CALLS_MAX = 40
 SLOTS_MAX = 100_000
@@ -46,7 +47,7 @@ class Lower(Expressions):
         self.out: list[ir.Stmt] = []
         self.labels = 0
         self.returns: list[int] = []
-        self.result: list[ir.Slot | None] = []
+        self.result: list[Value | None] = []
         self.exit = -1
         self.calls = 0
         self.at = Position(program.name, 1, 1)  # the statement at hand
@@ -138,10 +139,9 @@ class Lower(Expressions):
         if node.constant:
             assert node.value is not None
             value = self.expression(node.value, scope)
-            if isinstance(value, ir.Expr):
-                value = self.convert(value, self.bits(kind, node.position), node.position)
-                if not isinstance(value, ir.Const):
-                    raise Mistake(node.position, "a constant needs a constant value")
+            value = self.typed(value, kind, node.position) if isinstance(value, ir.Expr | Listed) else value
+            if not all(isinstance(e, ir.Const) for e in scalars(value)):
+                raise Mistake(node.position, "a constant needs a constant value")
             scope.add(node.name, value, node.position)
             return
         target = self.storage(kind, node.name, node.position)
@@ -157,24 +157,26 @@ class Lower(Expressions):
             self._assign_group(target, value, position)
         elif isinstance(target, ir.Get):
             self.set(target.slot, self.convert(self.plain(value, position), target.type, position))
-        elif isinstance(target, StackValue) and isinstance(value, StackValue):
+        elif isinstance(target, StackValue) and isinstance(value, StackValue) and value.type == target.type:
             for element, other in zip(target.elements, value.elements, strict=True):
                 self.assign(element, other, position)
         else:
             raise Mistake(position, f"a {describe(target)} cannot be assigned to")
 
     def _assign_group(self, target: Group, value: Value, position: Position) -> None:
-        fields = [f for name, f in target.fields.items() if name != PADDING]
-        if isinstance(value, Group) and value.type.name == target.type.name:
-            parts: list[Value] = list(value.fields.values())[: len(fields)]
-        elif isinstance(value, Listed) and len(value.items) == len(fields):
-            parts = list(value.items)
-        else:
-            raise Mistake(position, f"a {describe(value)} cannot be assigned to {target.type.name}")
-        for part, field in zip(parts, fields, strict=True):
-            self.assign(field, part, position)
+        given = self.typed(value, target.type, position)
+        assert isinstance(given, Group)
+        written = set(slots(target))
+        if given is not target and any(s in written for e in scalars(given) for s in gets(e)):
+            copy = self.storage(target.type, "copy", position)  # all is read before anything is written
+            self.assign(copy, given, position)
+            assert isinstance(copy, Group)
+            given = copy
+        for name, field in target.fields.items():
+            if name != PADDING:
+                self.assign(field, given.fields[name], position)
         if target.valid is not None:
-            valid = ir.Get(value.valid) if isinstance(value, Group) and value.valid else ir.Const(1, ir.BOOL)
+            valid = ir.Get(given.valid) if given.valid else ir.Const(1, ir.BOOL)
             self.set(target.valid, valid)
 
     def _assign_slice(self, node: ast.Assign, target: ir.Expr, scope: Scope) -> None:
@@ -194,7 +196,7 @@ class Lower(Expressions):
         if (node.value is None) != (result is None):
             raise Mistake(node.position, "the function returns " + ("nothing" if result is None else "a value"))
         if node.value is not None and result is not None:
-            self.set(result, self.scalar(node.value, scope, result.type))
+            self.assign(result, self.expression(node.value, scope), node.position)
         self.out.append(ir.Leave(self.returns[-1]))
 
     def _switch(self, node: ast.Switch, scope: Scope) -> None:
@@ -247,7 +249,28 @@ class Lower(Expressions):
             more = ir.Get(both) if node.op == "&&" else ir.Unary("!", ir.Get(both), ir.BOOL)
             self.out.append(ir.If(more, (*effects, ir.Set(both, right[0], node.position)), (), node.position))
             return ir.Get(both)
+        if isinstance(node, ast.Conditional):
+            return self._conditional(node, scope)
         return super().expression(node, scope)
+
+    def _conditional(self, node: ast.Conditional, scope: Scope) -> Value:
+        """One of two values; what the other's calls do does not happen."""
+        condition = self.scalar(node.condition, scope, ir.BOOL)
+        found: list[ir.Expr] = []
+        yes = self.captured(lambda: found.append(self.scalar(node.yes, scope)))
+        no = self.captured(lambda: found.append(self.scalar(node.no, scope)))
+        a, b = found if found[0].type == found[1].type else self.same(*found, node.position)
+        if isinstance(condition, ir.Const):
+            self.out += yes if condition.value else no
+            return a if condition.value else b
+        if not yes and not no:
+            return ir.Mux(condition, a, b)
+        if a.type == ir.INTEGER:
+            raise Mistake(node.position, "give the numbers a width")
+        chosen = self.slot("chosen", a.type)
+        sets = [(*effects, ir.Set(chosen, e, node.position)) for effects, e in ((yes, a), (no, b))]
+        self.out.append(ir.If(condition, *sets, node.position))
+        return ir.Get(chosen)
 
     def member(self, node: ast.Member, scope: Scope) -> Value:
         if isinstance(node.base, ast.Call) and node.name in ("hit", "miss"):
@@ -307,11 +330,11 @@ class Lower(Expressions):
         self.bind(action.parameters, node, scope, inner)
         result = None
         if action.result is not None and action.result.name != "void":
-            result = self.slot(action.name, self.bits(self.type(action.result, inner), action.position))
+            result = self.storage(self.type(action.result, inner), action.name, action.position)
         self.scoped(lambda: self.body(action.body.body, inner), result, node.position)
-        return ir.Get(result) if result else None
+        return result
 
-    def scoped(self, function: Callable[[], None], result: ir.Slot | None, position: Position) -> None:
+    def scoped(self, function: Callable[[], None], result: Value | None, position: Position) -> None:
         """Runs `function` with a place that `return` goes to."""
         if self.calls >= CALLS_MAX:
             raise Mistake(position, "calls nested too deep; recursion is not possible")
@@ -334,6 +357,20 @@ class Lower(Expressions):
 
     def apply(self, table: Closure, position: Position) -> ir.Apply:
         raise NotImplementedError
+
+    def stack_method(self, stack: StackValue, name: str, node: ast.Call, scope: Scope) -> None:
+        """push_front, pop_front: what moves out at an end is gone, what is free at the other invalid."""
+        if name not in ("push_front", "pop_front") or len(node.arguments) != 1:
+            raise Mistake(node.position, f"a stack has push_front(count) and pop_front(count), no '{name}'")
+        count, size = self.constant(node.arguments[0], scope), len(stack.elements)
+        if count < 0:
+            raise Mistake(node.position, f"{name} moves by 0 or more")
+        moved = list(zip(stack.elements, stack.elements[count:], strict=False))
+        for a, b in moved if name == "pop_front" else [(b, a) for a, b in reversed(moved)]:
+            self.assign(a, b, node.position)
+        count = min(count, size)
+        for element in stack.elements[:count] if name == "push_front" else stack.elements[size - count :]:
+            self.header_method(element, "setInvalid", node.position)
 
     def header_method(self, base: Group, name: str, position: Position) -> Value | None:
         if base.valid is None:

@@ -104,9 +104,10 @@ class Packet:
 
 @dataclass(frozen=True)
 class Listed:
-    """`{a, b}`."""
+    """`{a, b}`, or `{x = a, y = b}` with the names of its fields."""
 
     items: tuple[Value, ...]
+    names: tuple[str, ...] = ()
 
 
 Value = (

@@ -10,6 +10,7 @@ from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.lower import Lower
 from jumpgate.p4.compiler.elaboration.names import (
     Closure,
+    Composite,
     ExternType,
     Group,
     Instance,
@@ -22,7 +23,7 @@ from jumpgate.p4.compiler.elaboration.names import (
     scalars,
     slots,
 )
-from jumpgate.p4.compiler.elaboration.varbits import fixed, pieces, reader
+from jumpgate.p4.compiler.elaboration.varbits import fixed, is_varbit, pieces, reader
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
 
@@ -297,6 +298,8 @@ class Parsers(Lower):
 
     def invoke(self, node: ast.Call, scope: Scope) -> Value | None:
         if self.in_parser and isinstance(node.function, ast.Name) and node.function.name == "verify":
+            if not 1 <= len(node.arguments) <= 2:
+                raise Mistake(node.position, "verify(condition, error)")
             condition = self.scalar(node.arguments[0], scope, ir.BOOL)
             self.out.append(ir.Fail(ir.Unary("!", condition, ir.BOOL)))
             return None
@@ -309,25 +312,37 @@ class Parsers(Lower):
         return super().invoke(node, scope)
 
     def _packet(self, name: str, node: ast.Call, scope: Scope) -> Value | None:
+        if name == "extract" and len(node.arguments) == 1 and isinstance(node.arguments[0], ast.Anything):
+            self._skip(node, scope)
+            return None
         if name == "extract" and len(node.arguments) == 1:
             if pieces(self.expression(node.arguments[0], scope)) is not None:
                 raise Mistake(node.position, "a header with a varbit is extracted with the bits that this one has")
             self._extract(node.arguments[0], scope)
             return None
         if name == "advance" and len(node.arguments) == 1:
-            bits = self.constant(node.arguments[0], scope)
-            if bits < 0 or bits % 8 or bits > 1 << 16:
-                raise Mistake(node.position, "advance takes whole bytes, as bits")
-            if self.phase == 1 and bits == 64:
-                self.phase = 2
-            elif self.phase < 2:
-                raise Mistake(node.position, "first extract the intrinsic metadata, then advance(PORT_METADATA_SIZE)")
-            else:
-                self.out.append(ir.Advance(bits // 8))
+            self._advance(self.constant(node.arguments[0], scope), node.position)
             return None
         if name == "lookahead" and len(node.types) == 1:
             return self._lookahead(node, scope)
         raise Mistake(node.position, f"packet.{name} is not supported here")
+
+    def _skip(self, node: ast.Call, scope: Scope) -> None:
+        """extract<T>(_): a header that nobody reads."""
+        kind = self.type(node.types[0], scope) if len(node.types) == 1 else None
+        if not isinstance(kind, Composite) or kind.kind != "header" or any(is_varbit(k) for _, k in kind.fields):
+            raise Mistake(node.position, "extract<T>(_) needs the type of a header without varbit")
+        self._advance(sum(t.width for _, t in flat_fields(kind)), node.position)
+
+    def _advance(self, bits: int, position: Position) -> None:
+        if bits < 0 or bits % 8 or bits > 1 << 16:
+            raise Mistake(position, "advance takes whole bytes, as bits")
+        if self.phase == 1 and bits == 64:
+            self.phase = 2
+        elif self.phase < 2:
+            raise Mistake(position, "first extract the intrinsic metadata, then advance(PORT_METADATA_SIZE)")
+        else:
+            self.out.append(ir.Advance(bits // 8))
 
     def _lookahead(self, node: ast.Call, scope: Scope) -> Value:
         kind = self.type(node.types[0], scope)

@@ -10,6 +10,12 @@ from jumpgate.p4.compiler.frontend.lexer import Token
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake
 from jumpgate.p4.compiler.frontend.syntax import Syntax
 
+#: what is declared outside of parsers and controls only
+OUTSIDE = (
+    "control", "enum", "error", "extern", "header", "header_union", "match_kind", "package", "parser", "struct", "type",
+    "typedef",
+)  # fmt: skip
+
 T = TypeVar("T")
 
 
@@ -175,9 +181,11 @@ class _Grammar(Syntax):
             return self.action(token)
         if self.accepts("table"):
             return self._table()
-        if self._is_declaration():
+        if self.sees("const") or self._is_declaration():
             return self.variable()
-        return self.declaration()[0]
+        if token.text in OUTSIDE:
+            raise Mistake(token.position, f"'{token.text}' declares something for the whole program: not in here")
+        return self._typed()
 
     def _parser(self) -> ast.Parser:
         name, parameters, given = self._head()

@@ -58,10 +58,11 @@ _TOKEN = re.compile(
   | (?P<line>//[^\n]*)
   | (?P<block>/\*)
   | (?P<newline>\n)
+  | (?P<joined>\\\r?\n)
   | (?P<number>(?:[0-9]+[ws])?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|[0-9][0-9_]*)\w*)
   | (?P<name>[A-Za-z_]\w*)
   | (?P<string>"(?:[^"\\\n]|\\.)*")
-  | (?P<op>&&&|\.\.|\|\+\||\|-\||\+\+|<<|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>=(){}\[\];:,.?@])
+  | (?P<op>\#\#|&&&|\.\.|\|\+\||\|-\||\+\+|<<|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>=(){}\[\];:,.?@])
     """,
     re.VERBOSE,
 )
@@ -100,6 +101,8 @@ def tokens_of(text: str, file: str, line: int = 1, column: int = 1) -> list[Toke
         kind, at = str(match.lastgroup), match.end()
         if kind == "newline":
             line, start, fresh = line + 1, at, True
+        elif kind == "joined":
+            line, start = line + 1, at
         elif kind == "block":
             end = text.find("*/", at)
             if end < 0:
@@ -141,7 +144,7 @@ def number(token: Token) -> tuple[int, int | None, bool]:
     try:
         if match is None:
             raise ValueError
-        if len(match[4]) > 200 or len(match[1] or "") > 5:
+        if len(match[4]) > 700 or len(match[1] or "") > 5:
             raise Mistake(token.position, "number too large")
         value = int(match[4].replace("_", "") or "?", base[match[3].lower()] if match[3] else 10)
     except ValueError:

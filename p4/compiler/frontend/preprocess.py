@@ -164,6 +164,8 @@ class Preprocessor:
                 out.append(token)
                 continue
             body = [t.at(token.position) for t in macro.body]
+            if macro.parameters is None and any(t.text == "##" for t in body):
+                body = [t for b in self._pasted(body, {}, token) for t in ((b,) if isinstance(b, Token) else b)]
             if macro.parameters is not None:
                 if at >= len(tokens) or tokens[at].text != "(":
                     out.append(token)
@@ -176,16 +178,40 @@ class Preprocessor:
                         token.position,
                         f"macro {token.text} takes {len(macro.parameters)} arguments, {len(arguments)} given",
                     )
-                values = {
-                    name: self._expand(argument, hidden)
-                    for name, argument in zip(macro.parameters, arguments, strict=True)
-                }
-                body = [t for b in body for t in (values.get(b.text, [b]))]
+                given = dict(zip(macro.parameters, arguments, strict=True))
+                body = self._pasted(body, given, token)
+                values = {name: self._expand(argument, hidden) for name, argument in given.items()}
+                body = [t for b in body for t in (values.get(b.text, [b]) if isinstance(b, Token) else b)]
             if len(out) + len(body) > TOKENS_MAX or len(hidden) > 200:
                 raise Mistake(token.position, f"macro {token.text} grows too large")
             out += self._expand(body, hidden | {token.text})
             if len(out) > TOKENS_MAX:
                 raise Mistake(token.position, f"macro {token.text} grows too large")
+        return out
+
+    def _pasted(
+        self, body: list[Token], given: dict[str, list[Token]], macro: Token
+    ) -> list[Token | tuple[Token, ...]]:
+        """The macro's body with each `a ## b` made one token: of arguments as they were written."""
+        out: list[Token | tuple[Token, ...]] = []
+        at = 0
+        while at < len(body):
+            if body[at].text != "##":
+                out.append(body[at])
+                at += 1
+                continue
+            if not out or at + 1 == len(body):
+                raise Mistake(macro.position, f"macro {macro.text}: '##' stands between two tokens")
+            before, after = (
+                list(part) if isinstance(part, tuple) else given.get(part.text, [part])
+                for part in (out.pop(), body[at + 1])
+            )
+            text = "".join(t.text for t in (*before[-1:], *after[:1]))
+            made = tokens_of(text, macro.position.file) if text else []
+            if len(made) > 1 or "\n" in text:
+                raise Mistake(macro.position, f"macro {macro.text}: '##' makes '{text}', which is no token")
+            out.append((*before[:-1], *(t.at(macro.position) for t in made), *after[1:]))
+            at += 2
         return out
 
     def _arguments(self, tokens: list[Token], at: int, macro: Token) -> tuple[list[list[Token]], int]:

@@ -123,8 +123,13 @@ class Syntax:
         """`@name("x")` → {"name": "x"}; arguments other than one string are skipped."""
         found: dict[str, str] = {}
         while self.accepts("@"):
-            name = self.take().text
+            word = self.take()
+            name = word.text
             found[name] = ""
+            if name == "pragma":  # to the end of its line
+                while self.token.kind != "end" and self.token.position.line == word.position.line:
+                    self.take()
+                continue
             if self.sees("("):
                 self.take()
                 if self.token.kind == "string":
@@ -247,7 +252,7 @@ class Syntax:
         if after.kind != "name" or self.peek(2).text != ")":
             return False
         third = self.peek(3)
-        return third.kind in ("name", "number") or third.text in ("(", "~", "!")
+        return third.kind in ("name", "number") or third.text in ("(", "~", "!", "{")
 
     def _primary(self) -> ast.Expression:
         token = self.token

@@ -12,6 +12,7 @@ from jumpgate import __version__
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.output.cpp import Writer, cpp_type, literal, name
 from jumpgate.p4.compiler.output.registers import Place, field_bytes, places
+from jumpgate.p4.compiler.walk import PARSER_ERROR_NO_MATCH, PARSER_ERROR_PARTIAL_HDR, parser_errors
 
 #: a pipe has 2^7 ports
 PIPE_BITS = 7
@@ -20,8 +21,9 @@ TM = "ingress_intrinsic_metadata_for_tm_t"
 TM_FIELDS = {
     "ucast_egress_port": ("egress_port", "uint16_t"), "mcast_grp_a": ("multicast_a", "uint16_t"),
     "mcast_grp_b": ("multicast_b", "uint16_t"), "rid": ("replication_id", "uint16_t"),
-    "level1_exclusion_id": ("exclusion_id", "uint16_t"), "bypass_egress": ("bypass_egress", "bool"),
-    "copy_to_cpu": ("copy_to_cpu", "bool"),
+    "level1_exclusion_id": ("excluded_id", "uint16_t"), "level2_exclusion_id": ("excluded_port", "uint16_t"),
+    "bypass_egress": ("bypass_egress", "bool"), "copy_to_cpu": ("copy_to_cpu", "bool"), "qid": ("queue", "uint8_t"),
+    "ingress_cos": ("cos", "uint8_t"), "icos_for_copy_to_cpu": ("cos_to_cpu", "uint8_t"),
 }  # fmt: skip
 #: intrinsic metadata that is set before the parser runs
 BEFORE = {
@@ -32,6 +34,9 @@ BEFORE = {
     ("egress_intrinsic_metadata_t", "egress_port"): "packet.egress_port",
     ("egress_intrinsic_metadata_t", "egress_rid"): "packet.replication_id",
     ("egress_intrinsic_metadata_t", "egress_rid_first"): "u64{packet.egress_first}",
+    ("egress_intrinsic_metadata_t", "egress_qid"): "packet.queue",
+    ("egress_intrinsic_metadata_t", "egress_cos"): "packet.cos",
+    ("egress_intrinsic_metadata_t", "enq_tstamp"): "packet.arrived_ns & 0x3ffffu",
     ("egress_intrinsic_metadata_t", "pkt_length"): "packet.length & 0xffffu",
     ("egress_intrinsic_metadata_from_parser_t", "global_tstamp"): "packet.arrived_ns & 0xffffffffffffu",
 }
@@ -81,11 +86,12 @@ def _gress(program: ir.Program, gress: ir.Gress, function: str) -> dict[str, Any
     deparser, emit = writer.control(gress.deparser), writer.emit()
     kind = gress.name
     drop = get((f"{kind}_intrinsic_metadata_for_deparser_t", "drop_ctl"))
-    errors = get((f"{kind}_intrinsic_metadata_from_parser_t", "parser_err"))
-    used = errors is not None and any(f"s{errors.id} " in t or f"s{errors.id})" in t for t in control)
+    errors = parser_errors(program, gress)
+    unmatched: list[str] = []
     failed = ["return jgsw::Verdict::parser_error;"]
-    if used and errors is not None:
-        failed = [f"{name(errors)} = 2;"]
+    if errors is not None:
+        unmatched = [f"{name(errors)} = {PARSER_ERROR_NO_MATCH};", "goto accept;"]
+        failed = [f"{name(errors)} = {PARSER_ERROR_PARTIAL_HDR};"]
     after: list[str] = []
     leaving: list[str] = []
     if drop is not None:
@@ -95,21 +101,21 @@ def _gress(program: ir.Program, gress: ir.Gress, function: str) -> dict[str, Any
             slot = get((TM, field))
             if slot is not None:
                 after.append(f"packet.{member} = static_cast<{text}>({name(slot)});")
-        leaving.append("if (resubmit) return jgsw::Verdict::resubmit;")
+        leaving.append("if (resubmit && !(packet.drop & 1)) return jgsw::Verdict::resubmit;")
         leaving.append(
-            "if ((packet.drop & 1) || (packet.egress_port == jgsw::kNoPort && !packet.multicast_a && "
-            "!packet.multicast_b && !packet.copy_to_cpu)) return jgsw::Verdict::drop;"
+            "if (((packet.drop & 1) || (packet.egress_port == jgsw::kNoPort && !packet.multicast_a && "
+            "!packet.multicast_b)) && (!packet.copy_to_cpu || (packet.drop & 2))) return jgsw::Verdict::drop;"
         )
-    else:
-        leaving.append("if (packet.drop & 1) return jgsw::Verdict::drop;")
-    mirrored = kind == "egress"
+    copies: list[str] = []
+    if kind == "egress":  # what is dropped there may be mirrored all the same, as it would have left
+        copies = ["if (mirror.made) context.mirror(context, packet, mirror.session, mirror.header, mirror.bytes);",
+                  "if (packet.drop & 1) return jgsw::Verdict::drop;"]  # fmt: skip
     return {
         "name": function,
         "slots": [f"{cpp_type(s.type)} {name(s)} = {literal(s.initial, s.type)};" for s in gress.slots],
         "before": [f"{name(s)} = {BEFORE[key]};" for key, s in gress.intrinsic.items() if key in BEFORE],
-        "parser": parser, "failed": failed, "control": control, "after": after,
-        "deparser": [] if mirrored else deparser, "leaving": leaving, "emit": emit,
-        "copies": deparser if mirrored else [],
+        "parser": parser, "unmatched": unmatched, "failed": failed, "control": control, "after": after,
+        "deparser": deparser, "leaving": leaving, "emit": emit, "copies": copies,
     }  # fmt: skip
 
 

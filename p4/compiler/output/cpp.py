@@ -1,5 +1,5 @@
-"""Typed program → statements and expressions of C++. Values are uint64_t (to 64 bits) or unsigned __int128, always cut
-to their width, so that equal patterns are equal numbers. Names in the text are made of slot numbers only."""
+"""Typed program → statements and expressions of C++. Values are uint64_t (to 64 bits), unsigned __int128 or Wide, cut
+to their width: equal patterns are equal numbers. Names in the text are made of slot numbers only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ FIXED_MAX = 8
 
 
 def cpp_type(kind: ir.Bits) -> str:
+    if kind.width > 128:
+        return f"Wide<{words_in(kind)}>"
     return "bool" if kind.boolean else "u64" if kind.width <= 64 else "u128"
+
+
+def words_in(kind: ir.Bits) -> int:
+    return (kind.width + 63) // 64
 
 
 def literal(value: int, kind: ir.Bits) -> str:
@@ -26,6 +32,9 @@ def literal(value: int, kind: ir.Bits) -> str:
         return "true" if value else "false"
     if kind.width <= 64:
         return f"u64{{0x{value & (1 << 64) - 1:x}u}}"
+    if kind.width > 128:
+        words = ", ".join(f"0x{value >> 64 * i & (1 << 64) - 1:x}u" for i in range(words_in(kind)))
+        return f"wide<{words}>()"
     return f"(u128{{0x{value >> 64:x}u}} << 64 | u64{{0x{value & (1 << 64) - 1:x}u}})"
 
 
@@ -34,7 +43,7 @@ def name(slot: ir.Slot) -> str:
 
 
 def cut(text: str, kind: ir.Bits) -> str:
-    if kind.width in (64, 128):
+    if kind.width % 64 == 0:
         return text
     return f"({text} & {literal((1 << kind.width) - 1, kind)})"
 
@@ -47,6 +56,9 @@ def field(base: str, offset: int, kind: ir.Bits) -> str:
     """A field of so many bits that begins `offset` bits after `base`."""
     first, last = offset // 8, offset + kind.width
     size, shift = (last + 7) // 8 - first, -last % 8
+    if kind.width > 128:
+        wide = f"load_wide<{words_in(kind) + 1}, {size}>({base} + {first})"
+        return cut(f"{cpp_type(kind)}({wide} >> {shift})", kind)
     text = f"load<{min(size, 16)}>({base} + {first})"
     if size > 16:  # its last bits are in a 17th byte
         return cut(f"({text} << {8 - shift} | {base}[{first + 16}] >> {shift})", kind)
@@ -214,8 +226,11 @@ class Writer:
             case ir.Count():
                 size = self.program.counters[s.counter].size
                 index = expression(s.index)
+                bytes_ = "length"
+                if s.adjust is not None:
+                    bytes_ = f"static_cast<uint32_t>(length - std::min<u64>(length, {expression(s.adjust)}))"
                 self.line(
-                    f"if (const u64 i = u64({index}); i < {size}u) context.counters[{s.counter}][i].count(length);"
+                    f"if (const u64 i = u64({index}); i < {size}u) context.counters[{s.counter}][i].count({bytes_});"
                 )
             case ir.Measure():
                 self._measure(s)
@@ -229,8 +244,14 @@ class Writer:
             case ir.Mirror():
                 header = ", ".join(_pack(s.fields)) or "0"
                 size = sum(f.type.width for f in s.fields) // 8
-                self.line(f"{{ const uint8_t header[] = {{{header}}};")
-                self.line(f"  context.mirror(context, packet, uint32_t({expression(s.session)}), header, {size}); }}")
+                self.line(f"if (!(packet.drop & 4)) {{ const uint8_t header[] = {{{header}}};")
+                session = f"uint32_t({expression(s.session)})"
+                if self.gress.name == "egress":  # the copy is of the packet as it leaves
+                    self.line(
+                        f"  mirror = {{true, {session}, {size}, {{}}}}; std::memcpy(mirror.header, header, {size}); }}"
+                    )
+                else:
+                    self.line(f"  context.mirror(context, packet, {session}, header, {size}); }}")
             case ir.Resubmit():
                 packed = _pack(s.fields)
                 self.line("std::memset(packet.resubmit_data, 0, 8);")
@@ -265,7 +286,10 @@ class Writer:
             self.depth += 2
             at = 0
             for p in action.parameters:
-                if p.type.width > 64:
+                if p.type.width > 128:
+                    for word in range(words_in(p.type)):
+                        self.line(f"{name(p)}.w[{word}] = entry.data()[{at + word}];")
+                elif p.type.width > 64:
                     self.line(f"{name(p)} = u128(entry.data()[{at + 1}]) << 64 | entry.data()[{at}];")
                 else:
                     self.line(f"{name(p)} = entry.data()[{at}]{' != 0' if p.type.boolean else ''};")
@@ -390,7 +414,7 @@ class Writer:
                 if not condition:
                     break
             else:
-                self.line("goto failed;")
+                self.line("goto unmatched;")
             self.lines.append(" }")
         return self.lines
 
@@ -461,8 +485,10 @@ def _test(subject: ir.Expr, match: tuple[str, int, int]) -> str:
 
 
 def target(number: int) -> str:
-    return {ir.ACCEPT: "accept", ir.REJECT: "failed"}.get(number, f"state_{number}")
+    return {ir.ACCEPT: "accept", ir.REJECT: "unmatched"}.get(number, f"state_{number}")
 
 
 def words_of(text: str, kind: ir.Bits) -> list[str]:
+    if kind.width > 128:
+        return [f"{text}.w[{i}]" for i in range(words_in(kind))]
     return [f"u64({text})"] if kind.width <= 64 else [f"u64({text})", f"u64({text} >> 64)"]

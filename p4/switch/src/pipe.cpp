@@ -88,11 +88,21 @@ void Pipe::run(Buffer* buffer, Outlet& outlet) {
 
 void Pipe::manage(Buffer* buffer) {
   Packet& packet = buffer->packet;
-  if (packet.drop & 1) return drop(buffer, counts.dropped_by_program);
+  const bool dropped = packet.drop & 1;
+  if (dropped) {
+    packet.egress_port = kNoPort;
+    packet.multicast_a = packet.multicast_b = 0;
+  }
+  if (packet.drop & 2) packet.copy_to_cpu = false;
   const bool multicast_any = packet.multicast_a != 0 || packet.multicast_b != 0;
   if (packet.multicast_a != 0) replicate(packet, packet.multicast_a);
   if (packet.multicast_b != 0) replicate(packet, packet.multicast_b);
-  if (packet.copy_to_cpu) copy_to(packet, cpu_port_, 0, true);
+  if (packet.copy_to_cpu) {
+    Packet copy = packet;
+    copy.queue = 0;
+    copy.cos = packet.cos_to_cpu;
+    copy_to(copy, cpu_port_, 0, true);
+  }
   if (packet.egress_port != kNoPort) {
     packet.replication_id = 0;
     packet.egress_first = true;
@@ -101,7 +111,7 @@ void Pipe::manage(Buffer* buffer) {
   if (multicast_any || packet.copy_to_cpu)
     pool.give(buffer);
   else
-    drop(buffer, counts.no_destination);
+    drop(buffer, dropped ? counts.dropped_by_program : counts.no_destination);
 }
 
 void Pipe::replicate(const Packet& packet, uint16_t group) {
@@ -112,6 +122,7 @@ void Pipe::replicate(const Packet& packet, uint16_t group) {
   }
   bool first = true;
   for (const Replica& replica : found->second) {
+    if (replica.port == packet.excluded_port || (replica.id != 0 && replica.id == packet.excluded_id)) continue;
     copy_to(packet, replica.port, replica.id, first);
     ++counts.replicated;
     first = false;

@@ -6,10 +6,17 @@
 namespace jg::datagram {
 namespace {
 
-constexpr double TIMEOUT_FIRST_S = 0.2, TIMEOUT_MIN_S = 0.01, TIMEOUT_MAX_S = 0.5, BUSY_S = 0.02;
+constexpr double TIMEOUT_FIRST_S = 0.05, TIMEOUT_MIN_S = 0.002, TIMEOUT_MAX_S = 0.5, BUSY_S = 0.02;
 constexpr double WINDOW_FIRST = 16;  // and least
 // A packet is taken for lost after so many round trips, if one that was sent later has arrived (RFC 8985).
 constexpr double OVERTAKEN_TRIPS = 1.25;
+// Time-outs before the first that is twice as long, and between further such.
+constexpr int TIMEOUTS_EQUAL = 2;
+// After a time-out, for so many windows of packets, those of a round trip are spread over so many bursts, of which each
+// has so many packets at least: a burst that is lost is then noticed by the answers to the others.
+constexpr uint32_t SPREAD_WINDOWS = 4, SPREAD_BURSTS = 8, SPREAD_LEAST = 4;
+// Losses are taken for those of a full queue if round trips are so many times the least.
+constexpr double QUEUED_TRIPS = 2;
 
 }  // namespace
 
@@ -21,13 +28,15 @@ FlowSender::FlowSender(int window_bits)
       timeout_(TIMEOUT_FIRST_S) {}
 
 void FlowSender::send(uint32_t number, double now) {
-  cell(number) = {now, now + timeout_, 1, 1, 0};
+  cell(number) = {now, now + timeout_, 1, 1};
   on_the_way_++;
   wake_at_ = std::min(wake_at_, now + timeout_);
 }
 
 bool FlowSender::due(double now, uint32_t packets, bool complete, std::vector<uint32_t>* out) {
-  if (wake_at_ <= now) {
+  const size_t before = out->size();
+  uint32_t room = burst(now);
+  if (wake_at_ <= now && room > 0) {
     wake_at_ = NEVER;
     earliest_ = now;
     const uint64_t end = busy_ ? std::min(oldest_ + 1, next_) : next_;
@@ -35,16 +44,18 @@ bool FlowSender::due(double now, uint32_t packets, bool complete, std::vector<ui
       const uint32_t at = number == end ? 0 : static_cast<uint32_t>(number);  // END comes last
       Sent& sent = cell(at);
       if (sent.sends == 0) continue;
-      if (lost_at(at) <= now) {
+      if (lost_at(at) <= now && room > 0) {
         if (!repeat(at, now)) return false;
         out->push_back(at);
+        room--;
       }
       wake_at_ = std::min(wake_at_, lost_at(at));
       earliest_ = std::min(earliest_, sent.at);
     }
   }
   const auto last = std::min<uint64_t>(packets, uint64_t{oldest_} + mask_);
-  while (!busy_ && next_ <= last && on_the_way_ < static_cast<uint32_t>(congestion_)) {
+  const auto fits = [&] { return !busy_ && next_ <= last && on_the_way_ < static_cast<uint32_t>(congestion_); };
+  for (; room > 0 && fits(); room--) {
     send(next_, now);
     out->push_back(next_++);
   }
@@ -52,7 +63,16 @@ bool FlowSender::due(double now, uint32_t packets, bool complete, std::vector<ui
     send(0, now);
     out->push_back(0);
   }
+  if (is_spread()) {
+    if (out->size() > before) burst_at_ = now + mean_ / SPREAD_BURSTS;
+    if (fits()) wake_at_ = std::min(wake_at_, burst_at_);
+  }
   return true;
+}
+
+uint32_t FlowSender::burst(double now) const {
+  if (!is_spread()) return mask_ + 1;
+  return now < burst_at_ ? 0 : std::max(static_cast<uint32_t>(congestion_) / SPREAD_BURSTS, SPREAD_LEAST);
 }
 
 bool FlowSender::acknowledged(uint32_t number, double now) {
@@ -64,6 +84,7 @@ bool FlowSender::acknowledged(uint32_t number, double now) {
     newest_ = std::max(newest_, sent.at);
   }
   heard_at_ = now;
+  timeouts_ = 0;
   sent.sends = 0;
   on_the_way_--;
   if (earliest_ < newest_) wake_at_ = std::min(wake_at_, overtaken_at(earliest_));
@@ -99,7 +120,7 @@ void FlowSender::busy(double now) {
   busy_ = true;
   heard_at_ = now;
   wake_at_ = now;  // looked at once more: what is waited for has changed
-  for (Sent& sent : cells_) sent.timeouts = std::min(sent.timeouts, 1);
+  timeouts_ = 0;
 }
 
 double FlowSender::overtaken_at(double sent_at) const { return sent_at + OVERTAKEN_TRIPS * mean_; }
@@ -120,13 +141,16 @@ bool FlowSender::repeat(uint32_t number, double now) {
     return false;
   }
   if (!busy_ && number >= halved_before_) {
-    threshold_ = congestion_ = std::max(congestion_ / 2, WINDOW_FIRST);
+    if (mean_ < 0 || mean_ > QUEUED_TRIPS * least_) threshold_ = congestion_ = std::max(congestion_ / 2, WINDOW_FIRST);
     halved_before_ = next_;
   }
   const double timeout = busy_ ? std::max(timeout_, BUSY_S) : timeout_;
-  if (sent.timeout_at <= now) sent.timeouts++;
+  if ((number == oldest_ || number == 0) && std::max(sent.timeout_at, acknowledged_at_ + timeout_) <= now) {
+    timeouts_++;
+    if (!busy_) spread_before_ = uint64_t{next_} + SPREAD_WINDOWS * (mask_ + 1);
+  }
   sent.at = now;
-  sent.timeout_at = now + std::min(std::ldexp(timeout, std::max(sent.timeouts - 1, 0)), TIMEOUT_MAX_S);
+  sent.timeout_at = now + std::min(std::ldexp(timeout, timeouts_ / TIMEOUTS_EQUAL), TIMEOUT_MAX_S);
   sent.sends++;
   sent.unanswered++;
   repeated_++;
@@ -134,6 +158,7 @@ bool FlowSender::repeat(uint32_t number, double now) {
 }
 
 void FlowSender::measure(double trip) {
+  least_ = std::min(least_, trip);
   if (mean_ < 0) {
     mean_ = trip;
     deviation_ = trip / 2;

@@ -1,6 +1,7 @@
 // The sending end of one flow without sockets and clocks: what to send, when, and what an acknowledgement means.
 // p4/programs/protocol.py is the reference; times are seconds of any clock that never falls.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -8,7 +9,7 @@
 namespace jg::datagram {
 
 // A packet that was sent so often while nothing at all was answered ends the job.
-inline constexpr int SENDS_MAX = 30;
+inline constexpr int SENDS_MAX = 36;
 inline constexpr double NEVER = std::numeric_limits<double>::infinity();
 
 class FlowSender {
@@ -19,7 +20,7 @@ class FlowSender {
   // `packets` exist; `complete`: there will be no more. False: see given_up().
   bool due(double now, uint32_t packets, bool complete, std::vector<uint32_t>* out);
   // When `due` may have something again without an acknowledgement; perhaps too early, never too late.
-  double wake_at() const { return wake_at_; }
+  double wake_at() const { return is_spread() ? std::max(wake_at_, burst_at_) : wake_at_; }
   // Whether the packet was on its way.
   bool acknowledged(uint32_t number, double now);
   // Whether one of the packets [first, first + further] was.
@@ -39,7 +40,6 @@ class FlowSender {
     double at = 0, timeout_at = 0;
     int sends = 0;       // 0: not on its way
     int unanswered = 0;  // sends since the receiver was last heard
-    int timeouts = 0;    // in which the time-out doubled
   };
 
   Sent& cell(uint32_t number) { return number == 0 ? end_ : cells_[number & mask_]; }
@@ -50,12 +50,18 @@ class FlowSender {
   // When the packet is taken for lost: the oldest, and END, by the time-out, which each acknowledgement starts again.
   double lost_at(uint32_t number) const;
   double overtaken_at(double sent_at) const;
+  // After a time-out packets leave in small bursts.
+  bool is_spread() const { return oldest_ < spread_before_ && mean_ >= 0; }
+  uint32_t burst(double now) const;  // packets that may leave now
 
   const uint32_t mask_;
   std::vector<Sent> cells_;  // by number modulo the window
   Sent end_;
   uint32_t oldest_ = 1, next_ = 1, on_the_way_ = 0, halved_before_ = 0, given_up_ = 0;
-  double congestion_, threshold_, mean_ = -1, deviation_ = 0, timeout_;
+  uint64_t spread_before_ = 0;  // packets below that number go in bursts
+  double burst_at_ = -NEVER;    // when the next may
+  int timeouts_ = 0;            // since the receiver last answered
+  double congestion_, threshold_, mean_ = -1, deviation_ = 0, least_ = NEVER, timeout_;  // mean_: of round trips
   double newest_ = -NEVER;           // when the latest sent of the acknowledged packets was sent
   double earliest_ = -NEVER;         // no packet on its way was sent before
   double acknowledged_at_ = -NEVER;  // when a packet last was, by a receiver that had room

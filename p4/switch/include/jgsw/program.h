@@ -18,7 +18,7 @@
 
 namespace jgsw {
 
-inline constexpr uint32_t kContract = 3;  // changes with every incompatible change of this file
+inline constexpr uint32_t kContract = 4;  // changes with every incompatible change of this file
 inline constexpr uint32_t kHeadroomBytes =
     1024;  // a pass must not emit more bytes of headers than it parsed plus these
 inline constexpr uint32_t kFrameBytesMax = 9216;  // longer frames are dropped and counted by the switch
@@ -199,8 +199,11 @@ struct Packet {
   uint16_t egress_port;               // ucast_egress_port; kNoPort: none. Egress reads it as egress_port
   uint16_t multicast_a, multicast_b;  // mcast_grp_a, mcast_grp_b; 0: none
   uint16_t replication_id;            // rid; egress reads it as egress_rid
-  uint16_t exclusion_id;              // level1_exclusion_id: P4Runtime gives replicas none, so it excludes none
-  uint8_t drop;                       // drop_ctl; bit 0 drops unicast and multicast copies, bit 2 mirrored ones
+  uint16_t excluded_id;               // level1_exclusion_id: no copy for replicas with that id; 0: excludes none
+  uint16_t excluded_port = kNoPort;   // level2_exclusion_id: no multicast copy for that port
+  uint8_t drop;                       // drop_ctl; bit 0: no unicast, multicast, resubmission, bit 1: no copy to the CPU,
+                                      // bit 2: no mirrored copies (the program itself does not make them then)
+  uint8_t queue, cos, cos_to_cpu;     // qid, ingress_cos, icos_for_copy_to_cpu; egress_qid and egress_cos of egress
   bool bypass_egress;
   bool copy_to_cpu;
 

@@ -1,0 +1,296 @@
+"""What public TNA programs write: a small program for each, with the packet that follows from its text."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from jumpgate.p4.compiler import P4Error, compile_source, front_end
+from jumpgate.p4.compiler.interpret import Interpreter
+from tests.unit.test_p4_language import CASES, DATA, ran
+
+
+def made(headers: str, states: str, declares: str, apply: str, frame: bytes, before: str = "") -> bytes:
+    """The packet behind a program with its own headers (members of `own_t`) and states from `begin` on."""
+    text = f"""
+    #include "include/frame.p4h"
+    {before}
+    struct own_t {{ {headers} }}
+    #define headers_t own_t
+    parser Own(packet_in pkt, out own_t hdr, out metadata_t md, out ingress_intrinsic_metadata_t ig) {{
+        state start {{ pkt.extract(ig); pkt.advance(PORT_METADATA_SIZE); transition begin; }}
+        {states}
+    }}
+    INGRESS {{ {declares} apply {{ {apply} }} }}
+    #define IngressParser Own
+    #include "include/rest.p4h"
+    """
+    assert compile_source(text, str(CASES / "x.p4"), profile="none").cpp
+    program = front_end(text, str(CASES / "x.p4"))
+    done = Interpreter(program).run(program.ingress, frame, {})
+    assert done is not None
+    return done.deparsed
+
+
+TAG = "struct tag_t { bit<32> a; bit<32> b; bit<32> c; }"
+
+
+@pytest.mark.parametrize(
+    ("declares", "apply"),
+    [
+        ("tag_t t;", "t = {c = 7, a = 9, b = 8};"),
+        ("tag_t t;", "t = (tag_t){b = 8, c = 7, a = 9};"),
+        ("const tag_t T = {c = 7, a = 9, b = 8}; tag_t t;", "t = T; t.b = T.b;"),
+        ("action f(in tag_t x) { hdr.data.a = x.a; hdr.data.b = x.b; hdr.data.c = x.c; } tag_t t;",
+         "t = {0, 0, 0}; f({c = 7, a = 9, b = 8}); t = {c = hdr.data.c, a = hdr.data.a, b = hdr.data.b};"),
+        ("tag_t t;", "t = {8, 9, 7}; t = {a = t.b, b = t.a, c = t.c};"),  # all is read before anything is written
+        ("tag_t t;", "t = make(9, 8);"),
+    ],
+)  # fmt: skip
+def test_values_by_name_go_to_their_fields(declares: str, apply: str) -> None:
+    before = TAG + "tag_t make(in bit<32> a, in bit<32> b) { return {c = 7, b = b, a = a}; }"
+    after = ran(declares, apply + "hdr.data.a = t.a; hdr.data.b = t.b; hdr.data.c = t.c;", before=before)
+    assert after == (1, 2, 3, 9, 8, 7, 7)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("{c = 7, a = 9, d = 8}", "tag_t has no field 'd'; it has a, b, c"),
+        ("{c = 7, a = 9}", "tag_t has 3 fields, the list 2 values"),
+        ("{c = 7, a = 9, a = 8}", "two values are for one field"),
+        ("{c = 7, 9, 8}", "all by name, or all in order"),
+        ("{1, 2, 8w3}", "expected bit<32>, this is bit<8>"),
+        ("{1, 2, 4294967296}", "does not fit in bit<32>"),
+    ],
+)
+def test_values_that_do_not_fit_a_struct(value: str, said: str) -> None:
+    with pytest.raises(P4Error, match=said):
+        ran("tag_t t;", f"t = {value};", before=TAG)
+
+
+def test_registers_begin_with_values_by_name() -> None:
+    program = front_end(
+        '#include "include/frame.p4h"\nINGRESS { Register<pair_t, bit<8>>(4, {second = 5, first = 6}) r;'
+        "RegisterAction<pair_t, bit<8>, bit<32>>(r) get = {"
+        " void apply(inout pair_t v, out bit<32> o) { o = v.first; } };"
+        ' apply { hdr.data.a = get.execute(1); } }\n#include "include/rest.p4h"',
+        str(CASES / "x.p4"),
+    )
+    assert program.registers[0].initial == (6, 5)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("mirror.emit(5, {8w1, 2, md.s});", "numbers that are sent need a width"),
+        ("mirror.emit<pair_t>(5, {8w1, 2});", "expected bit<32>, this is bit<8>"),
+        ("mirror.emit(5, {4w1});", "a mirror carries whole bytes, these are 4 bits"),
+        ("mirror.emit(1024, {8w1});", "1024 does not fit in bit<10>"),
+        ("mirror.emit(5, {128w1, 128w1, 8w1});", "a mirror carries 32 bytes at most"),
+        ("mirror.emit();", "Mirror.emit takes session_id and hdr"),
+        ("again.emit({8w1, 2});", "numbers that are sent need a width"),
+        ("again.emit({64w1, 8w1});", "a resubmit carries 8 bytes at most"),
+        ("digest.pack({1, 2, 3});", "pair_t has 2 fields, the list 3 values"),
+        ("digest.pack({8w1, 2});", "expected bit<32>, this is bit<8>"),
+    ],
+)
+def test_what_a_deparser_sends_has_its_types_widths(call: str, said: str) -> None:
+    text = f"""
+    #define OWN_DEPARSER
+    #include "include/frame.p4h"
+    INGRESS {{ apply {{ }} }}
+    control IngressDeparser(packet_out pkt, inout headers_t hdr, in metadata_t md,
+        in ingress_intrinsic_metadata_for_deparser_t dprsr) {{
+        Mirror() mirror; Resubmit() again; Digest<pair_t>() digest;
+        apply {{ if (dprsr.mirror_type == 1) {{ {call} }} pkt.emit(hdr); }}
+    }}
+    #include "include/rest.p4h"
+    """
+    with pytest.raises(P4Error, match=said):
+        front_end(text, str(CASES / "x.p4"))
+
+
+def test_more_kinds_of_digests_than_there_are() -> None:
+    digests = "".join(f"Digest<pair_t>() d{i};" for i in range(9))
+    text = f"""
+    #define OWN_DEPARSER
+    #include "include/frame.p4h"
+    INGRESS {{ apply {{ }} }}
+    control IngressDeparser(packet_out pkt, inout headers_t hdr, in metadata_t md,
+        in ingress_intrinsic_metadata_for_deparser_t dprsr) {{ {digests} apply {{ pkt.emit(hdr); }} }}
+    #include "include/rest.p4h"
+    """
+    with pytest.raises(P4Error, match="more than 8 digests"):
+        front_end(text, str(CASES / "x.p4"))
+
+
+@pytest.mark.parametrize("inner", ["control D(inout bit<8> x);", "control D(inout bit<8> x) { apply {} }",
+                                   "struct s_t { bit<8> x; }", "typedef bit<8> t;", "extern E { E(); }"])  # fmt: skip
+def test_what_is_declared_outside_of_controls_only(inner: str) -> None:
+    with pytest.raises(P4Error, match="declares something for the whole program"):
+        ran(inner, "hdr.data.a = 1;")
+
+
+@pytest.mark.parametrize(
+    ("declares", "said"),
+    [
+        ("Register(4) r;", "Register<…> needs its type"),
+        ("Hash<int>(HashAlgorithm_t.CRC16) h;", "numbers need a width"),
+        ("Hash<bit<16>>(99) h;", "there is no hash algorithm 99"),
+        ("RegisterParam<bit<8>>() p;", "a RegisterParam is made with its values"),
+        ("Wred<bit<8>, bit<8>>() w;", "a Wred is made with its values"),
+    ],
+)
+def test_externs_without_what_they_need(declares: str, said: str) -> None:
+    with pytest.raises(P4Error, match=said):
+        ran(declares, "hdr.data.a = 1;")
+
+
+def test_macros_paste_tokens() -> None:
+    before = """
+    #define NAME(a, b) a##_##b
+    #define FIELD(x) hdr.data.x ## hort
+    #define LONG(x, y) \\
+        x \\
+        y
+    """
+    after = ran(
+        "bit<32> one_two = 9;", "hdr.data.a = NAME(one, two); FIELD(s) = 5; LONG(hdr.data.b =, 8;)", before=before
+    )
+    assert after == (1, 2, 5, 9, 8, 6, 7)
+    with pytest.raises(P4Error, match="'##' makes '1\\+', which is no token"):
+        ran("", "hdr.data.a = BAD(1, +);", before="#define BAD(a, b) a ## b\n")
+    with pytest.raises(P4Error, match="'##' stands between two tokens"):
+        ran("", "hdr.data.a = BAD(1);", before="#define BAD(a) a ##\n")
+
+
+def test_lines_go_on_behind_a_backslash() -> None:
+    assert ran("", "hdr.data.a = \\\n 9; hdr.data.b \\\r\n = 8;") == (1, 2, 3, 9, 8, 6, 7)
+
+
+def test_pragmas_end_with_their_line() -> None:
+    declares = """
+    @pragma stage 3
+    @pragma use_hash_action 1 ; { (
+    action a() { hdr.data.a = 9; }
+    @pragma stage 2
+    table t { key = { hdr.data.kind: exact; } actions = { a; } const default_action = a(); }
+    """
+    assert ran(declares, "@pragma unroll\nt.apply();") == (1, 2, 3, 9, 5, 6, 7)
+
+
+def test_register_actions_that_give_nothing_out() -> None:
+    declares = """
+    Register<bit<32>, bit<8>>(4) r;
+    RegisterAction<bit<32>, bit<8>, void>(r) put = { void apply(inout bit<32> v) { v = hdr.data.a; } };
+    """
+    assert ran(declares, "put.execute(2); hdr.data.a = 1;") == (1, 2, 3, 1, 5, 6, 7)
+
+
+def test_structs_in_headers() -> None:
+    frame = bytes.fromhex("0102030405060708 aa")
+    out = made(
+        "outer_h outer;", "state begin { pkt.extract(hdr.outer); transition accept; }", "",
+        "hdr.outer.in_.b = hdr.outer.in_.b + 1; hdr.outer.in_.deep.c = 9;", frame,
+        before="struct deep_t { bit<8> c; } struct in_t { bit<16> b; deep_t deep; }"
+               "header outer_h { bit<8> a; in_t in_; bit<32> d; }",
+    )  # fmt: skip
+    assert out == bytes.fromhex("0102040905060708 aa")
+
+
+STACK = "header tag_h { bit<8> x; }"
+STATES = """state begin {
+    pkt.extract(hdr.tags.next);
+    transition select(hdr.tags.last.x) { 0x10 .. 0xff: begin; default: accept; }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("apply", "out"),
+    [
+        ("hdr.tags.push_front(1); hdr.tags[0].setValid(); hdr.tags[0].x = 0xee;", "ee1120" "09"),
+        ("hdr.tags.push_front(2);", "11" "09"),
+        ("hdr.tags.push_front(9);", "09"),
+        ("hdr.tags.pop_front(1);", "2003" "09"),
+        ("hdr.tags.pop_front(2); hdr.tags[1].setValid(); hdr.tags[1].x = 7;", "0307" "09"),
+        ("hdr.tags.pop_front(0);", "112003" "09"),
+    ],
+)  # fmt: skip
+def test_stacks_move(apply: str, out: str) -> None:
+    assert made("tag_h[3] tags;", STATES, "", apply, bytes.fromhex("11200309"), before=STACK).hex() == out
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("hdr.tags[0] == hdr.tags[1]", False),
+        ("hdr.tags[0] != hdr.tags[1]", True),
+        ("hdr.tags[0] == hdr.tags[2]", False),  # one of them is not valid
+        ("hdr.tags[2] == hdr.tags[3]", True),  # neither is
+        ("hdr.tags[1] == {0x03}", True),
+        ("p == q", False),
+        ("p != {first = 1, second = 3}", True),
+        ("p == {second = 2, first = 1}", True),
+    ],
+)
+def test_headers_and_structs_are_compared(condition: str, holds: bool) -> None:
+    out = made(
+        "tag_h[4] tags;", STATES, "", f"pair_t p = {{1, 2}}; pair_t q = {{1, 3}};"
+        f"if ({condition}) {{ hdr.tags[0].x = 0; }}",
+        bytes.fromhex("1103"), before=STACK,
+    )  # fmt: skip
+    assert out.hex() == ("0003" if holds else "1103")
+
+
+def test_choices_between_numbers_have_the_width_that_is_needed() -> None:
+    apply = "hdr.data.a = hdr.data.kind == 1 ? 7 : 8; hdr.data.b = 1 + (hdr.data.kind == 1 ? hdr.data.c : 8);"
+    assert ran("", apply) == (1, 2, 3, 7, 7, 6, 7)
+
+
+def test_of_a_choice_only_one_call_happens() -> None:
+    declares = """
+    Register<bit<32>, bit<8>>(4, 5) r;
+    RegisterAction<bit<32>, bit<8>, bit<32>>(r) one = {
+        void apply(inout bit<32> v, out bit<32> o) { v = v + 1; o = v; }
+    };
+    """
+    after = ran(declares, "hdr.data.a = hdr.data.kind == 2 ? one.execute(0) : 9; ")
+    assert after == (1, 2, 3, 9, 5, 6, 7)
+
+
+def test_counters_adjust_bytes() -> None:
+    declares = "Counter<bit<32>, bit<8>>(4, CounterType_t.BYTES) c; DirectCounter<bit<32>>(CounterType_t.BYTES) d;" \
+        "action a() { d.count(adjust_byte_count = 4); } table t { key = { hdr.data.kind: exact; } actions = { a; }" \
+        "const default_action = a(); counters = d; }"  # fmt: skip
+    assert ran(declares, "c.count(1, 4); c.count(adjust_byte_count = 14, index = 2); t.apply();") == (
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+    )
+
+
+def test_headers_are_skipped() -> None:
+    out = made(
+        "tag_h tag;", "state begin { pkt.extract<skip_h>(_); pkt.extract(hdr.tag); transition accept; }", "",
+        "hdr.tag.x = 9;", bytes.fromhex("01020304"), before=STACK + "header skip_h { bit<16> a; }",
+    )  # fmt: skip
+    assert out.hex() == "0904"
+
+
+def test_folders_to_include_from(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "far.p4h").write_text("const bit<32> FAR = 9;\n")
+    text = '#include "include/frame.p4h"\n#include <far.p4h>\nINGRESS { apply { hdr.data.a = FAR; } }\n'
+    text += '#include "include/rest.p4h"'
+    with pytest.raises(P4Error, match="cannot find 'far.p4h'"):
+        front_end(text, str(CASES / "x.p4"))
+    program = front_end(text, str(CASES / "x.p4"), includes=(tmp_path / "far",))
+    done = Interpreter(program).run(program.ingress, DATA.pack(1, 2, 3, 4, 5, 6, 7), {})
+    assert done is not None and struct.unpack(">I", done.deparsed[4:8]) == (9,)
