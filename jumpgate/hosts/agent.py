@@ -340,7 +340,9 @@ class Connection:
             case "compile":
                 texts = (str(arguments[k]) for k in ("name", "source", "key"))
                 at_leisure = bool(arguments.get("at_leisure"))
-                build = functools.partial(toolchain.build_artifact, *texts, at_leisure=at_leisure)
+                build = functools.partial(
+                    toolchain.build_artifact, *texts, at_leisure=at_leisure, timeout_s=arguments.get("timeout_s")
+                )
                 return {"path": str(await self._agent.build(build, at_leisure))}
             case "spawn":
                 instance = self._enter(str(arguments["job"]), str(arguments["instance"]))

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import jumpgate
+from jumpgate import deadline
 from jumpgate.codegen import toolchain
 from jumpgate.errors import InstanceFailed, JumpgateError, NotFound, ProtocolError, Unreachable, from_dict
 from jumpgate.hosts.instances import died
@@ -201,12 +202,16 @@ class AgentHost:
             self._later[key] = asyncio.create_task(compile())
 
     async def _compile(self, name: str, source: str, key: str, at_leisure: bool = False) -> str:
+        timeout_s = None if at_leisure else deadline.left_s()
         if self.builds_here:
-            built = await asyncio.to_thread(toolchain.build_artifact, name, source, key, at_leisure=at_leisure)
+            build = functools.partial(toolchain.build_artifact, at_leisure=at_leisure, timeout_s=timeout_s)
+            built = await asyncio.to_thread(build, name, source, key)
             content = base64.b64encode(await asyncio.to_thread(built.read_bytes)).decode()
             answer = await self._caller.call("keep_artifact", key=key, content=content)
         else:
-            answer = await self._caller.call("compile", name=name, source=source, key=key, at_leisure=at_leisure)
+            answer = await self._caller.call(
+                "compile", name=name, source=source, key=key, at_leisure=at_leisure, timeout_s=timeout_s
+            )
         path = str(answer["path"])
         self._artifacts[key] = path, time.monotonic()
         return path
