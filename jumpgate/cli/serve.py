@@ -49,10 +49,12 @@ async def _serve(
     host: str, port: int, config: Path | None, trusted_network: bool, drain_s: float, as_json: bool
 ) -> None:
     from jumpgate.hosts.config import load
+    from jumpgate.machine import raise_open_files
     from jumpgate.service.collector import collect_seldom
     from jumpgate.service.embedded import configured_registry
     from jumpgate.service.server import serve
 
+    raise_open_files()
     configuration = load(config)
     registry = configured_registry(configuration)
     serving = await serve(configuration, registry, host, port, trusted_network=trusted_network)

@@ -55,6 +55,8 @@ ERROR_KEY = "jumpgate-error"
 PLANNING_S_MAX = 300.0
 #: such threads; most of them wait for files
 PLANNERS = 32
+#: for TLS and HTTP/2 to begin on a connection; for one without a call to stay (its client connects again by itself)
+HANDSHAKE_MS, IDLE_MS = 5000, 600_000
 #: of an answer: a job's report has all its instances
 ANSWER_BYTES_MAX = 64 << 20
 #: of a typed error; gRPC's peers accept 8 KiB of metadata, which hold the status message as well
@@ -383,6 +385,9 @@ async def serve(
             ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
             ("grpc.http2.max_pings_without_data", 0),
             ("grpc.http2.max_ping_strikes", 0),
+            # who connects and says nothing, or does nothing for long, does not keep others out
+            ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+            ("grpc.max_connection_idle_ms", IDLE_MS),
         ],
     )
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(PLANNERS, "jumpgate-service"))
