@@ -6,7 +6,6 @@ import os
 import resource
 from pathlib import Path
 
-
 #: that a service or an agent may have at once
 OPEN_FILES = 65_536
 

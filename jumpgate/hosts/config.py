@@ -12,7 +12,8 @@ expressions = 0                 # 0: 200000
 columns = 0                     # of an operator; 0: 65535
 files = 0                       # of a read; 0: 100000
 literals = 0                    # 0: 200000
-literal_bytes = 0               # 0: 8 MiB
+literal_bytes = 0               # 0: 4 MiB
+request_bytes = 0               # of the whole request; 0: 8 MiB
 
 [tls]                           # between machines: docs/security.md
 folder = "/etc/jumpgate/tls"    # of ca.pem, cert.pem and key.pem, as `jumpgate certs issue` writes them
@@ -92,7 +93,7 @@ LIMITS = (
 )
 #: table → key → type
 _KEYS: dict[str, dict[str, type]] = {
-    "service": {"stall_timeout_ms": int, "memory_limit_bytes": int, **dict.fromkeys(LIMITS, int)},
+    "service": {"stall_timeout_ms": int, "memory_limit_bytes": int, "request_bytes": int, **dict.fromkeys(LIMITS, int)},
     "tls": {"folder": str, "edges": bool},
     "client": {
         "name": str,

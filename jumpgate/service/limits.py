@@ -16,8 +16,9 @@ from jumpgate.nca.interface import Device, JobPlan
 from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 
-#: of a request as it arrives; parsed, it may take 24 times as much memory
-MESSAGE_BYTES_MAX = 16 << 20
+#: of a request as it arrives, unless `request_bytes` of [service] says otherwise; parsed, it may take 24 times as much
+#: memory
+MESSAGE_BYTES_MAX = 8 << 20
 #: of what a person wrote, which reports show; the rest is cut off
 TEXT_CHARACTERS_MAX = 1 << 20
 #: instances of an operator, and threads of an instance, for each core that there is; few cores count as many
@@ -41,7 +42,7 @@ class Limits:
     columns: int = 65_535
     files: int = 100_000
     literals: int = 200_000
-    literal_bytes: int = 8 << 20
+    literal_bytes: int = 4 << 20
     client: str = ""
 
     @classmethod
@@ -92,7 +93,7 @@ class Limits:
     def _check_lists(self, operator: Any) -> None:
         """The lists of one operator, which are read one entry after the other."""
         for field, value in operator.ListFields():
-            if field.label == field.LABEL_REPEATED:
+            if hasattr(value, "extend") or hasattr(value, "items"):
                 self._within(field.name if field.name in ("files", "endpoints") else "columns", len(value))
         if isinstance(operator, dataflow_pb2.Read):
             self._within("columns", sum(1 + _parts(f.type) for f in operator.file_schema.fields))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -53,6 +54,8 @@ T = TypeVar("T")
 ERROR_KEY = "jumpgate-error"
 #: for a plan to be made of a request: threads that plan are not to be had without end
 PLANNING_S_MAX = 300.0
+#: after which a request that was refused as too large is gone
+COLLECT_S = 0.2
 #: such threads; most of them wait for files
 PLANNERS = 32
 #: for TLS and HTTP/2 to begin on a connection; for one without a call to stay (its client connects again by itself)
@@ -93,7 +96,11 @@ class Server(service_pb2_grpc.JumpgateServicer):
     async def _admit(self, client: Client, request: pb.SubmitRequest) -> None:
         """Raises Forbidden for what the client may not ask for; lowers limits to its own."""
         client.check_size(request)
-        client.check_limits(request, self.engine.limits)
+        try:
+            client.check_limits(request, self.engine.limits)
+        except JumpgateError:  # what holds a request of many parts must not wait for the collector of the process
+            asyncio.get_running_loop().call_later(COLLECT_S, gc.collect)
+            raise
         client.limit(request.options)
         if client.name:
             root, dialect = await asyncio.to_thread(read_request, request)
@@ -376,7 +383,7 @@ async def serve(
     server = grpc.aio.server(
         interceptors=(Door(guard, _abort),),
         options=[
-            ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+            ("grpc.max_receive_message_length", config.service.get("request_bytes") or MESSAGE_BYTES_MAX),
             ("grpc.max_send_message_length", ANSWER_BYTES_MAX),
             ("grpc.so_reuseport", 0),
             # a client that its system no longer answers for is gone within five seconds, and so are its jobs
