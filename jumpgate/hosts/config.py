@@ -27,6 +27,7 @@ administers = false             # true: sees and cancels all jobs, not only its 
 jobs = 0                        # at once, and these for each request; 0: no limit
 memory_limit_bytes = 0
 request_bytes = 0
+weight = 1                      # of its turns: twice the weight, twice the work while others wait
 parallelism = 0                 # and all others of [service]; 0: as there
 
 [[host]]
@@ -103,6 +104,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "jobs": int,
         "memory_limit_bytes": int,
         "request_bytes": int,
+        "weight": int,
         **dict.fromkeys(LIMITS, int),
     },
     "host": {
@@ -174,6 +176,7 @@ class ClientConfig:
     jobs: int = 0
     memory_limit_bytes: int = 0
     request_bytes: int = 0
+    weight: int = 1
     limits: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -226,8 +226,8 @@ class Engine:
 
         return certificates.for_job()
 
-    async def execute(self, id: str, client: str = "") -> AsyncGenerator[Event, None]:
-        """Runs the job when it is its turn among all clients', yielding its events; raises its failure. A consumer that
+    async def execute(self, id: str, client: str = "", weight: float = 1.0) -> AsyncGenerator[Event, None]:
+        """Runs the job when it is its turn among all users', yielding its events; raises its failure. A consumer that
         goes away cancels it.
 
         The last event is `done`, or has the error; the iteration ends, or raises, when nothing of the job is left.
@@ -238,7 +238,7 @@ class Engine:
             raise InvalidDataflow(f"job {id} has been executed; submit the dataflow again", job=id)
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         # a task of its own: it takes the job down also when nobody listens any more
-        self._runs[id] = run = asyncio.create_task(self._run(job, client, events))
+        self._runs[id] = run = asyncio.create_task(self._run(job, client, weight, events))
         run.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
             while (event := await events.get()) is not None:
@@ -249,7 +249,7 @@ class Engine:
                 job.cancel()
                 self.admission.leave(id)
 
-    async def _run(self, job: Job, client: str, events: asyncio.Queue[Event | None]) -> None:
+    async def _run(self, job: Job, client: str, weight: float, events: asyncio.Queue[Event | None]) -> None:
         def told(place: int) -> None:
             events.put_nowait(Event("queued", place, time.time_ns()))
 
@@ -260,7 +260,7 @@ class Engine:
 
         job.on_work = functools.partial(self.admission.works, job.id)
         try:
-            turn = self.admission.turn(job.id, client, demand_of(job.context.plan), told)
+            turn = self.admission.turn(job.id, client, demand_of(job.context.plan), told, weight)
             async with contextlib.AsyncExitStack() as stack:
                 try:
                     async with asyncio.timeout_at(job.begin_clock()) as limit:

@@ -29,6 +29,15 @@ class Client:
         self.name = "" if config is None else config.name
         self._roots = [] if config is None else [os.path.realpath(root) for root in config.roots]
 
+    @property
+    def weight(self) -> float:
+        """Of its turns among all users'."""
+        return 1.0 if self._config is None else float(self._config.weight or 1)
+
+    def user(self, peer: str) -> str:
+        """Who takes turns: the client; of those without a name the machine, however many connections it has."""
+        return self.name or peer.rpartition(":")[0]
+
     def check_size(self, message: Any) -> None:
         """Raises Forbidden for a request that is larger than the client's may be."""
         most = 0 if self._config is None else self._config.request_bytes

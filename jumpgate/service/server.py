@@ -154,17 +154,19 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Execute(self, request: pb.ExecuteRequest, context: Any) -> None:
         async def execute() -> None:
-            self._client(context).check_job(self.engine.job(request.job_id).record)
-            await self._execute(request.job_id, context)
+            client = self._client(context)
+            client.check_job(self.engine.job(request.job_id).record)
+            await self._execute(request.job_id, client, context)
 
         await _answered(context, execute)
 
     async def Run(self, request: pb.RunRequest, context: Any) -> None:
         async def run() -> None:
-            job = await self.submit(request.submit, self._client(context))
+            client = self._client(context)
+            job = await self.submit(request.submit, client)
             answer = _submitted(job, request.explain)
             event = pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
-            await self._execute(job.id, context, event)
+            await self._execute(job.id, client, context, event)
 
         await _answered(context, run)
 
@@ -220,18 +222,18 @@ class Server(service_pb2_grpc.JumpgateServicer):
         self._full.submitted(job.id, request)
         return job
 
-    async def execute(self, id: str, peer: str) -> AsyncGenerator[Event, None]:
+    async def execute(self, id: str, client: Client, peer: str) -> AsyncGenerator[Event, None]:
         """What happens to the job; raises its failure."""
-        async with contextlib.aclosing(self.engine.execute(id, peer)) as events:
+        async with contextlib.aclosing(self.engine.execute(id, client.user(peer), client.weight)) as events:
             async for event in events:
                 if isinstance(event.error, CapacityExceeded):
                     self._full.failed(id, event.error)
                 yield event
 
-    async def _execute(self, id: str, context: Any, submitted: pb.Event | None = None) -> None:
+    async def _execute(self, id: str, client: Client, context: Any, submitted: pb.Event | None = None) -> None:
         """Says what happens to the job, and first `submitted`, once the job has begun or waits: of what its client does
         then nothing is on the way of its instances."""
-        async with contextlib.aclosing(self.execute(id, context.peer())) as events:
+        async with contextlib.aclosing(self.execute(id, client, context.peer())) as events:
             async for event in events:
                 if submitted is not None:
                     await context.write(submitted)
@@ -269,7 +271,13 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def List(self, request: pb.ListRequest, context: Any) -> pb.ListResponse:
         client = self._client(context)
-        jobs = [pb.JobDescription(job_id=r.job, state=r.state) for r in self.engine.jobs() if client.sees(r)]
+        places = {job: place for place, job in enumerate(self.engine.admission.waiting, 1)}
+
+        def state(record: JobRecord) -> str:
+            place = places.get(record.job)
+            return record.state if place is None else f"queued ({place} of {len(places)})"
+
+        jobs = [pb.JobDescription(job_id=r.job, state=state(r)) for r in self.engine.jobs() if client.sees(r)]
         return pb.ListResponse(jobs=jobs)
 
     async def Look(self, request: pb.LookRequest, context: Any) -> pb.LookResponse:
@@ -339,7 +347,7 @@ class _Jobs:
         return _submitted(await self.server.submit(request, self.client), explain=False)
 
     async def execute(self, job: str) -> None:
-        async with contextlib.aclosing(self.server.execute(job, self.peer)) as events:
+        async with contextlib.aclosing(self.server.execute(job, self.client, self.peer)) as events:
             async for _ in events:
                 pass
 

@@ -26,6 +26,8 @@ from jumpgate.testing.leaks import wait_until
 MAIN = "from jumpgate.cli.main import main; main()"
 #: for a query to end beyond its deadline
 GRACE_S = 2.0
+#: of a query that a compiler holds up; on a busy machine it takes seconds until that is started
+DEADLINE_MS = 10_000
 #: a compiler that never ends, but says its version
 SLOW_COMPILER = """#!/bin/sh
 case "$*" in *-shared*|*/build/*) echo $$ >> {pids}; exec sleep 1000;; esac
@@ -86,12 +88,12 @@ def test_a_compiler_that_hangs_ends_with_the_deadline(tmp_path: Path, slow_compi
     runtime = toolchain.runtime()  # which is built already
     compiler, pids = slow_compiler
     environment = {"JUMPGATE_CXX": str(compiler), "JUMPGATE_RUNTIME": str(runtime.host_program.parent)}
-    with serving(tmp_path, **environment) as served, Session(served.address, timeout_ms=3000) as session:
+    with serving(tmp_path, **environment) as served, Session(served.address, timeout_ms=DEADLINE_MS) as session:
         flow = table(tmp_path).filter(col("x") % 7919 == 13).aggregate(n=count(), odd=sum_("x"))
         start = time.monotonic()
         with pytest.raises(TimedOut):
             session.run(flow).to_arrow()
-        assert time.monotonic() - start < 3 + GRACE_S
+        assert time.monotonic() - start < DEADLINE_MS / 1000 + GRACE_S
         assert wait_until(pids.exists)
         compilers = [int(pid) for pid in pids.read_text().split()]
         assert wait_until(lambda: all(map(is_gone, compilers)))
@@ -116,7 +118,7 @@ def test_a_service_that_is_ended_while_its_runtime_is_built_ends_soon(
 ) -> None:
     compiler, pids = slow_compiler
     environment = {"JUMPGATE_CXX": str(compiler), "JUMPGATE_CACHE_DIR": str(tmp_path / "cache")}
-    with serving(tmp_path, **environment) as served, Session(served.address) as session:
+    with serving(tmp_path, "--drain-s", "0", **environment) as served, Session(served.address) as session:
 
         def ask() -> None:
             with contextlib.suppress(JumpgateError):
@@ -127,9 +129,8 @@ def test_a_service_that_is_ended_while_its_runtime_is_built_ends_soon(
         assert wait_until(pids.exists, 30)
         start = time.monotonic()
         served.process.terminate()
-        served.process.terminate()  # without patience for the job, which waits for the build
-        served.process.wait(20)
-        assert time.monotonic() - start < 20
+        assert served.process.wait(20) == 0
+        assert time.monotonic() - start < 10
         asking.join()
         compilers = [int(pid) for pid in pids.read_text().split()]
         assert wait_until(lambda: all(map(is_gone, compilers)))
