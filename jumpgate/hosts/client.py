@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import functools
+import os
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -91,6 +92,7 @@ class AgentHost:
         self._failed_at: dict[str, float] = {}  # of these, by time.monotonic
         self._leisure = asyncio.Lock()  # of the one of these that is compiled
         self._hangs = False
+        self.is_here = False  #: its files are this machine's
         self.is_built = False  #: it has said that it has its runtime
 
     @staticmethod
@@ -166,7 +168,8 @@ class AgentHost:
     def known(self, key: str) -> str | None:
         """The path of an artifact that it has said of late that it has."""
         path, heard_at = self._artifacts.get(key, ("", -KNOWN_S))
-        return path if path and time.monotonic() < heard_at + KNOWN_S else None
+        is_known = path and time.monotonic() < heard_at + KNOWN_S
+        return path if is_known and (not self.is_here or os.path.exists(path)) else None
 
     async def has_artifact(self, key: str) -> str | None:
         if path := self.known(key):

@@ -227,6 +227,11 @@ def failure(error: BaseException) -> dict[str, Any]:
     return error.to_dict()
 
 
+def _reason(error: ssl.SSLError) -> str:
+    """What is wrong with a certificate, or with a handshake, in words."""
+    return getattr(error, "verify_message", "") or error.reason or str(error)
+
+
 async def connect(
     host: str, port: int, lines: Lines, encryption: ssl.SSLContext | None = None, timeout_s: float = 4.0
 ) -> None:
@@ -236,7 +241,7 @@ async def connect(
         await asyncio.wait_for(connecting, timeout_s)
     except ssl.SSLError as error:
         raise ProtocolError(
-            f"{host}:{port} shows no certificate that we believe: {error.reason or error}; both ends need certificates "
+            f"{host}:{port} shows no certificate that we believe: {_reason(error)}; both ends need certificates "
             "of one authority, and its own must have this name",
             address=f"{host}:{port}",
         ) from error

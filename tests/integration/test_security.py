@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import itertools
 import json
 import os
@@ -16,6 +17,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -305,6 +307,20 @@ def test_a_program_that_was_replaced_in_the_cache_is_not_loaded(own_cache: Path,
     assert one.read_bytes() == contents[0]
 
 
+def test_programs_that_were_removed_are_built_again(own_cache: Path, tmp_path: Path) -> None:
+    """By the service that has used them, too."""
+    pq.write_table(pa.table({"a": [1, 2, 3]}), tmp_path / "t.parquet")
+    flow = read(str(tmp_path / "t.parquet")).aggregate(s=sum_("a"))
+    service = embedded.start(local_hosts(1))
+    try:
+        with Session(service.address) as session:
+            for _ in range(3):
+                assert session.run(flow).to_pylist() == [{"s": 6}]
+                shutil.rmtree(own_cache / "artifacts")
+    finally:
+        service.close()
+
+
 def test_a_runtime_that_was_replaced_is_not_used(tmp_path: Path) -> None:
     home = toolchain.runtime().library.parent
     copy = tmp_path / home.name
@@ -463,6 +479,20 @@ def test_certificates_that_cannot_be_used_say_so(tls_folder: Path, tmp_path: Pat
         certificates.issue(tmp_path, "w", [])
     with pytest.raises(ConfigError, match="is no name for a folder"):
         certificates.issue(tls_folder.parent, "../w", [])
+
+
+@pytest.mark.parametrize(("days", "said"), [(-1, "is not valid before"), (2, "expired on")])
+def test_certificates_of_another_time_say_so(
+    days: int, said: str, tls_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Then(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
+            return datetime.datetime.now(tz) + datetime.timedelta(days=days * certificates.CA_DAYS)
+
+    monkeypatch.setattr(tls, "datetime", SimpleNamespace(datetime=Then, UTC=datetime.UTC))
+    with pytest.raises(ConfigError, match=said):
+        tls.Identity.load(tls_folder)
 
 
 # ---- clients of the configuration ----
