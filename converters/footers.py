@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from jumpgate.dataflow import beneath
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.casts import of_day
 from jumpgate.dataflow.types import DataType, Field, Schema
@@ -158,7 +159,7 @@ def _read_metadata(path: str, _mtime_ns: int, _size: int) -> tuple[Any, Any, int
     import pyarrow.parquet as pq
 
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=beneath.opener) as file:
             file.seek(-8, os.SEEK_END)
             length, magic = struct.unpack("<I4s", file.read(8))
             if magic == b"PARE":

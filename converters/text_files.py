@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO
 
+from jumpgate.dataflow import beneath
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
 
 #: packer → (first bytes, suffixes); the last three are known, but not read
@@ -38,7 +39,7 @@ class Beginning:
 
 def is_plain(file: str, options: Mapping[str, str]) -> bool:
     """Whether the file's bytes are the text. Raises OSError."""
-    with open(file, "rb") as f:
+    with open(file, "rb", opener=beneath.opener) as f:
         return _packer(file, f.read(16)) is None and options.get("encoding", "utf-8") == "utf-8"
 
 
@@ -50,7 +51,7 @@ def beginning(file: str, options: Mapping[str, str], size: int) -> Beginning:
     """
     encoding = options.get("encoding", "utf-8")
     try:
-        with open(file, "rb") as f:
+        with open(file, "rb", opener=beneath.opener) as f:
             stream = _unpacked(file, f)
             data = b""
             decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(_python_name(encoding))()

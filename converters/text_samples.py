@@ -10,6 +10,7 @@ from typing import Any
 
 from jumpgate.converters.text_files import Beginning, beginning, is_plain
 from jumpgate.converters.text_rows import CsvField, csv_line_end, csv_rows, json_rows
+from jumpgate.dataflow import beneath
 from jumpgate.dataflow.formats import Sample
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import MalformedData
@@ -79,7 +80,7 @@ def _pieces(file: str, size: int, options: Mapping[str, str]) -> list[str]:
     if not is_plain(file, options):
         return [beginning(file, options, PIECES * PIECE_BYTES).data.decode(errors="replace")]
     pieces: list[str] = []
-    with open(file, "rb") as f:
+    with open(file, "rb", opener=beneath.opener) as f:
         for piece in range(PIECES):
             f.seek(max(0, size - PIECE_BYTES) * piece // (PIECES - 1))
             pieces.append(f.read(PIECE_BYTES).decode("utf-8-sig", errors="replace"))

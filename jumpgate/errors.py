@@ -150,6 +150,12 @@ class Unreachable(JumpgateError):
     is_unreachable = True
 
 
+class Draining(Unreachable):
+    """A service ends once its jobs have, and takes no new ones: another one, or the same after its restart, does."""
+
+    code = "draining"
+
+
 class Cancelled(JumpgateError):
     """Somebody ended the job: its client, an operator, or the end of the session."""
 

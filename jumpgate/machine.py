@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
+
+#: that a service or an agent may have at once
+OPEN_FILES = 65_536
 
 
 def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
@@ -17,6 +21,14 @@ def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
         if most.isdigit():  # "max": no limit
             found = min(found, int(most))
     return found
+
+
+def raise_open_files() -> None:
+    """Lets this process have as many connections and files as it may: shells often set fewer."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
+    if resource.RLIM_INFINITY != now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _own_group() -> str:

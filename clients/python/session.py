@@ -5,8 +5,10 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
+import math
 import os
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,11 +31,13 @@ from jumpgate.dataflow.types import Schema
 from jumpgate.errors import (
     Cancelled,
     CapacityExceeded,
+    Draining,
     InstanceFailed,
     InvalidDataflow,
     JumpgateError,
     ProtocolError,
     TimedOut,
+    Unauthenticated,
     Unreachable,
     from_dict,
 )
@@ -65,12 +69,22 @@ _CHANNEL_OPTIONS = (
     ("grpc.keepalive_time_ms", 2000),  # a service that cannot be reached any more is given up within five seconds
     ("grpc.keepalive_timeout_ms", 2000),
     ("grpc.http2.max_pings_without_data", 0),
+    # a service that was restarted is found within a second
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
 )
+#: how long a dataflow that may be run again waits for a service that is restarted
+RESTART_S = 20.0
+#: between two attempts to reach it
+RESTART_POLL_S = 0.2
+#: how much longer than `timeout_ms` a call waits for the service's own word
+TIMEOUT_GRACE_S = 1.0
 #: statuses without a typed error: the network's or gRPC's own
 _STATUSES: dict[grpc.StatusCode, type[JumpgateError]] = {
     grpc.StatusCode.UNAVAILABLE: Unreachable,
     grpc.StatusCode.CANCELLED: Cancelled,
     grpc.StatusCode.DEADLINE_EXCEEDED: TimedOut,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: InvalidDataflow,  # a message larger than the service takes
 }
 
 
@@ -97,18 +111,30 @@ class Job:
     record: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What `run` was called with, and when it has taken too long."""
+
+    root: Operator
+    dialect: Dialect
+    text: str
+    end: float | None
+
+
 class Session:
     """Runs dataflows at one service. Thread-safe; results may be read side by side. A context manager.
 
     address: host:port; None starts a service inside this process, which ends with the session. host: the local address
     where results arrive (it must be reachable from the instances); None: that by which this machine reaches the
     service. parallelism: instances per operator (0: one on each host). threads: of each instance (0: its host's cores).
-    timeout_ms: of a whole run (0: none). memory_limit_bytes: of each instance's tables (0: what its host can give).
+    timeout_ms: of a whole run, retries included (0: none). memory_limit_bytes: of each instance's tables (0: what its
+    host can give).
     prefer: accelerators to use wherever they match. wait_s: how long to wait for a service at `address` that is only
     starting. token_file: a file with the token to show there (None: $JUMPGATE_TOKEN_FILE, else that of a service of
     this user on this machine). tls: the folder of this machine's certificate (None: $JUMPGATE_TLS where the service is
     on another machine; without either the connection is not encrypted). retries: how often a dataflow is run again
-    whose host or device was lost before any of its result arrived. progress: whether a job of more than a second shows
+    whose host, device or service was lost before any of its result arrived (a service that is restarted is waited for).
+    progress: whether a job of more than a second shows
     how far it is while somebody waits for its result, in notebooks and, on stderr, in terminals.
     """
 
@@ -183,27 +209,51 @@ class Session:
 
         text: what a person wrote, for the job's report.
         """
-        root, retries = _without_send(dataflow.root), self._retries
+        asked = _Asked(_without_send(dataflow.root), dialect or DEFAULT, text, self._end())
+        retries = self._retries
         while True:
             try:
-                return self._start(root, dialect or DEFAULT, text, (), retries)
+                return self._start(asked, (), retries)
             except (InstanceFailed, Unreachable) as failure:
                 if not retries or not _is_of_a_machine(failure):
                     raise
                 retries -= 1
+                self._await_restart(failure, asked.end)
 
-    def _start(self, root: Operator, dialect: Dialect, text: str, without: tuple[str, ...], retries: int) -> Result:
+    def _end(self) -> float | None:
+        """When a query that begins now has taken too long."""
+        return time.monotonic() + self._options.timeout_ms / 1000 if self._options.timeout_ms else None
+
+    def _await_restart(self, failure: JumpgateError, end: float | None) -> None:
+        """Waits for the service, where it is what was lost."""
+        if self._channel is None or "address" not in failure.fields:
+            return
+        left_s = RESTART_S if end is None else min(RESTART_S, max(0.0, end - time.monotonic()))
+        until = time.monotonic() + left_s
+        while time.monotonic() < until:
+            with contextlib.suppress(grpc.RpcError, Unauthenticated):
+                self._stub.List(pb.ListRequest(), metadata=self._metadata(), timeout=1.0)
+                if not isinstance(failure, Draining):
+                    return
+                failure = Unreachable("")  # it answers while it drains: wait for the next one
+            time.sleep(RESTART_POLL_S)
+
+    def _start(self, asked: _Asked, without: tuple[str, ...], retries: int) -> Result:
         """One job; another one without the device that is too small for it, or after a host or device was lost."""
+        root, dialect, text = asked.root, asked.dialect, asked.text
         options = pb.Options()
         options.CopyFrom(self._options)
         options.without.extend(without)
+        if asked.end is not None:
+            options.timeout_ms = max(1, math.ceil((asked.end - time.monotonic()) * 1000))
         shown = display() if self._shows_progress else None
         endpoint = Endpoint.open(self._host)
         execution = Execution(endpoint.close, None if shown is None else partial(_follower, shown))
         try:
             request = self._request(root, dialect, endpoint.address)
             submit = pb.SubmitRequest(dataflow=request, options=options, text=text)
-            call = self._ask(self._stub.Run, pb.RunRequest(submit=submit, explain=shown is not None))
+            message = pb.RunRequest(submit=submit, explain=shown is not None)
+            call = self._ask(self._stub.Run, message, self._timeout_s(options))
         except BaseException:
             endpoint.close()
             raise
@@ -229,9 +279,10 @@ class Session:
 
         def again(failure: JumpgateError) -> Result | None:
             if isinstance(failure, CapacityExceeded) and "device" in failure.fields:
-                return self._start(root, dialect, text, (*without, str(failure.fields["device"])), retries)
+                return self._start(asked, (*without, str(failure.fields["device"])), retries)
             if retries and isinstance(failure, InstanceFailed | Unreachable) and _is_of_a_machine(failure):
-                return self._start(root, dialect, text, without, retries - 1)
+                self._await_restart(failure, asked.end)
+                return self._start(asked, without, retries - 1)
             return None
 
         schema, restore = _delivered(root.schema, arrow_schema(descriptor.schema))
@@ -285,6 +336,7 @@ class Session:
         found = self._ask(
             self._stub.Explain,
             pb.ExplainRequest(dataflow=request, options=self._options, elsewhere=speeds, estimate_only=True),
+            self._timeout_s(self._options),
         ).estimate
         gain_s = sum(max(0.0, o.elsewhere_seconds - o.seconds) for o in found.operators)
         overhead_s = found.seconds - sum(o.seconds for o in found.operators)
@@ -296,12 +348,12 @@ class Session:
         are more than patience_s, the service prepares these meanwhile. Raises what would keep it from being planned."""
         request = self._request(_without_send(dataflow.root), dialect or DEFAULT, "")
         asked = pb.PrepareRequest(dataflow=request, options=self._options, patience_seconds=patience_s)
-        return float(self._ask(self._stub.Prepare, asked).seconds)
+        return float(self._ask(self._stub.Prepare, asked, self._timeout_s(self._options)).seconds)
 
     def _explained(self, dataflow: Dataflow, dialect: Dialect | None, verbose: bool) -> pb.ExplainResponse:
         request = proto.encode(_without_send(dataflow.root), dialect or DEFAULT)
         message = pb.ExplainRequest(dataflow=request, options=self._options, verbose=verbose)
-        response: pb.ExplainResponse = self._ask(self._stub.Explain, message)
+        response: pb.ExplainResponse = self._ask(self._stub.Explain, message, self._timeout_s(self._options))
         return response
 
     def jobs(self) -> list[Job]:
@@ -341,11 +393,16 @@ class Session:
         own = None if self._service is None else self._service.token
         return tokens.metadata(tokens.for_service(self.address, self._token_file, own))
 
-    def _ask(self, method: Callable[..., T], message: Any) -> T:
+    def _timeout_s(self, options: pb.Options) -> float | None:
+        """For a call whose service may be stopped, and then says nothing. One of this process says when it is late."""
+        return options.timeout_ms / 1000 + TIMEOUT_GRACE_S if options.timeout_ms and self._channel else None
+
+    def _ask(self, method: Callable[..., T], message: Any, timeout_s: float | None = None) -> T:
         if self._closed:
             raise Unreachable("this session is closed; connect again")
+        limit = {} if timeout_s is None else {"timeout": timeout_s}
         try:
-            return method(message, metadata=self._metadata())
+            return method(message, metadata=self._metadata(), **limit)
         except grpc.RpcError as error:
             raise _typed(error, self.address) from None
 
@@ -375,8 +432,8 @@ def _without_send(root: Operator) -> Operator:
 
 
 def _is_of_a_machine(failure: JumpgateError) -> bool:
-    """True if a host or a device was lost, without which the service plans the next job."""
-    return "host" in failure.fields or "device" in failure.fields
+    """True if a host or a device was lost, without which the service plans the next job, or the service itself."""
+    return any(name in failure.fields for name in ("host", "device", "address"))
 
 
 def _events(call: Any, address: str) -> Iterator[Any]:

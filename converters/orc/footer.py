@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from jumpgate.dataflow import beneath
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field
 from jumpgate.errors import MalformedData, SchemaMismatch
@@ -75,7 +76,7 @@ class Contents:
 def read_footer(path: str) -> Contents:
     """Raises OSError, MalformedData, and SchemaMismatch for files that are in order but cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=beneath.opener) as file:
             return _table(_footer(file), path)
     except (_Damaged, zlib.error, UnicodeDecodeError) as e:
         raise MalformedData(f"ORC file '{path}' is damaged or incomplete: {e}", file=path) from None

@@ -8,6 +8,7 @@ from typing import Any
 
 from jumpgate.converters import writing
 from jumpgate.converters.footers import parquet_footer, parquet_metadata, parquet_schema
+from jumpgate.dataflow import beneath
 from jumpgate.dataflow.formats import Format, Sample, Speeds
 from jumpgate.dataflow.types import DataType, Schema
 
@@ -38,7 +39,10 @@ def _values(file: str, name: str) -> tuple[Any, bool]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(file, metadata=parquet_metadata(file)) as parquet:
+    with (
+        open(file, "rb", opener=beneath.opener) as opened,
+        pq.ParquetFile(opened, metadata=parquet_metadata(file)) as parquet,
+    ):
         if parquet.metadata.num_rows <= SMALL_ROWS:
             return parquet.read([name]).column(0), True
         found = []

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jumpgate.converters.footers import columns_of, parquet_footer
+from jumpgate.dataflow import beneath
 from jumpgate.errors import JumpgateError, MalformedData
 
 #: after so long, what is left is for the next call
@@ -44,10 +45,10 @@ def with_checksums(files: Sequence[str]) -> list[str]:
         try:
             if parquet_footer(path).encrypted:
                 continue
-            metadata = pq.read_metadata(path)
-            groups = (metadata.row_group(g) for g in range(metadata.num_row_groups))
-            chunk = next((group.column(0) for group in groups if group.num_rows and group.num_columns), None)
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=beneath.opener) as file:
+                metadata = pq.read_metadata(file)
+                groups = (metadata.row_group(g) for g in range(metadata.num_row_groups))
+                chunk = next((group.column(0) for group in groups if group.num_rows and group.num_columns), None)
                 if chunk is not None and _has_checksums(file.fileno(), chunk):
                     found.append(path)
         except (JumpgateError, OSError, ValueError):  # among them all of pyarrow's; whoever reads it will say so
@@ -63,11 +64,11 @@ def check(files: Sequence[str], names: Sequence[str], group: int) -> int:
     import pyarrow.parquet as pq
 
     (path,) = files
-    metadata = pq.read_metadata(path)
-    columns = columns_of(metadata.schema, metadata.schema.to_arrow_schema())
-    wanted = [(leaf, column.name) for column, leaves in columns if column.name in names for leaf in leaves]
     end = time.monotonic() + SLICE_S
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=beneath.opener) as file:
+        metadata = pq.read_metadata(file)
+        columns = columns_of(metadata.schema, metadata.schema.to_arrow_schema())
+        wanted = [(leaf, column.name) for column, leaves in columns if column.name in names for leaf in leaves]
         for g in range(group, metadata.num_row_groups):
             if g > group and time.monotonic() > end:
                 return g

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import threading
 from pathlib import Path
 
 import click
@@ -13,6 +15,8 @@ from jumpgate.cli.options import json_option
 
 DEFAULT_PORT = 7411
 STOP_GRACE_S = 1.0
+#: for jobs and agents to end; then the process does, whatever its threads wait for
+STOP_S_MAX = 15.0
 
 
 @click.command("serve")
@@ -24,34 +28,66 @@ STOP_GRACE_S = 1.0
     is_flag=True,
     help="Serve others without TLS and, if the configuration names no clients, without tokens.",
 )
+@click.option(
+    "--drain-s",
+    type=click.FloatRange(0),
+    default=10.0,
+    show_default=True,
+    help="On SIGTERM: how long jobs that run may go on, while new ones are refused.",
+)
 @json_option
-def command(host: str, port: int, config: Path | None, trusted_network: bool, as_json: bool) -> None:
+def command(host: str, port: int, config: Path | None, trusted_network: bool, drain_s: float, as_json: bool) -> None:
     """Run the gRPC service until it is interrupted.
 
     Programs of the same user on this machine find it and may do everything. Others need a certificate and a token: see
     docs/security.md.
     """
-    asyncio.run(_serve(host, port, config, trusted_network, as_json))
+    asyncio.run(_serve(host, port, config, trusted_network, drain_s, as_json))
 
 
-async def _serve(host: str, port: int, config: Path | None, trusted_network: bool, as_json: bool) -> None:
+async def _serve(
+    host: str, port: int, config: Path | None, trusted_network: bool, drain_s: float, as_json: bool
+) -> None:
     from jumpgate.hosts.config import load
+    from jumpgate.machine import raise_open_files
     from jumpgate.service.collector import collect_seldom
     from jumpgate.service.embedded import configured_registry
     from jumpgate.service.server import serve
 
+    raise_open_files()
     configuration = load(config)
     registry = configured_registry(configuration)
     serving = await serve(configuration, registry, host, port, trusted_network=trusted_network)
     collect_seldom()
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop, interrupted = asyncio.Event(), asyncio.Event()
+
+    def terminate() -> None:
+        (interrupted if stop.is_set() else stop).set()  # the second time without patience
+
+    def interrupt() -> None:
+        stop.set()
+        interrupted.set()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
     if as_json:
         output.print_json({"address": serving.address, "hosts": [h.device.name for h in configuration.hosts]})
     else:
         print(f"serving on {serving.address}; interrupt to stop", flush=True)
     try:
         await stop.wait()
+        draining = asyncio.ensure_future(serving.drain(drain_s))
+        impatient = asyncio.ensure_future(interrupted.wait())
+        await asyncio.wait((draining, impatient), return_when=asyncio.FIRST_COMPLETED)
+        draining.cancel()
+        impatient.cancel()
     finally:
+        _end_within(STOP_S_MAX)
         await serving.stop(STOP_GRACE_S)
+
+
+def _end_within(seconds: float) -> None:
+    """Ends the process, and its agents with it, where a thread still waits then: for a disk, or for a lock."""
+    end = threading.Timer(seconds, os._exit, (1,))
+    end.daemon = True
+    end.start()

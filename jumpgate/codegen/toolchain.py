@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jumpgate import debug
-from jumpgate.codegen import cache
+from jumpgate.codegen import cache, compilers
 from jumpgate.errors import BuildError
 from jumpgate.machine import memory_bytes
 from jumpgate.trust import seal
@@ -147,18 +147,28 @@ def _discard(home: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def build_artifact(name: str, source: str, key: str, variant: str | None = None, *, at_leisure: bool = False) -> Path:
+def build_artifact(
+    name: str,
+    source: str,
+    key: str,
+    variant: str | None = None,
+    *,
+    at_leisure: bool = False,
+    timeout_s: float | None = None,
+) -> Path:
     """Compiles one generated C++ source into a shared library and caches it under `key`; returns its path.
 
     `name` says in errors what the program is for. Concurrent calls for one key compile once, except for those
-    `at_leisure`, whose compiler leaves the processors to others: nobody waits for it. Raises BuildError.
+    `at_leisure`, whose compiler leaves the processors to others: nobody waits for it. Raises BuildError, and TimedOut
+    after timeout_s of a compiler.
     """
     path = _artifact_path(key, variant)
     if cache.is_usable(path):
         return path
-    compile = functools.partial(_compile, name, source, path, variant or default_variant(), runtime(variant).include)
+    include = runtime(variant).include
+    compile = functools.partial(_compile, name, source, path, variant or default_variant(), include, timeout_s)
     if at_leisure:
-        compile(LEISURE)
+        compile(runner=LEISURE)
         return path
     try:
         with cache.locked(f"artifact-{key}"):
@@ -205,7 +215,15 @@ def _artifact_path(key: str, variant: str | None) -> Path:
     return cache.root() / "artifacts" / _home(variant or default_variant()).name / f"{key}.so"
 
 
-def _compile(name: str, source: str, target: Path, variant: str, include: Path, runner: tuple[str, ...] = ()) -> None:
+def _compile(
+    name: str,
+    source: str,
+    target: Path,
+    variant: str,
+    include: Path,
+    timeout_s: float | None = None,
+    runner: tuple[str, ...] = (),
+) -> None:
     cache.folder("artifacts", target.parent.name)
     with cache.scratch() as work:
         output = work / "program.so"
@@ -215,15 +233,16 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path, 
         ]  # fmt: skip
         limited = ["sh", "-c", f'ulimit -S -t {COMPILE_CPU_S}; exec "$@"', "sh", *runner, *command]
         try:
-            done = subprocess.run(limited, input=source, capture_output=True, text=True, env=_environment(work))
+            program = f"the generated program of {name}"
+            status, said = compilers.run(program, limited, source, _environment(work), timeout_s)
         except OSError as error:
             raise BuildError(f"the C++ compiler {compiler()} does not run: {error}", compiler=compiler()) from error
-        if done.returncode != 0 or debug.level() >= 4:
+        if status != 0 or debug.level() >= 4:
             kept = cache.folder("sources") / f"{target.stem}.cpp"
             with cache.explained():
                 kept.write_text(source)
-        if done.returncode != 0:
-            raise _failure(f"the generated program of {name}", done.stderr, kept)
+        if status != 0:
+            raise _failure(program, said, kept)
         cache.publish(output, target)
     _bound_artifacts(target)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jumpgate import deadline
 from jumpgate.compiler.anti_joins import anti_joins
 from jumpgate.compiler.choose import choose
 from jumpgate.compiler.compare import compare
@@ -103,6 +104,7 @@ def _compile(
     verifier.verify(plan, "the request")
     trace: list[dict[str, Any]] = []
     for step in PASSES:
+        deadline.check("planned")
         before, plan = plan, step(plan)
         if plan.root is not before.root:
             verifier.verify(plan, step.__name__)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from jumpgate import deadline
 from jumpgate.compiler.arrange_joins import best_order, run_of
 from jumpgate.compiler.describe import short
 from jumpgate.compiler.links import arriving, moved, saved_by_device
@@ -104,6 +105,7 @@ class _Mapper:
         """The best ways to compute `node`, best first; NCAs in `excluded` have pruned it or done its first phase."""
         key = (id(node), excluded)
         if key not in self._memo:
+            deadline.check("planned")
             found = list(self._find(node, excluded))
             self._memo[key] = (node, self._best(found))
         return self._memo[key][1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from jumpgate.compiler.ask_again import AskAgain
 from jumpgate.compiler.plan import Exchange, Plan, Site
 from jumpgate.compiler.skew import dealt_out
 from jumpgate.compiler.tree import pair_references, project, references
@@ -55,10 +56,10 @@ def parallelise(plan: Plan) -> Plan:
     worker = _Parallel(plan)
     result = plan.root.input
     assert isinstance(result, Exchange)
-    body, spread = worker.visit(result.input, worker.widen(result.site))
+    body, spread = worker.visit(result.input, worker.widen(result.site, result.input))
     endpoints = max(1, len(plan.root.endpoints or plan.options.endpoints))
     partitioning = replace(plan.root.partitioning, count=endpoints)
-    sent = Exchange(body, partitioning, replace(worker.widen(result.site), count=spread.count))
+    sent = Exchange(body, partitioning, replace(result.site, count=spread.count))
     return replace(plan, root=replace(plan.root, input=sent))
 
 
@@ -66,13 +67,15 @@ class _Parallel:
     def __init__(self, plan: Plan) -> None:
         self.options = plan.options
         self.estimator = plan.estimator
+        self.accelerators = AskAgain(plan)
         self._memo: dict[tuple[int, Site], tuple[Operator, Spread]] = {}
 
-    def widen(self, site: Site) -> Site:
-        """The site with the count of instances that its spread parts have."""
-        if site.fusion == "" or site.devices[0].kind != "host":
+    def widen(self, site: Site, node: Operator) -> Site:
+        """The site, which runs `node` and what is below, with the count of instances that its spread parts have."""
+        count = self.options.parallelism or len(site.devices)
+        if site.fusion == "" or site.devices[0].kind != "host" or count == 1:
             return replace(site, count=1)
-        return replace(site, count=self.options.parallelism or len(site.devices))
+        return replace(site, count=count if self.accelerators.shares(node, site) else 1)
 
     def visit(self, node: Operator, site: Site) -> tuple[Operator, Spread]:
         """`node` as `site` runs it, and how its rows lie then. Shared nodes stay shared."""
@@ -139,7 +142,7 @@ class _Parallel:
             if node.partitioning.kind == "single" or site.count == 1:
                 return replace(sent, partitioning=Partitioning()), SINGLE
             return replace(sent, partitioning=replace(node.partitioning, count=site.count)), Spread(site.count)
-        below = self.widen(node.site)
+        below = self.widen(node.site, node.input)
         input, spread = self.visit(node.input, below)
         kind = Partitioning() if site.count == 1 else Partitioning("round_robin", count=site.count)
         return Exchange(input, kind, replace(below, count=spread.count)), Spread(site.count)
@@ -151,7 +154,7 @@ class _Parallel:
         def rebuild(inner: Operator) -> Operator:
             if not isinstance(inner, Exchange):
                 return _over(inner, *map(rebuild, inner.inputs))
-            senders = self.widen(inner.site)
+            senders = self.widen(inner.site, inner.input)
             input, spread = self.visit(inner.input, senders)
             to = replace(inner.partitioning, count=count) if count > 1 else Partitioning()
             return replace(inner, input=input, partitioning=to, site=replace(senders, count=spread.count))
@@ -172,9 +175,9 @@ class _Parallel:
             if left_spread.single:
                 return _over(node, left, self.gather(right, right_spread, site)), SINGLE
             everywhere = Partitioning("broadcast", count=site.count)
-            right = self._each_once(node, right)
+            right = self._each_once(node, right, site)
             return _over(node, left, self.move(right, right_spread, everywhere, site)), left_spread
-        if keyless:
+        if keyless or not self._computes_keys(node, left, right, site):
             gathered = self.gather(left, left_spread, site), self.gather(right, right_spread, site)
             return _over(node, *gathered), SINGLE
         return self._partitioned(node, left, left_spread, right, right_spread, site)
@@ -188,7 +191,7 @@ class _Parallel:
         right, right_keys = _with_columns(right, node.right_keys)
         heavy = self._heavy(node, left_spread, left_keys, right_spread, right_keys, site)
         if right_spread.keys != right_keys and len(right.schema) == right_width:
-            right = self._each_once(node, right)
+            right = self._each_once(node, right, site)
         shift = len(left.schema) - width
         residual = node.residual
         if residual is not None and shift:
@@ -213,7 +216,12 @@ class _Parallel:
             keys = tuple(wanted.index(k) for k in keys) if all(k in wanted for k in keys) else None
         return result, Spread(site.count, keys)
 
-    def _each_once(self, node: Join, right: Operator) -> Operator:
+    def _computes_keys(self, node: Join, left: Operator, right: Operator, site: Site) -> bool:
+        """True if the site makes columns of the join's keys, and drops them again."""
+        made = [_with_columns(left, node.left_keys)[0], _with_columns(right, node.right_keys)[0]]
+        return all(a is b or self.accelerators.takes(a, site) for a, b in zip(made, (left, right), strict=True))
+
+    def _each_once(self, node: Join, right: Operator, site: Site) -> Operator:
         """The right side, each of its rows once an instance, if rows of the left one are only looked up in it, and
         tables are read for it that have far more rows than its columns have values."""
         inexact = any(f.type.is_nested or f.type.is_float for f in right.schema)
@@ -230,7 +238,8 @@ class _Parallel:
         read = max((self.estimator.files(n).rows or 0.0 for n in node.right.walk() if isinstance(n, Read)), default=0.0)
         if math.prod(values.values()) > ONCE_SHARE * read:
             return right
-        return Aggregate(right, references(right.schema), right.schema.names, ())
+        once = Aggregate(right, references(right.schema), right.schema.names, ())
+        return once if self.accelerators.takes(once, site) else right
 
     def _heavy(
         self,
@@ -252,17 +261,24 @@ class _Parallel:
         grouped = {k.index: i for i, k in enumerate(node.keys) if isinstance(k, ColumnRef)}
         if spread.keys and all(k in grouped for k in spread.keys):  # every group is on one instance already
             return _over(node, input), Spread(spread.count, tuple(grouped[k] for k in spread.keys))
-        if not all(m.declaration.has_parts for m in node.measures):
-            node, input = self._values_once(node, input)
-            if not node.keys:
-                return _over(node, self.gather(input, spread, site)), SINGLE
-            input, keys = _with_columns(input, node.keys)
-            whole = replace(node, input=self.scatter(input, spread, keys, site), keys=references(input.schema, keys))
-            return whole, Spread(site.count, tuple(range(len(node.keys))))
-        partial = partial_phase(_over(node, input))
-        return self._final(final_phase(node, partial), partial, Spread(spread.count), site)
+        if all(m.declaration.has_parts for m in node.measures):
+            partial = partial_phase(_over(node, input))
+            final = final_phase(node, partial)
+            if self.accelerators.takes(partial, site) and self.accelerators.takes(final, site):
+                return self._final(final, partial, Spread(spread.count), site)
+        else:
+            node, input = self._values_once(node, input, site)
+        return self._whole(node, input, spread, site)
 
-    def _values_once(self, node: Aggregate, input: Operator) -> tuple[Aggregate, Operator]:
+    def _whole(self, node: Aggregate, input: Operator, spread: Spread, site: Site) -> tuple[Operator, Spread]:
+        """The aggregate in one phase: each group's rows on one instance."""
+        keyed, keys = _with_columns(input, node.keys)
+        if not keys or (keyed is not input and not self.accelerators.takes(keyed, site)):
+            return _over(node, self.gather(input, spread, site)), SINGLE
+        whole = replace(node, input=self.scatter(keyed, spread, keys, site), keys=references(keyed.schema, keys))
+        return whole, Spread(site.count, tuple(range(len(node.keys))))
+
+    def _values_once(self, node: Aggregate, input: Operator, site: Site) -> tuple[Aggregate, Operator]:
         """The aggregate, and its input with each value of a group once an instance, if it is of one argument's values
         that differ, and far more rows have them."""
         arguments = {m.values for m in node.measures}
@@ -274,7 +290,10 @@ class _Parallel:
             return node, input
         *groups, value = references(once.schema)
         measures = tuple(m.with_expressions((value, *m.options, *[value] * len(m.order))) for m in node.measures)
-        return replace(node, keys=tuple(groups), measures=measures), replace(once, input=input)
+        distinct = replace(once, input=input)
+        if not self.accelerators.takes(distinct, site):
+            return node, input
+        return replace(node, keys=tuple(groups), measures=measures), distinct
 
     def _final(self, node: Operator, input: Operator, spread: Spread, site: Site) -> tuple[Operator, Spread]:
         assert isinstance(node, Aggregate)
@@ -292,7 +311,8 @@ class _Parallel:
         if spread.single:
             return _over(node, input), SINGLE
         if not isinstance(node, Sort) or node.limit is not None:
-            input = partial_phase(_over(node, input))
+            first = partial_phase(_over(node, input))
+            input = first if self.accelerators.takes(first, site) else input
         return _over(node, self.gather(input, spread, site)), SINGLE
 
     def _window(self, node: Window, site: Site) -> tuple[Operator, Spread]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from jumpgate.dataflow import beneath
 from jumpgate.errors import FileChanged, FileUnreadable
 
 #: a configuration's numbers are signed and of 64 bits
@@ -85,7 +86,7 @@ def digest(states: FileStates) -> bytes | None:
 
 def _content(path: str, state: FileState) -> bytes | None:
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = beneath.opener(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:

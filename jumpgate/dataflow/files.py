@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, urlsplit
 
+from jumpgate.dataflow import beneath
 from jumpgate.dataflow.formats import PACKED, Format, formats
 from jumpgate.dataflow.paths import braces, has_magic, matches, walk
 from jumpgate.errors import FileUnreadable, InvalidDataflow
@@ -112,7 +113,7 @@ def _check_readable(file: str) -> None:
         mode = os.stat(file).st_mode
         if not stat.S_ISREG(mode):
             raise FileUnreadable(f"read: cannot read {file!r}: it is {_kind(mode)}, not a file", file=file)
-        os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))  # should it have become a pipe meanwhile
+        os.close(beneath.opener(file, os.O_RDONLY | os.O_NONBLOCK))  # should it have become a pipe meanwhile
     except OSError as e:
         raise FileUnreadable(f"read: cannot read {file!r}: {e.strerror}", file=file) from None
 

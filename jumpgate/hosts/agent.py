@@ -48,7 +48,7 @@ from jumpgate.errors import (
 from jumpgate.hosts.instances import SPARES, Instance, Process, Spares, released
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Lines, failure
 from jumpgate.hosts.zygote import End, Zygote
-from jumpgate.machine import memory_bytes
+from jumpgate.machine import memory_bytes, raise_open_files
 from jumpgate.nca.shared import filled
 from jumpgate.ntf.addresses import host_of, joined
 from jumpgate.trust import proof, tokens
@@ -56,7 +56,12 @@ from jumpgate.trust.tls import Identity
 
 T = TypeVar("T")
 
-HELLO_TIMEOUT_S = 10.0
+#: for who connects to prove that it knows the secret, TLS included
+HELLO_TIMEOUT_S = 5.0
+#: connections that have not yet: of one peer, and of all; the oldest gives way to the next
+UNPROVEN_OF_PEER_MAX, UNPROVEN_MAX = 16, 64
+#: of what is logged about a stranger
+STRANGER_TEXT_MAX = 200
 #: for a released instance to end by itself; then it is killed
 DESTROY_TIMEOUT_S = 1.0
 
@@ -78,6 +83,7 @@ class Agent:
         self._later_builder = ThreadPoolExecutor(1, "jumpgate-build-later")
         self._preparing: asyncio.Task[None] | None = None
         self.connections: set[Connection] = set()
+        self._unproven: dict[Connection, str] = {}  # in the order in which they came, with their peers
         self.alone_since: float | None = time.monotonic()  #: None while somebody is connected
 
     async def zygote(self) -> Zygote:
@@ -122,6 +128,19 @@ class Agent:
         threads = self._later_builder if at_leisure else self._builders
         return await asyncio.get_running_loop().run_in_executor(threads, function)
 
+    def enter(self, connection: Connection, peer: str) -> None:
+        """Makes room for one that has proved nothing yet: who knows the secret proves it at once."""
+        of_peer = [other for other, its_peer in self._unproven.items() if its_peer == peer]
+        if len(of_peer) >= UNPROVEN_OF_PEER_MAX or len(self._unproven) >= UNPROVEN_MAX:
+            oldest = of_peer[0] if len(of_peer) >= UNPROVEN_OF_PEER_MAX else next(iter(self._unproven))
+            self.forget_unproven(oldest)
+            oldest.lines.abort()
+        self._unproven[connection] = peer
+
+    def forget_unproven(self, connection: Connection) -> None:
+        """It has proved that it knows the secret, or is gone."""
+        self._unproven.pop(connection, None)
+
     def close(self) -> None:
         """Ends every instance, connection and compiler."""
         for connection in list(self.connections):
@@ -155,14 +174,22 @@ class Connection:
         self._tasks: set[asyncio.Task[None]] = set()
         self._trusted = False
         self._challenges: tuple[str, str] | None = None  # ours and the caller's
-        self.lines = Lines(self._receive, self._lost, HELLO_BYTES_MAX)
+        self.lines = Lines(self._receive, self._lost, HELLO_BYTES_MAX, self._made)
         self._impatience = asyncio.get_running_loop().call_later(HELLO_TIMEOUT_S, self._give_up)
         agent.connections.add(self)
         agent.alone_since = None
 
+    def _made(self) -> None:
+        self._agent.enter(self, self.lines.peer)
+
     def _receive(self, request: dict[str, Any]) -> None:
         if not self._trusted:
-            self._greet(request)
+            try:
+                self._greet(request)
+            except Exception as error:  # a stranger's mistake is one line, and the end of its connection
+                said = f"{type(error).__name__}: {error}"[:STRANGER_TEXT_MAX]
+                print(f"jumpgate: agent hangs up on {self.lines.peer}: {said!a}", file=sys.stderr, flush=True)
+                self.lines.abort()
             return
         match request.get("verb"):
             case "begin":
@@ -284,6 +311,7 @@ class Connection:
             and proof.is_proof(arguments.get("proof"), token, "service", *self._challenges)
         ):
             self._trusted = True
+            self._agent.forget_unproven(self)
             self.lines.line_bytes_max = LINE_BYTES_MAX
             answer = {
                 "version": jumpgate.__version__,
@@ -340,7 +368,9 @@ class Connection:
             case "compile":
                 texts = (str(arguments[k]) for k in ("name", "source", "key"))
                 at_leisure = bool(arguments.get("at_leisure"))
-                build = functools.partial(toolchain.build_artifact, *texts, at_leisure=at_leisure)
+                build = functools.partial(
+                    toolchain.build_artifact, *texts, at_leisure=at_leisure, timeout_s=arguments.get("timeout_s")
+                )
                 return {"path": str(await self._agent.build(build, at_leisure))}
             case "spawn":
                 instance = self._enter(str(arguments["job"]), str(arguments["instance"]))
@@ -442,6 +472,7 @@ class Connection:
         await asyncio.gather(*(i.gone for i in left))
 
     def _lost(self) -> None:
+        self._agent.forget_unproven(self)
         self._agent.connections.discard(self)
         if not self._agent.connections:
             self._agent.alone_since = time.monotonic()
@@ -488,7 +519,10 @@ async def _start(agent: Agent, listen: str, encryption: ssl.SSLContext | None) -
     try:
         loop = asyncio.get_running_loop()
         host, port = host_of(listen), int(listen.rpartition(":")[2])
-        server = await loop.create_server(lambda: Connection(agent).lines, host, port, ssl=encryption)
+        handshake_s = HELLO_TIMEOUT_S if encryption else None
+        server = await loop.create_server(
+            lambda: Connection(agent).lines, host, port, ssl=encryption, ssl_handshake_timeout=handshake_s
+        )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(
@@ -580,6 +614,7 @@ def main() -> None:
     parser.add_argument("--alone-s", type=float, help="end when nobody has been connected for so long; default: never")
     parser.add_argument("--spares", type=int, default=SPARES, help="processes that wait to become instances")
     o = parser.parse_args()
+    raise_open_files()
     try:
         asyncio.run(_serve(o.listen, o.token_file, o.host_program, o.tls, o.alone_s, o.spares))
     except JumpgateError as error:

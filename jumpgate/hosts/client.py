@@ -6,12 +6,14 @@ import asyncio
 import base64
 import contextlib
 import functools
+import os
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import jumpgate
+from jumpgate import deadline
 from jumpgate.codegen import toolchain
 from jumpgate.errors import InstanceFailed, JumpgateError, NotFound, ProtocolError, Unreachable, from_dict
 from jumpgate.hosts.instances import died
@@ -90,6 +92,7 @@ class AgentHost:
         self._failed_at: dict[str, float] = {}  # of these, by time.monotonic
         self._leisure = asyncio.Lock()  # of the one of these that is compiled
         self._hangs = False
+        self.is_here = False  #: its files are this machine's
         self.is_built = False  #: it has said that it has its runtime
 
     @staticmethod
@@ -165,7 +168,8 @@ class AgentHost:
     def known(self, key: str) -> str | None:
         """The path of an artifact that it has said of late that it has."""
         path, heard_at = self._artifacts.get(key, ("", -KNOWN_S))
-        return path if path and time.monotonic() < heard_at + KNOWN_S else None
+        is_known = path and time.monotonic() < heard_at + KNOWN_S
+        return path if is_known and (not self.is_here or os.path.exists(path)) else None
 
     async def has_artifact(self, key: str) -> str | None:
         if path := self.known(key):
@@ -201,12 +205,16 @@ class AgentHost:
             self._later[key] = asyncio.create_task(compile())
 
     async def _compile(self, name: str, source: str, key: str, at_leisure: bool = False) -> str:
+        timeout_s = None if at_leisure else deadline.left_s()
         if self.builds_here:
-            built = await asyncio.to_thread(toolchain.build_artifact, name, source, key, at_leisure=at_leisure)
+            build = functools.partial(toolchain.build_artifact, at_leisure=at_leisure, timeout_s=timeout_s)
+            built = await asyncio.to_thread(build, name, source, key)
             content = base64.b64encode(await asyncio.to_thread(built.read_bytes)).decode()
             answer = await self._caller.call("keep_artifact", key=key, content=content)
         else:
-            answer = await self._caller.call("compile", name=name, source=source, key=key, at_leisure=at_leisure)
+            answer = await self._caller.call(
+                "compile", name=name, source=source, key=key, at_leisure=at_leisure, timeout_s=timeout_s
+            )
         path = str(answer["path"])
         self._artifacts[key] = path, time.monotonic()
         return path

@@ -3,6 +3,17 @@
 [service]                       # all optional
 stall_timeout_ms = 60000        # fails a job that moves no rows and burns no CPU time for this long
 memory_limit_bytes = 0          # of each instance's tables; 0: what its host has, but for a reserve
+parallelism = 0                 # the most that one request may have: instances of an operator (0: 4 for each of the
+threads = 0                     # cores, at least 64), threads of an instance, instances of its job (32 for each core)
+instances = 0
+endpoints = 0                   # of its result (0: 1024)
+operators = 0                   # of its dataflow (0: 2000), and these, too
+expressions = 0                 # 0: 200000
+columns = 0                     # of an operator; 0: 65535
+files = 0                       # of a read; 0: 100000
+literals = 0                    # 0: 200000
+literal_bytes = 0               # 0: 4 MiB
+request_bytes = 0               # of the whole request; 0: 8 MiB
 
 [tls]                           # between machines: docs/security.md
 folder = "/etc/jumpgate/tls"    # of ca.pem, cert.pem and key.pem, as `jumpgate certs issue` writes them
@@ -16,6 +27,8 @@ administers = false             # true: sees and cancels all jobs, not only its 
 jobs = 0                        # at once, and these for each request; 0: no limit
 memory_limit_bytes = 0
 request_bytes = 0
+weight = 1                      # of its turns: twice the weight, twice the work while others wait
+parallelism = 0                 # and all others of [service]; 0: as there
 
 [[host]]
 name = "worker1"
@@ -66,9 +79,22 @@ from jumpgate.nca.interface import Device
 from jumpgate.ntf.addresses import LOOPBACK, LOOPBACK_6, facing, host_of
 from jumpgate.trust.tls import Identity
 
+#: the most that a request may ask for (jumpgate/service/limits.py)
+LIMITS = (
+    "parallelism",
+    "threads",
+    "instances",
+    "endpoints",
+    "operators",
+    "expressions",
+    "columns",
+    "files",
+    "literals",
+    "literal_bytes",
+)
 #: table → key → type
 _KEYS: dict[str, dict[str, type]] = {
-    "service": {"stall_timeout_ms": int, "memory_limit_bytes": int},
+    "service": {"stall_timeout_ms": int, "memory_limit_bytes": int, "request_bytes": int, **dict.fromkeys(LIMITS, int)},
     "tls": {"folder": str, "edges": bool},
     "client": {
         "name": str,
@@ -78,6 +104,8 @@ _KEYS: dict[str, dict[str, type]] = {
         "jobs": int,
         "memory_limit_bytes": int,
         "request_bytes": int,
+        "weight": int,
+        **dict.fromkeys(LIMITS, int),
     },
     "host": {
         "name": str,
@@ -139,7 +167,7 @@ class HostConfig:
 
 @dataclass(frozen=True)
 class ClientConfig:
-    """Who may use the service, what of it, and how much (0: without limit)."""
+    """Who may use the service, what of it, and how much (0: without limit). `limits` are lower ones of requests."""
 
     name: str
     token_file: str
@@ -148,6 +176,8 @@ class ClientConfig:
     jobs: int = 0
     memory_limit_bytes: int = 0
     request_bytes: int = 0
+    weight: int = 1
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -212,7 +242,7 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
     _known(data, _KEYS, "the top level", where)
     service = _table(data, "service", where)
     tls = TlsConfig(**_table(data, "tls", where)) if "tls" in data else None
-    clients = tuple(ClientConfig(**{**t, "roots": tuple(t.get("roots", ()))}) for t in _tables(data, "client", where))
+    clients = tuple(map(_client, _tables(data, "client", where)))
     hosts = tuple(map(_host, _tables(data, "host", where)))
     paths = {kind: tuple((t["name"], t["path"]) for t in _tables(data, kind, where)) for kind in ("nca", "device_kind")}
     devices = _devices(_tables(data, "device", where), DeviceKinds(paths["device_kind"]), where)
@@ -271,6 +301,12 @@ def _known(table: dict[str, Any], keys: dict[str, Any], place: str, where: str) 
             close = difflib.get_close_matches(key, keys, 1)
             hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(keys))}"
             raise ConfigError(f"{where}: unknown key '{key}' in {place}; {hint}", file=where)
+
+
+def _client(table: dict[str, Any]) -> ClientConfig:
+    own = {key: value for key, value in table.items() if key not in LIMITS}
+    limits = {key: table[key] for key in LIMITS if key in table}
+    return ClientConfig(**{**own, "roots": tuple(table.get("roots", ())), "limits": limits})
 
 
 def _host(table: dict[str, Any]) -> HostConfig:

@@ -52,6 +52,7 @@ class LocalAgent:
         except BaseException:
             _end(process)
             raise
+        host.is_here = True
         return LocalAgent(process, host)
 
     def hang_up(self) -> None:

@@ -35,8 +35,9 @@ class Lines(asyncio.Protocol):
         on_message: Callable[[dict[str, Any]], None],
         on_lost: Callable[[], None] = lambda: None,
         line_bytes_max: int = LINE_BYTES_MAX,
+        on_made: Callable[[], None] = lambda: None,
     ) -> None:
-        self._on_message, self._on_lost = on_message, on_lost
+        self._on_message, self._on_lost, self._on_made = on_message, on_lost, on_made
         self.line_bytes_max = line_bytes_max
         self._buffer = bytearray()
         self._transport: asyncio.Transport | None = None
@@ -48,19 +49,23 @@ class Lines(asyncio.Protocol):
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:
             liveness.bound(sock, liveness.CONTROL_S)
+        self._on_made()
 
     def data_received(self, data: bytes) -> None:
         searched = len(self._buffer)
         self._buffer += data
         begin = 0
         while (end := self._buffer.find(b"\n", max(begin, searched))) >= 0:
+            if end - begin > self.line_bytes_max:
+                self.abort()
+                return
             line = self._buffer[begin:end]
             begin = end + 1
             try:
                 message = json.loads(line.decode())
-            except ValueError:
+            except (ValueError, RecursionError):
                 message = None
-            if not isinstance(message, dict) or len(line) > self.line_bytes_max:
+            if not isinstance(message, dict):
                 self.abort()
                 return
             self._on_message(message)
@@ -71,6 +76,12 @@ class Lines(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
         self._on_lost()
+
+    @property
+    def peer(self) -> str:
+        """The other end's address without its port, "" of one on this machine's own sockets."""
+        name = None if self._transport is None else self._transport.get_extra_info("peername")
+        return str(name[0]) if isinstance(name, tuple) else ""
 
     @property
     def is_open(self) -> bool:
@@ -216,6 +227,11 @@ def failure(error: BaseException) -> dict[str, Any]:
     return error.to_dict()
 
 
+def _reason(error: ssl.SSLError) -> str:
+    """What is wrong with a certificate, or with a handshake, in words."""
+    return getattr(error, "verify_message", "") or error.reason or str(error)
+
+
 async def connect(
     host: str, port: int, lines: Lines, encryption: ssl.SSLContext | None = None, timeout_s: float = 4.0
 ) -> None:
@@ -225,7 +241,7 @@ async def connect(
         await asyncio.wait_for(connecting, timeout_s)
     except ssl.SSLError as error:
         raise ProtocolError(
-            f"{host}:{port} shows no certificate that we believe: {error.reason or error}; both ends need certificates "
+            f"{host}:{port} shows no certificate that we believe: {_reason(error)}; both ends need certificates "
             "of one authority, and its own must have this name",
             address=f"{host}:{port}",
         ) from error

@@ -72,6 +72,8 @@ class Job:
         self.context, self.record = context, record
         self._lifecycles = lifecycles
         self._timeout_s = timeout_ms / 1000 if timeout_ms else None
+        self.spent_s = 0.0  #: of that, before the job could be run
+        self._end: float | None = None  # by the event loop's clock
         self._stall_s = stall_timeout_ms / 1000
         self._artifacts: dict[str, Any] = {}
         self._handles: dict[str, Any] = {}
@@ -132,8 +134,10 @@ class Job:
         """
         self._on_event = on_event
         self._task = asyncio.create_task(self._stages())
+        end = self.begin_clock()
         try:
-            await asyncio.wait_for(self._task, self._timeout_s)
+            left_s = None if end is None else max(0.0, end - asyncio.get_running_loop().time())
+            await asyncio.wait_for(self._task, left_s)
             self.record.ended_ns = time.time_ns()
             self._enter("done", self.context.plan.stages, self.record.counters)
             await asyncio.sleep(0)  # it leaves before anything else is done
@@ -158,6 +162,16 @@ class Job:
             self._task.cancel()
         elif not self.record.ended_ns:
             self.record.state, self.record.ended_ns = "cancelled", time.time_ns()
+
+    def begin_clock(self) -> float | None:
+        """From now on the rest of timeout_ms passes; when it ends by the event loop's clock."""
+        if self._timeout_s is not None and self._end is None:
+            self._end = asyncio.get_running_loop().time() + self._timeout_s - self.spent_s
+        return self._end
+
+    def late(self) -> TimedOut:
+        """The error for a job that took longer than timeout_ms."""
+        return TimedOut(f"job {self.id} did not end within {self._timeout_s:g} s", job=self.id)
 
     def fail(self, error: JumpgateError, on_event: Callable[[Event], None]) -> JumpgateError:
         """The error, of a job that ended with it before it was run."""
@@ -303,7 +317,7 @@ class Job:
         if cancelled or isinstance(error, asyncio.CancelledError):
             error = self._cancelled or Cancelled(f"job {self.id} was cancelled", job=self.id)
         elif isinstance(error, TimeoutError) and self._timeout_s is not None:
-            error = TimedOut(f"job {self.id} did not end within {self._timeout_s:g} s", job=self.id)
+            error = self.late()
         elif not isinstance(error, JumpgateError):
             error = InternalError(f"{type(error).__name__}: {error}", job=self.id)
         error.fields.setdefault("job", self.id)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jumpgate.errors import NotFound
+from jumpgate.errors import MalformedData, NotFound
 
 JOBS_KEPT = 200
 #: so many more may lie there until the oldest are removed all at once
@@ -123,12 +123,18 @@ def save(records: Sequence[JobRecord], folder: Path) -> None:
 
 
 def load(job: str, folder: Path) -> JobRecord:
-    """The record of `job`, or of the newest job for "latest". Raises NotFound."""
+    """The record of `job`, or of the newest job for "latest". Raises NotFound, and MalformedData for a damaged one."""
     files = _by_age(folder) if folder.is_dir() else []
     for chosen in reversed(files):
         if job in ("latest", chosen.stem):
-            with contextlib.suppress(FileNotFoundError):  # another service has made room
+            try:
                 return JobRecord.from_json(chosen.read_text())
+            except FileNotFoundError:  # another service has made room
+                continue
+            except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+                raise MalformedData(
+                    f"the record of job {chosen.stem} cannot be read: {error}; remove {chosen}", file=str(chosen)
+                ) from None
     known = f"; the newest is {files[-1].stem}" if files else "; none has run yet"
     raise NotFound(f"no record of job '{job}' in {folder}{known}", job=job)
 

@@ -1,5 +1,8 @@
-"""Which jobs may run: as many at a time as the cores and the memory of their hosts are good for. The others wait, and
-clients take turns, so that one with many jobs does not hold up the others.
+"""Which jobs may run: as many at a time as the cores and the memory of their hosts are good for. The others wait.
+
+Turns are fair by user and cost (start-time fair queueing, Goyal et al. 1996): whoever has had less of the estimated
+seconds, for its weight, is next, however many connections others have. Of one user's jobs the cheap pass the dear, for
+as long as these cost more. Small jobs have threads of their own: they never wait for large ones.
 
 A job that only waits for its client to read needs no cores; and where all that run do so, the next one is admitted
 whatever it needs: its client may be who they wait for.
@@ -10,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,16 +24,28 @@ from jumpgate.nca.interface import Device, JobPlan
 
 #: threads for each core that jobs may have at a time: they also wait for storage and for each other
 THREADS_PER_CORE = 4
+#: as estimated, a job that is small; and what one is taken to cost of which too little is known
+SMALL_S, UNKNOWN_S = 1.0, 10.0
 #: of a host's memory, for what is estimated to be held
 MEMORY_SHARE = 0.8
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What a job needs of each host, by its name: threads, and bytes that its tables are estimated to hold."""
+    """What a job needs of each host, by its name: threads, and bytes that its tables are estimated to hold; the seconds
+    that it is estimated to take, None if too little is known."""
 
     threads: Mapping[str, int]
     bytes: Mapping[str, float] = field(default_factory=dict)
+    seconds: float | None = None
+
+    @property
+    def cost(self) -> float:
+        return UNKNOWN_S if self.seconds is None else self.seconds
+
+    @property
+    def is_small(self) -> bool:
+        return self.seconds is not None and self.seconds <= SMALL_S
 
 
 def demand_of(plan: JobPlan) -> Demand:
@@ -46,7 +62,7 @@ def demand_of(plan: JobPlan) -> Demand:
         host = instance.device.name
         threads[host] += instance.threads
         held[host] = held.get(host, 0.0) + each[instance.fragment]
-    return Demand(threads, held)
+    return Demand(threads, held, plan.figures.seconds)
 
 
 def _held(plan: JobPlan, fragment: str, root: Operator) -> float:
@@ -71,6 +87,8 @@ class _Entry:
     job: str
     client: str
     demand: Demand
+    weight: float
+    due: float  #: of one user's jobs the first by this is next
     serial: int
     told: Callable[[int], None]
     admitted: asyncio.Future[None]
@@ -86,14 +104,19 @@ class Admission:
         self._serials = itertools.count()
         self._waiting: dict[str, _Entry] = {}
         self._running: dict[str, _Entry] = {}
-        self._served: dict[str, int] = {}  # when each client that has jobs here had its last turn
+        self._had: dict[str, float] = {}  # the cost, by weight, of what each user that has jobs here was let in with
+        self._virtual = 0.0  # what the user had whose job was let in last
 
     @contextlib.asynccontextmanager
-    async def turn(self, job: str, client: str, demand: Demand, told: Callable[[int], None]) -> AsyncIterator[None]:
+    async def turn(
+        self, job: str, client: str, demand: Demand, told: Callable[[int], None], weight: float = 1.0
+    ) -> AsyncIterator[None]:
         """Within it the job may run. Until then `told` gets its place in the queue, from 1, whenever that changes.
         Raises Cancelled if it was made to `leave`."""
         admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[job] = _Entry(job, client, demand, next(self._serials), told, admitted)
+        due = time.monotonic() + demand.cost
+        self._waiting[job] = _Entry(job, client, demand, weight, due, next(self._serials), told, admitted)
+        self._had.setdefault(client, self._virtual)
         self._admit()
         try:
             await admitted
@@ -102,7 +125,7 @@ class Admission:
             self._waiting.pop(job, None)
             self._running.pop(job, None)
             if not any(entry.client == client for entry in (*self._waiting.values(), *self._running.values())):
-                self._served.pop(client, None)
+                self._had.pop(client, None)
             self._admit()
 
     def leave(self, job: str) -> None:
@@ -125,25 +148,37 @@ class Admission:
         return [entry.job for entry in self._order()]
 
     def _order(self) -> list[_Entry]:
-        """Those first whose clients have the fewest jobs before them, then those whose had no turn for the longest."""
-        before = Counter(entry.client for entry in self._running.values())
-        ranked: list[tuple[int, int, int, _Entry]] = []
-        for entry in self._waiting.values():  # in the order in which they came
-            ranked.append((before[entry.client], self._served.get(entry.client, -1), entry.serial, entry))
-            before[entry.client] += 1
-        return [entry for *_, entry in sorted(ranked, key=lambda rank: rank[:3])]
+        """Those first whose users have had least, as if each took its turn."""
+        waiting: dict[str, list[_Entry]] = {}
+        for entry in sorted(self._waiting.values(), key=lambda entry: (entry.due, entry.serial)):
+            waiting.setdefault(entry.client, []).append(entry)
+        had = dict(self._had)
+        found: list[_Entry] = []
+        while waiting:
+            user = min(waiting, key=lambda user: (had[user], waiting[user][0].serial))
+            entry = waiting[user].pop(0)
+            had[user] += entry.demand.cost / entry.weight
+            found.append(entry)
+            if not waiting[user]:
+                del waiting[user]
+        return found
 
     def _admit(self) -> None:
+        """Lets in who is first, among the small jobs and among the others."""
+        blocked: set[bool] = set()
         order = self._order()
-        while order and self._fits(order[0].demand):
-            entry = self._waiting.pop(order[0].job)
+        for entry in order:
             if entry.admitted.done():  # nobody waits any more
-                order.pop(0)
-                continue
-            self._running[entry.job] = entry
-            self._served[entry.client] = next(self._serials)
-            entry.admitted.set_result(None)
-            order = self._order()
+                del self._waiting[entry.job]
+            elif entry.demand.is_small not in blocked and self._fits(entry.demand):
+                del self._waiting[entry.job]
+                self._running[entry.job] = entry
+                self._virtual = self._had[entry.client]
+                self._had[entry.client] += entry.demand.cost / entry.weight
+                entry.admitted.set_result(None)
+            else:
+                blocked.add(entry.demand.is_small)
+        order = [entry for entry in order if entry.job in self._waiting]
         for place, entry in enumerate(order, 1):
             if entry.place != place:
                 entry.place = place
@@ -153,9 +188,10 @@ class Admission:
         working = [entry for entry in self._running.values() if entry.works]
         if not working:
             return True
+        alike = [entry for entry in working if entry.demand.is_small == demand.is_small]
         for device in self._devices():
             threads = demand.threads.get(device.name, 0)
-            used = sum(entry.demand.threads.get(device.name, 0) for entry in working)
+            used = sum(entry.demand.threads.get(device.name, 0) for entry in alike)
             if threads and used and used + threads > THREADS_PER_CORE * device.cores:
                 return False
             held = sum(entry.demand.bytes.get(device.name, 0.0) for entry in self._running.values())

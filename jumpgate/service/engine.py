@@ -33,6 +33,7 @@ from jumpgate.orchestrator.record import JobRecord, Phase, Recorder
 from jumpgate.service import calibration
 from jumpgate.service.admission import Admission, demand_of
 from jumpgate.service.agents import BUILDING_S, Agents
+from jumpgate.service.limits import Limits
 from jumpgate.service.located import Located, Options, check_placed, check_request
 from jumpgate.service.preparing import Preparing
 from jumpgate.trust.edges import JobCertificate
@@ -125,6 +126,11 @@ class Engine:
         now = time.monotonic()
         return hosts | {name for name, until in self._silent.items() if now < until}
 
+    @property
+    def limits(self) -> Limits:
+        """The most that a request may ask for."""
+        return Limits.of(self.agents.devices, self.config.service)
+
     def plan(self, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False) -> JobPlan:
         """Pure but for the statistics, which look into the files. Raises NotFound for a preferred NCA that is none."""
         for name in options.prefer:
@@ -145,6 +151,7 @@ class Engine:
         states = _known_states(root)
         settle(states)
         plan = compile_dataflow(root, self.devices, self.registry, compile_options)
+        self.limits.check_plan(plan)
         if is_located:
             check_placed(plan)
         if debug.level() >= 3:
@@ -219,8 +226,8 @@ class Engine:
 
         return certificates.for_job()
 
-    async def execute(self, id: str, client: str = "") -> AsyncGenerator[Event, None]:
-        """Runs the job when it is its turn among all clients', yielding its events; raises its failure. A consumer that
+    async def execute(self, id: str, client: str = "", weight: float = 1.0) -> AsyncGenerator[Event, None]:
+        """Runs the job when it is its turn among all users', yielding its events; raises its failure. A consumer that
         goes away cancels it.
 
         The last event is `done`, or has the error; the iteration ends, or raises, when nothing of the job is left.
@@ -231,7 +238,7 @@ class Engine:
             raise InvalidDataflow(f"job {id} has been executed; submit the dataflow again", job=id)
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         # a task of its own: it takes the job down also when nobody listens any more
-        self._runs[id] = run = asyncio.create_task(self._run(job, client, events))
+        self._runs[id] = run = asyncio.create_task(self._run(job, client, weight, events))
         run.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
             while (event := await events.get()) is not None:
@@ -242,7 +249,7 @@ class Engine:
                 job.cancel()
                 self.admission.leave(id)
 
-    async def _run(self, job: Job, client: str, events: asyncio.Queue[Event | None]) -> None:
+    async def _run(self, job: Job, client: str, weight: float, events: asyncio.Queue[Event | None]) -> None:
         def told(place: int) -> None:
             events.put_nowait(Event("queued", place, time.time_ns()))
 
@@ -253,8 +260,16 @@ class Engine:
 
         job.on_work = functools.partial(self.admission.works, job.id)
         try:
-            await self._built(job, happened)
-            async with self.admission.turn(job.id, client, demand_of(job.context.plan), told):
+            turn = self.admission.turn(job.id, client, demand_of(job.context.plan), told, weight)
+            async with contextlib.AsyncExitStack() as stack:
+                try:
+                    async with asyncio.timeout_at(job.begin_clock()) as limit:
+                        await self._built(job, happened)
+                        await stack.enter_async_context(turn)
+                except TimeoutError:
+                    if not limit.expired():
+                        raise
+                    raise job.fail(job.late(), happened) from None
                 await job.run(happened)
         finally:
             self._recorder.add(job.record)
@@ -287,6 +302,11 @@ class Engine:
         """Those that the service remembers, newest first."""
         self._expire()
         return [j.record for j in reversed(self._jobs.values())]
+
+    async def ended(self, seconds: float) -> None:
+        """Returns once no job runs any more, or after so long."""
+        if running := [run for run in self._runs.values() if not run.done()]:
+            await asyncio.wait(running, timeout=seconds)
 
     async def close(self) -> None:
         """Ends every job and every agent of ours."""

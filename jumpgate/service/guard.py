@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 import grpc
 
-from jumpgate.dataflow import located
-from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.dataflow import beneath, located
+from jumpgate.dataflow.operators import Operator, Read, rewrite
 from jumpgate.errors import Forbidden, NotFound, Unauthenticated
 from jumpgate.hosts.config import ClientConfig
 from jumpgate.orchestrator.record import JobRecord
+from jumpgate.service.limits import Limits
 from jumpgate.trust import tokens
 from jumpgate.v1 import service_pb2 as pb
 
@@ -26,6 +28,15 @@ class Client:
         self._config = config
         self.name = "" if config is None else config.name
         self._roots = [] if config is None else [os.path.realpath(root) for root in config.roots]
+
+    @property
+    def weight(self) -> float:
+        """Of its turns among all users'."""
+        return 1.0 if self._config is None else float(self._config.weight or 1)
+
+    def user(self, peer: str) -> str:
+        """Who takes turns: the client; of those without a name the machine, however many connections it has."""
+        return self.name or peer.rpartition(":")[0]
 
     def check_size(self, message: Any) -> None:
         """Raises Forbidden for a request that is larger than the client's may be."""
@@ -39,21 +50,36 @@ class Client:
         if most and sum(job.client == self.name and not job.ended_ns for job in jobs()) >= most:
             raise self._no(f"submit another job; it may have {most} at once")
 
-    def check_files(self, root: Operator) -> None:
-        """Raises Forbidden unless every file that is read is, links followed, below one of the client's roots."""
-        if self._config is None:
-            return
-        for file in {file for node in root.walk() if isinstance(node, Read) for file in node.files}:
-            if located.split(file)[0]:
-                self.check_hosts()
-            path = os.path.realpath(urlsplit(file).path if file.startswith("file:") else file)
-            if not any(os.path.commonpath((path, root)) == root for root in self._roots):
-                raise self._no(f"read {file}; roots in the service's jumpgate.toml says where it may read", file=file)
+    def below_roots(self, root: Operator) -> Operator:
+        """The operators, with files that cannot lead out of the client's roots any more, whatever becomes of links
+        (jumpgate/dataflow/beneath.py). Raises Forbidden for a file that is, links followed, below none of them."""
+
+        def visit(node: Operator) -> Operator:
+            return replace(node, files=tuple(map(self._below, node.files))) if isinstance(node, Read) else node
+
+        return root if self._config is None else rewrite(root, visit)
+
+    def _below(self, file: str) -> str:
+        if located.split(file)[0]:
+            self.check_hosts()
+        path = os.path.abspath(urlsplit(file).path if file.startswith("file:") else file)
+        real = os.path.realpath(path)
+        for root in self._roots:
+            if os.path.commonpath((real, root)) == root:
+                # as it was written, where that is below the root: its folders' names may be values
+                inner = path if os.path.commonpath((path, root)) == root else real
+                return beneath.marked(root, os.path.relpath(inner, root))
+        raise self._no(f"read {file}; roots in the service's jumpgate.toml says where it may read", file=file)
 
     def check_hosts(self) -> None:
         """Raises Forbidden for who has roots: where a path leads on another host, only that host knows."""
         if self._config is not None:
             raise self._no("name files of single hosts (file://HOST/path): its roots are on the service's machine")
+
+    def check_limits(self, request: pb.SubmitRequest, everybody: Limits) -> None:
+        """Raises Forbidden, or InvalidDataflow, for a request of more than the client's, or everybody's, may be."""
+        own = None if self._config is None else self._config.limits
+        (everybody.lowered(self.name, own) if own else everybody).check(request)
 
     def limit(self, options: pb.Options) -> None:
         """Lowers what a request asks for to what the client may have."""

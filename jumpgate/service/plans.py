@@ -15,6 +15,8 @@ from jumpgate.nca.interface import JobPlan
 from jumpgate.v1 import service_pb2 as pb
 
 PLANS_MAX = 256
+#: a larger request is not remembered: it is compared byte by byte
+REQUEST_BYTES_MAX = 1 << 20
 #: what a plan depends on, see key_of, and the hosts that did not answer
 Key = tuple[bytes, int, frozenset[str]]
 
@@ -59,6 +61,8 @@ class Plans:
 
     def keep(self, request: pb.SubmitRequest, lost: frozenset[str], plan: JobPlan, findings: probe.Findings) -> None:
         """Remembers what was planned, and by what, unless it reads a file that cannot be seen from here."""
+        if request.ByteSize() > REQUEST_BYTES_MAX:
+            return
         files = {file for i in plan.instances for o in i.root.walk() if isinstance(o, Read) for file in o.files}
         if files <= plan.files.keys():
             is_all = probe.files_of(findings) <= plan.files.keys()

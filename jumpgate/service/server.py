@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import grpc
 
-from jumpgate import debug, errors
+from jumpgate import deadline, debug, errors
 from jumpgate.compiler.explain import explain_text, links
 from jumpgate.compiler.figures import measured
 from jumpgate.converters import probe
 from jumpgate.dataflow import proto
-from jumpgate.errors import CannotPlace, CapacityExceeded, ConfigError, InternalError, JumpgateError, Unreachable
+from jumpgate.errors import (
+    CannotPlace,
+    CapacityExceeded,
+    ConfigError,
+    Draining,
+    InternalError,
+    JumpgateError,
+    Unreachable,
+)
 from jumpgate.hosts.config import Config
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
@@ -30,6 +40,7 @@ from jumpgate.service.estimates import columns_of, estimate_of
 from jumpgate.service.full import FullDevices
 from jumpgate.service.groups import Groups
 from jumpgate.service.guard import Client, Door, Guard
+from jumpgate.service.limits import MESSAGE_BYTES_MAX, TEXT_CHARACTERS_MAX
 from jumpgate.service.plans import Plans
 from jumpgate.service.requests import read_request
 from jumpgate.trust.channels import server_credentials
@@ -41,7 +52,16 @@ T = TypeVar("T")
 
 #: trailing metadata that holds the typed error
 ERROR_KEY = "jumpgate-error"
-MESSAGE_BYTES_MAX = 64 << 20
+#: for a plan to be made of a request: threads that plan are not to be had without end
+PLANNING_S_MAX = 300.0
+#: after which a request that was refused as too large is gone
+COLLECT_S = 0.2
+#: such threads; most of them wait for files
+PLANNERS = 32
+#: for TLS and HTTP/2 to begin on a connection; for one without a call to stay (its client connects again by itself)
+HANDSHAKE_MS, IDLE_MS = 5000, 600_000
+#: of an answer: a job's report has all its instances
+ANSWER_BYTES_MAX = 64 << 20
 #: of a typed error; gRPC's peers accept 8 KiB of metadata, which hold the status message as well
 METADATA_BYTES_MAX = 3000
 
@@ -68,6 +88,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
         self._plans = Plans()
         self._full = FullDevices()
         self.groups = Groups()
+        self.is_draining = False  #: new jobs are refused
 
     def _client(self, context: Any) -> Client:
         return self.guard.client(context.invocation_metadata())
@@ -75,9 +96,15 @@ class Server(service_pb2_grpc.JumpgateServicer):
     async def _admit(self, client: Client, request: pb.SubmitRequest) -> None:
         """Raises Forbidden for what the client may not ask for; lowers limits to its own."""
         client.check_size(request)
+        try:
+            client.check_limits(request, self.engine.limits)
+        except JumpgateError:  # what holds a request of many parts must not wait for the collector of the process
+            asyncio.get_running_loop().call_later(COLLECT_S, gc.collect)
+            raise
         client.limit(request.options)
         if client.name:
-            client.check_files((await asyncio.to_thread(read_request, request))[0])
+            root, dialect = await asyncio.to_thread(read_request, request)
+            request.dataflow.CopyFrom(proto.encode(client.below_roots(root), dialect))
 
     def _record(self, client: Client, id: str) -> JobRecord:
         """Raises NotFound."""
@@ -93,7 +120,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
         lost = self.engine.lost
         plan = self._plans.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
         if plan is None:
-            with probe.noted() as findings:
+            with probe.noted() as findings, deadline.within(PLANNING_S_MAX):
                 plan = self.engine.plan(*read_request(request), _options(request.options))
             if self.engine.lost == lost:
                 self._plans.keep(request, lost, plan, findings)
@@ -127,17 +154,19 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Execute(self, request: pb.ExecuteRequest, context: Any) -> None:
         async def execute() -> None:
-            self._client(context).check_job(self.engine.job(request.job_id).record)
-            await self._execute(request.job_id, context)
+            client = self._client(context)
+            client.check_job(self.engine.job(request.job_id).record)
+            await self._execute(request.job_id, client, context)
 
         await _answered(context, execute)
 
     async def Run(self, request: pb.RunRequest, context: Any) -> None:
         async def run() -> None:
-            job = await self.submit(request.submit, self._client(context))
+            client = self._client(context)
+            job = await self.submit(request.submit, client)
             answer = _submitted(job, request.explain)
             event = pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
-            await self._execute(job.id, context, event)
+            await self._execute(job.id, client, context, event)
 
         await _answered(context, run)
 
@@ -176,27 +205,35 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def submit(self, request: pb.SubmitRequest, client: Client) -> Job:
         """Planned and compiled as the client may have it."""
-        started_ns, text = time.time_ns(), request.text
+        started_ns, text = time.time_ns(), request.text[:TEXT_CHARACTERS_MAX]
         request.ClearField("text")  # the same request in other words is the same request
         client.check_jobs(self.engine.jobs)
-        await self._admit(client, request)
-        job = await self._job(request, _options(request.options), started_ns, text)
+        if self.is_draining:
+            raise Draining(
+                f"the service at {self.guard.address} is about to end, and takes no new jobs: try again soon",
+                address=self.guard.address,
+            )
+        with deadline.within(request.options.timeout_ms / 1000):
+            async with deadline.bounded("planned or compiled"):
+                await self._admit(client, request)
+                job = await self._job(request, _options(request.options), started_ns, text)
+        job.spent_s = (time.time_ns() - started_ns) / 1e9
         job.record.client = client.name
         self._full.submitted(job.id, request)
         return job
 
-    async def execute(self, id: str, peer: str) -> AsyncGenerator[Event, None]:
+    async def execute(self, id: str, client: Client, peer: str) -> AsyncGenerator[Event, None]:
         """What happens to the job; raises its failure."""
-        async with contextlib.aclosing(self.engine.execute(id, peer)) as events:
+        async with contextlib.aclosing(self.engine.execute(id, client.user(peer), client.weight)) as events:
             async for event in events:
                 if isinstance(event.error, CapacityExceeded):
                     self._full.failed(id, event.error)
                 yield event
 
-    async def _execute(self, id: str, context: Any, submitted: pb.Event | None = None) -> None:
+    async def _execute(self, id: str, client: Client, context: Any, submitted: pb.Event | None = None) -> None:
         """Says what happens to the job, and first `submitted`, once the job has begun or waits: of what its client does
         then nothing is on the way of its instances."""
-        async with contextlib.aclosing(self.execute(id, context.peer())) as events:
+        async with contextlib.aclosing(self.execute(id, client, context.peer())) as events:
             async for event in events:
                 if submitted is not None:
                     await context.write(submitted)
@@ -234,7 +271,13 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def List(self, request: pb.ListRequest, context: Any) -> pb.ListResponse:
         client = self._client(context)
-        jobs = [pb.JobDescription(job_id=r.job, state=r.state) for r in self.engine.jobs() if client.sees(r)]
+        places = {job: place for place, job in enumerate(self.engine.admission.waiting, 1)}
+
+        def state(record: JobRecord) -> str:
+            place = places.get(record.job)
+            return record.state if place is None else f"queued ({place} of {len(places)})"
+
+        jobs = [pb.JobDescription(job_id=r.job, state=state(r)) for r in self.engine.jobs() if client.sees(r)]
         return pb.ListResponse(jobs=jobs)
 
     async def Look(self, request: pb.LookRequest, context: Any) -> pb.LookResponse:
@@ -250,9 +293,11 @@ class Server(service_pb2_grpc.JumpgateServicer):
     async def Prepare(self, request: pb.PrepareRequest, context: Any) -> pb.PrepareResponse:
         async def prepare() -> pb.PrepareResponse:
             asked = pb.SubmitRequest(dataflow=request.dataflow, options=request.options)
-            await self._admit(self._client(context), asked)
-            await self.engine.agents.meet()
-            plan = await asyncio.to_thread(self._plan, asked)
+            with deadline.within(asked.options.timeout_ms / 1000):
+                async with deadline.bounded("planned"):
+                    await self._admit(self._client(context), asked)
+                    await self.engine.agents.meet()
+                    plan = await asyncio.to_thread(self._plan, asked)
             seconds = await self.engine.preparing.seconds(plan)
             if seconds > request.patience_seconds:
                 self.engine.preparing.begin(plan)
@@ -267,18 +312,20 @@ class Server(service_pb2_grpc.JumpgateServicer):
                 return _analyzed(self._record(client, request.job_id), request.verbose)
             # the plan is remembered: a dataflow that ends with a Send may be submitted next
             asked = pb.SubmitRequest(dataflow=request.dataflow, options=request.options)
-            await self._admit(client, asked)
 
             def planned() -> JobPlan:
                 if request.verbose:
-                    return self.engine.plan(*proto.decode(request.dataflow), _options(asked.options), trace=True)
+                    return self.engine.plan(*read_request(asked), _options(asked.options), trace=True)
                 return self._plan(asked)
 
-            await self.engine.agents.meet()
-            plan = await asyncio.to_thread(planned)
+            with deadline.within(asked.options.timeout_ms / 1000):
+                async with deadline.bounded("planned"):
+                    await self._admit(client, asked)
+                    await self.engine.agents.meet()
+                    plan = await asyncio.to_thread(planned)
             estimate = estimate_of(plan, request.elsewhere)
             if request.columns:
-                root, _ = proto.decode(request.dataflow)
+                root, _ = read_request(asked)
                 estimate.columns.extend(await asyncio.to_thread(columns_of, self.engine.estimator(), root))
             if request.estimate_only:
                 return pb.ExplainResponse(estimate=estimate)
@@ -300,7 +347,7 @@ class _Jobs:
         return _submitted(await self.server.submit(request, self.client), explain=False)
 
     async def execute(self, job: str) -> None:
-        async with contextlib.aclosing(self.server.execute(job, self.peer)) as events:
+        async with contextlib.aclosing(self.server.execute(job, self.client, self.peer)) as events:
             async for _ in events:
                 pass
 
@@ -311,6 +358,11 @@ class Serving:
     def __init__(self, server: grpc.aio.Server, handlers: Server, address: str, published: Published) -> None:
         self._server, self.handlers, self.address, self._published = server, handlers, address, published
         self.engine, self.token = handlers.engine, published.token
+
+    async def drain(self, seconds: float) -> None:
+        """Refuses new jobs, and returns once those that run have ended, or after so long."""
+        self.handlers.is_draining = True
+        await self.engine.ended(seconds)
 
     async def stop(self, grace_s: float = 0.0) -> None:
         """Ends its jobs and agents; clients that wait have that long to hear of it."""
@@ -339,8 +391,8 @@ async def serve(
     server = grpc.aio.server(
         interceptors=(Door(guard, _abort),),
         options=[
-            ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
-            ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+            ("grpc.max_receive_message_length", config.service.get("request_bytes") or MESSAGE_BYTES_MAX),
+            ("grpc.max_send_message_length", ANSWER_BYTES_MAX),
             ("grpc.so_reuseport", 0),
             # a client that its system no longer answers for is gone within five seconds, and so are its jobs
             ("grpc.keepalive_time_ms", 2000),
@@ -348,8 +400,12 @@ async def serve(
             ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
             ("grpc.http2.max_pings_without_data", 0),
             ("grpc.http2.max_ping_strikes", 0),
+            # who connects and says nothing, or does nothing for long, does not keep others out
+            ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+            ("grpc.max_connection_idle_ms", IDLE_MS),
         ],
     )
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(PLANNERS, "jumpgate-service"))
     handlers = Server(Engine(config, registry), guard)
     service_pb2_grpc.add_JumpgateServicer_to_server(handlers, server)  # type: ignore[no-untyped-call]
     try:

@@ -73,7 +73,7 @@ def issue(authority: Path, name: str, hosts: Sequence[str], days: int = DAYS) ->
 
 def for_job() -> JobCertificate:
     """A new one; it outlives the longest job."""
-    certificate, key = _unsigned("Jumpgate job", [], days=30)
+    certificate, key = _unsigned("Jumpgate job", [], DAYS)
     return JobCertificate(certificate.decode(), key.decode())
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import ssl
 from dataclasses import dataclass, field
@@ -40,6 +41,8 @@ class Identity:
                 file=error.filename,
             ) from error
         found = Identity(place, *texts)
+        for name, text in ((CA, found.ca), (CERTIFICATE, found.certificate)):
+            _check_dates(place / name, text)
         found.context(server=False)  # that it is wrong is said now
         return found
 
@@ -54,6 +57,29 @@ class Identity:
         except (ssl.SSLError, OSError, ValueError) as error:
             raise ConfigError(f"the certificates in {self.folder} cannot be used: {error}", file=self.folder) from error
         return context
+
+
+def _check_dates(file: Path, text: bytes) -> None:
+    """Raises ConfigError for a certificate that has expired, or is not valid yet. Without the package that reads dates
+    the other end says so."""
+    try:
+        from cryptography import x509
+
+        read = x509.load_pem_x509_certificate(text)
+    except (ImportError, ValueError):  # whatever else is wrong, its use says
+        return
+    now = datetime.datetime.now(datetime.UTC)
+    if now < read.not_valid_before_utc:
+        raise ConfigError(
+            f"{file} is not valid before {read.not_valid_before_utc:%Y-%m-%d %H:%M} UTC, and it is "
+            f"{now:%Y-%m-%d %H:%M}: set this machine's clock",
+            file=file,
+        )
+    if now > read.not_valid_after_utc:
+        raise ConfigError(
+            f"{file} expired on {read.not_valid_after_utc:%Y-%m-%d %H:%M} UTC: `jumpgate certs issue` makes another",
+            file=file,
+        )
 
 
 def for_client(address: str, folder: str | Path | None) -> Identity | None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -20,7 +21,7 @@ import pytest
 from jumpgate import errors
 from jumpgate.codegen import toolchain
 from jumpgate.hosts import client, wire
-from jumpgate.hosts.agent import Agent, Connection
+from jumpgate.hosts.agent import UNPROVEN_OF_PEER_MAX, Agent, Connection
 from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.instances import SPARES
 from jumpgate.hosts.local import LocalAgent
@@ -541,3 +542,52 @@ def test_builds_that_wait_when_an_agent_ends_are_not_begun() -> None:
         assert sorted(begun) == ["now", "waited for"]
 
     asyncio.run(body())
+
+
+STRANGE = {
+    "nested": b"[" * 100_000 + b"\n",
+    "nested, but short": b"[" * 4000 + b"\n",
+    "a lone surrogate": b'{"id": 1, "verb": "hello", "arguments": {"challenge": "\\ud800"}}\n',
+    "no text": b'{"id": 1, "verb": "hello", "arguments": {"challenge": "\xff"}}\n',
+    "a list": b'{"id": [], "verb": {}, "arguments": []}\n',
+    "a proof that is a list": b'{"verb": "hello", "arguments": {"challenge": "c"}}\n{"verb": "prove", "arguments": '
+    b'{"proof": ["\\ud800"]}}\n',
+    "a number of many digits": b'{"id": ' + b"9" * 4050 + b"}\n",
+    "no end": b"x" * 100_000,
+}
+
+
+def test_what_strangers_send_ends_their_connection_in_a_line(
+    scripted_host: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            for case, sent in STRANGE.items():
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(sent)
+                with contextlib.suppress(ConnectionError):
+                    await asyncio.wait_for(reader.read(), 5)  # not b"" where it was answered first
+                writer.close()
+                assert "Traceback" not in (said := capfd.readouterr().err), case
+                assert said.count("\n") <= 1, (case, said)
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            await host.close()
+
+    asyncio.run(run())
+
+
+def test_silent_strangers_keep_nobody_out(scripted_host: Path, tmp_path: Path) -> None:
+    """Not even where an agent may have only so many files open."""
+
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, agent):
+            resource.prlimit(agent.pid, resource.RLIMIT_NOFILE, (100, 100))
+            strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            gone = [reader for reader, _ in strangers if reader.at_eof() or reader.exception()]
+            assert len(gone) >= 300 - UNPROVEN_OF_PEER_MAX
+            await host.close()
+            for _, writer in strangers:
+                writer.close()
+
+    asyncio.run(run())

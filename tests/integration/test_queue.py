@@ -28,6 +28,7 @@ CLIENTS, JOBS_EACH = 10, 3
 def service(grpc_is_up: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedded]:
     """One job at a time."""
     monkeypatch.setattr(admission, "THREADS_PER_CORE", 1)
+    monkeypatch.setattr(admission, "SMALL_S", 0.0)
     started = embedded.start(local_hosts(1))
     yield started
     started.close()
@@ -54,6 +55,7 @@ def test_a_job_waits_and_its_client_sees_its_place(
             answer = pool.submit(lambda: second.run(rows.aggregate(n=count())).to_pylist())
             assert wait_until(lambda: bool(service.engine.admission.waiting), 30)
             assert wait_until(lambda: bool(shown), 30) and not answer.done()
+            assert [job.state for job in first.jobs()] == ["queued (1 of 1)", "running"]
             endless.cancel()
             assert answer.result(30) == [{"n": 400_000}]
     assert (shown[0].title, str(shown[0])) == ("queued", "number 1 of those that wait for their turn")
@@ -87,3 +89,19 @@ def test_many_clients_all_get_their_answers(service: Embedded, rows: Dataflow) -
     with ThreadPoolExecutor(CLIENTS) as pool:
         answers = list(pool.map(ask, range(CLIENTS)))
     assert answers == [[[{"n": 1000 * number}]] * JOBS_EACH for number in range(CLIENTS)], json.dumps(answers)
+
+
+def test_small_jobs_do_not_wait_for_large_ones(rows: Dataflow, grpc_is_up: None) -> None:
+    """Not even of a user who has many of them."""
+    service = embedded.start(local_hosts(1))
+    try:
+        with Session(service.address) as heavy, Session(service.address) as small:
+            pairs = rows.join(rows.select(k2=col("k"), y=col("x")), left_on="k", right_on="k2")
+            endless = [heavy.run(pairs.aggregate(s=sum_("y"))) for _ in range(12)]
+            assert wait_until(lambda: bool(service.engine.admission.waiting), 30)
+            assert small.run(rows.aggregate(n=count())).to_pylist() == [{"n": 400_000}]
+            assert service.engine.admission.waiting
+            for job in endless:
+                job.cancel()
+    finally:
+        service.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
+import itertools
 import json
 import os
 import shutil
@@ -15,6 +17,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -23,15 +26,17 @@ import pyarrow.parquet as pq
 import pytest
 from finsy.proto import U128, p4r, p4r_grpc
 
-from jumpgate.client import col, read, sum_
+from jumpgate.client import Dataflow, col, read, sum_
 from jumpgate.client.session import Session
 from jumpgate.codegen import toolchain
-from jumpgate.dataflow import proto
+from jumpgate.dataflow import beneath, proto
 from jumpgate.dataflow.dialect import DEFAULT
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Send
 from jumpgate.dataflow.types import Schema, int64
 from jumpgate.errors import (
     ConfigError,
+    DataError,
     Forbidden,
     JumpgateError,
     NotFound,
@@ -302,6 +307,20 @@ def test_a_program_that_was_replaced_in_the_cache_is_not_loaded(own_cache: Path,
     assert one.read_bytes() == contents[0]
 
 
+def test_programs_that_were_removed_are_built_again(own_cache: Path, tmp_path: Path) -> None:
+    """By the service that has used them, too."""
+    pq.write_table(pa.table({"a": [1, 2, 3]}), tmp_path / "t.parquet")
+    flow = read(str(tmp_path / "t.parquet")).aggregate(s=sum_("a"))
+    service = embedded.start(local_hosts(1))
+    try:
+        with Session(service.address) as session:
+            for _ in range(3):
+                assert session.run(flow).to_pylist() == [{"s": 6}]
+                shutil.rmtree(own_cache / "artifacts")
+    finally:
+        service.close()
+
+
 def test_a_runtime_that_was_replaced_is_not_used(tmp_path: Path) -> None:
     home = toolchain.runtime().library.parent
     copy = tmp_path / home.name
@@ -462,7 +481,25 @@ def test_certificates_that_cannot_be_used_say_so(tls_folder: Path, tmp_path: Pat
         certificates.issue(tls_folder.parent, "../w", [])
 
 
+@pytest.mark.parametrize(("days", "said"), [(-1, "is not valid before"), (2, "expired on")])
+def test_certificates_of_another_time_say_so(
+    days: int, said: str, tls_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Then(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
+            return datetime.datetime.now(tz) + datetime.timedelta(days=days * certificates.CA_DAYS)
+
+    monkeypatch.setattr(tls, "datetime", SimpleNamespace(datetime=Then, UTC=datetime.UTC))
+    with pytest.raises(ConfigError, match=said):
+        tls.Identity.load(tls_folder)
+
+
 # ---- clients of the configuration ----
+
+
+#: rows of the file that is below the root
+INSIDE = [{"a": 1}, {"a": 2}, {"a": 3}]
 
 
 class Shop:
@@ -510,6 +547,51 @@ def test_a_client_reads_below_its_roots_only(shop: Shop) -> None:
                     ask(flow)
     with shop.session("boss") as session, pytest.raises(Forbidden, match="client 'boss' may not read"):
         session.run(read(str(shop.data / "t.parquet")))  # it administers, and has no roots
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv", "json", "orc"])
+def test_a_link_that_is_exchanged_after_the_check_leads_nowhere(format: str, shop: Shop) -> None:
+    """What the guard hands on, `ROOT//PATH`, is opened below the root, by those that plan and by instances."""
+    inside, outside = shop.data / f"in.{format}", shop.folder / f"out.{format}"
+    for n, file in enumerate((inside, outside)):
+        formats()[format].write(pa.table({"a": pa.array([n], pa.int64())}), file)
+    link = shop.data / f"link.{format}"
+    flow = read(str(inside), schema={"a": "int64"})
+    checked = Dataflow(replace(flow.root, files=(beneath.marked(str(shop.data), link.name),)))
+    with Session(shop.service.address) as owner:
+        link.symlink_to(inside.name)
+        assert owner.run(checked).to_pylist() == [{"a": 0}]
+        link.unlink()
+        link.symlink_to(Path("..") / outside.name)
+        with pytest.raises(DataError, match="a link leads out of"):
+            owner.run(checked).to_pylist()
+
+
+def test_a_client_that_exchanges_links_reads_no_row_outside(shop: Shop) -> None:
+    """A link in its root leads in and out in turn while it asks."""
+    outside = shop.folder / "secret.parquet"
+    pq.write_table(pa.table({"a": [7, 8, 9]}), outside)
+    swap, ended = shop.data / "swap.parquet", threading.Event()
+
+    def exchange() -> None:
+        for n in itertools.count():
+            if ended.is_set():
+                return
+            made = shop.data / f"made{n}"
+            made.symlink_to("t.parquet" if n % 2 else outside)
+            made.rename(swap)
+
+    swap.symlink_to("t.parquet")
+    exchanging = threading.Thread(target=exchange)
+    exchanging.start()
+    try:
+        with shop.session("reader") as session:
+            for _ in range(40):
+                with contextlib.suppress(Forbidden, DataError):
+                    assert session.run(read(str(swap), schema={"a": "int64"})).to_pylist() == INSIDE
+    finally:
+        ended.set()
+        exchanging.join()
 
 
 def test_a_client_sees_its_own_jobs_only(shop: Shop) -> None:

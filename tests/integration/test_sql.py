@@ -488,3 +488,8 @@ def test_time_goes_on_from_run_to_run(small: Connection) -> None:
             text = f"SELECT {clock} AS t FROM item LIMIT 1"
             first, second = (small.sql(text, offload=mode).to_arrow()["t"][0].value for _ in range(2))
             assert first < second, (mode, clock)
+
+
+def test_a_text_that_is_too_long_is_refused_before_it_is_parsed(connection: Connection) -> None:
+    with pytest.raises(InvalidDataflow, match="the text has 1000011 characters, and may have 1000000: pass"):
+        connection.sql(f"SELECT '{'x' * 1_000_000}' a")

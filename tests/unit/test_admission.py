@@ -10,6 +10,7 @@ import pytest
 
 from jumpgate.errors import Cancelled
 from jumpgate.nca.interface import Device
+from jumpgate.service import admission
 from jumpgate.service.admission import THREADS_PER_CORE, Admission, Demand
 
 WHOLE = Demand({"a": 2 * THREADS_PER_CORE})  #: all threads that host a has
@@ -26,11 +27,11 @@ class Queue:
         self._ends: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def ask(self, job: str, client: str = "c", demand: Demand = WHOLE) -> None:
+    async def ask(self, job: str, client: str = "c", demand: Demand = WHOLE, weight: float = 1.0) -> None:
         self.places[job], self._ends[job] = [], asyncio.Event()
 
         async def run() -> None:
-            async with self.admission.turn(job, client, demand, self.places[job].append):
+            async with self.admission.turn(job, client, demand, self.places[job].append, weight):
                 self.started.append(job)
                 await self._ends[job].wait()
 
@@ -132,5 +133,53 @@ def test_a_job_that_is_cancelled_leaves_the_queue() -> None:
         assert queue.places["third"] == [2, 1]
         await queue.end("first")
         assert queue.started == ["first", "third"]
+
+    run(body)
+
+
+def test_users_share_the_work_by_weight_and_not_by_jobs() -> None:
+    """Of jobs that cost the same, twice as many of who has twice the weight; the dear count for more."""
+
+    async def order(costs: dict[str, float], weights: dict[str, float]) -> list[str]:
+        queue = Queue()
+        await queue.ask("first", "another")
+        for n in range(6):
+            for user, cost in costs.items():
+                await queue.ask(f"{user}{n}", user, Demand(WHOLE.threads, seconds=cost), weights.get(user, 1.0))
+        found = [job[0] for job in queue.admission.waiting]
+        await queue.close()
+        return found
+
+    assert asyncio.run(order({"a": 10, "b": 10}, {}))[:4] == ["a", "b", "a", "b"]
+    assert asyncio.run(order({"a": 10, "b": 10}, {"b": 2.0}))[:6].count("b") == 4
+    assert asyncio.run(order({"a": 30, "b": 10}, {}))[:4].count("b") == 3
+
+
+def test_the_cheap_jobs_of_a_user_pass_the_dear_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(admission.time, "monotonic", lambda: now)
+
+    async def body(queue: Queue) -> None:
+        nonlocal now
+        await queue.ask("runs")
+        await queue.ask("dear", demand=Demand(WHOLE.threads, seconds=100))
+        await queue.ask("cheap", demand=Demand(WHOLE.threads, seconds=2))
+        now = 99.0
+        await queue.ask("late", demand=Demand(WHOLE.threads, seconds=2))
+        assert queue.admission.waiting == ["cheap", "dear", "late"]
+
+    run(body)
+
+
+def test_small_jobs_have_threads_of_their_own() -> None:
+    async def body(queue: Queue) -> None:
+        small = Demand(WHOLE.threads, seconds=0.1)
+        for n in range(12):
+            await queue.ask(f"heavy{n}")
+        await queue.ask("small1", "other", small)
+        await queue.ask("small2", "other", small)
+        assert queue.started == ["heavy0", "small1"]
+        await queue.end("small1")
+        assert queue.started == ["heavy0", "small1", "small2"]
 
     run(body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.compiler.tree import pair_references
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import (
     Aggregate,
     Join,
@@ -25,8 +28,11 @@ from jumpgate.dataflow.operators import (
     UnionAll,
 )
 from jumpgate.dataflow.types import int32, string
-from jumpgate.nca.interface import ColumnStatistics, JobPlan, Statistics
+from jumpgate.errors import CannotPlace
+from jumpgate.nca.interface import Answer, ColumnStatistics, Device, JobPlan, Match, Statistics
+from jumpgate.nca.matching import each
 from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.ncas.cpp import CppPrograms
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import Generator
 from jumpgate.testing.interpret import interpret
@@ -261,3 +267,93 @@ def test_a_pruning_match_is_followed_by_what_it_pruned_for() -> None:
     assert [i.nca for i in plan.instances] == ["cpp", "fake_prune", "cpp"]
     assert [i.root.inputs[0].kind for i in plan.instances] == ["read", "prune", "sort"]
     assert plan.edges[1].ntf.schema == A.schema
+
+
+class Fused(CppPrograms):
+    """Generated programs of a domain of their own that take no operator for which `refuses` is true."""
+
+    name = "fused"
+
+    def __init__(self, refuses: Callable[[Operator], bool]) -> None:
+        self._refuses = refuses
+        self.asked: list[Operator] = []
+
+    def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
+        self.asked.append(node)
+        found = each(super().match_operations(node, device, dialect))
+        return tuple(
+            replace(a, nca=self.name, fusion=self.name)
+            for a in found
+            if isinstance(a, Match) and not any(map(self._refuses, a.operators))
+        )
+
+
+def fused(root: Operator, refuses: Callable[[Operator], bool]) -> JobPlan:
+    options = CompileOptions(statistics=repeating(1e6, 10), parallelism=2)
+    return compile_dataflow(root, (host("a"),), Registry([Fused(refuses)]), options)
+
+
+def is_phase(node: Operator) -> bool:
+    return isinstance(node, Aggregate) and node.phase != "full"
+
+
+@pytest.mark.parametrize("keys", [(), ("ak",)])
+def test_who_refuses_phases_is_given_none(keys: tuple[str, ...]) -> None:
+    """Each group is then made of all its rows, on one instance."""
+    root = grouped(A, keys, measured(A, "count", "av", "n"))
+    split = fused(root, lambda node: False)
+    assert sorted(a.phase for a in of_type(split, Aggregate)) == ["final", "partial"]
+    whole = fused(root, is_phase)
+    assert [a.phase for a in of_type(whole, Aggregate)] == ["full"]
+    assert kinds(whole) == (["hash"] if keys else ["single"])
+
+
+def test_who_cannot_share_rows_is_one_instance() -> None:
+    root = grouped(A, ("ak",), measured(A, "count", "av", "n"))
+    plan = fused(root, lambda node: isinstance(node, Shuffle))
+    assert len(plan.instances) == 1 and not kinds(plan)
+
+
+def test_who_refuses_a_local_top_n_is_given_all_rows() -> None:
+    root = Sort(A, (SortKey(ref(A, "av")),), limit=5, offset=2)
+    cut = fused(root, lambda node: False)
+    assert sorted(s.limit or 0 for s in of_type(cut, Sort)) == [5, 7]
+    whole = fused(root, lambda node: isinstance(node, Sort) and not node.offset)
+    assert [s.limit for s in of_type(whole, Sort)] == [5]
+
+
+def test_who_computes_no_keys_joins_on_one_instance() -> None:
+    key = bind("add", (ref(A, "ak"), ref(A, "av")))
+    root = Join(A, B, JoinType.INNER, (key,), (bind("add", (ref(B, "bk"), ref(B, "bv"))),))
+    options = replace(LARGE, parallelism=2)
+
+    def plan(refuses: Callable[[Operator], bool]) -> JobPlan:
+        return compile_dataflow(root, (host("a"),), Registry([Fused(refuses)]), options)
+
+    assert kinds(plan(lambda node: False)) == ["hash", "hash"]
+    assert kinds(plan(lambda node: isinstance(node, Project))) == ["single", "single"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("kinds", [(Aggregate, Sort, Limit), (Shuffle,), (Project,)])
+def test_answers_do_not_depend_on_what_is_refused(kinds: tuple[type, ...], seed: int, tmp_path: Path) -> None:
+    """Of aggregates phases are refused, and of what gives the first rows that without an offset; but no operator of
+    the request."""
+    root = Generator(seed + 2000, tmp_path, ("parquet",)).dataflow(random.Random(seed).randint(2, 6))
+    asked = Fused(lambda node: False)
+    options = CompileOptions(statistics=repeating(1000, 3), parallelism=1)
+    compile_dataflow(root, (host("a"),), Registry([asked]), options)
+    known = {id(n) for n in asked.asked}
+    plans = []
+
+    def refuses(node: Operator) -> bool:
+        return isinstance(node, kinds) and id(node) not in known
+
+    taking = Fused(lambda node: False)
+    for nca in (taking, Fused(refuses)):
+        try:
+            plans.append(compile_dataflow(root, HOSTS, Registry([nca]), replace(options, parallelism=3)))
+        except CannotPlace:  # what the compiler made before it asked, such as an order of joins
+            continue
+    for plan in plans:
+        oracle.assert_same(interpret(plan), root)

@@ -63,7 +63,7 @@ def test_unknown_codes_become_internal() -> None:
 
 
 def test_what_may_be_tried_again() -> None:
-    again = {errors.InstanceFailed, errors.Unreachable, errors.TimedOut, errors.FileChanged}
+    again = {errors.InstanceFailed, errors.Unreachable, errors.Draining, errors.TimedOut, errors.FileChanged}
     assert {c for c in leaves() if c.is_unreachable} == again
 
 

@@ -120,6 +120,14 @@ def test_records_are_kept_in_a_bounded_number(tmp_path: Path, monkeypatch: pytes
         load("latest", tmp_path / "absent")
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"job": "a", "unknown": 1}', '{"job": "a", "phases": [1]}', "\0"])
+def test_a_damaged_record_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(text)
+    for job in ("a", "latest"):
+        with pytest.raises(errors.MalformedData, match=r"the record of job a cannot be read: .*remove .*a\.json"):
+            load(job, tmp_path)
+
+
 def test_records_of_jobs_that_follow_each_other_are_saved_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,8 @@ OFFLOAD = ("auto", "always", "never")
 DIALECTS = ("duckdb", "datafusion")
 #: texts of which a connection remembers the plan
 PLANS_MAX = 256
+#: of a text, parsed: its parts take some 300 times as much memory. Values belong into parameters
+TEXT_CHARACTERS_MAX = 1_000_000
 #: of a text that may ask for the time, which is a constant in its plan
 _CLOCK = re.compile(r"\b(now|today|current_(date|time|timestamp)|localtime(stamp)?)\b", re.IGNORECASE)
 
@@ -152,6 +154,11 @@ class Connection:
         parameters: for $1, $2 … in the text, or a mapping for $name: values, typed by Arrow, never text in the query.
         Raises InvalidSql, which says where the text is wrong and what was perhaps meant.
         """
+        if len(text) > TEXT_CHARACTERS_MAX:
+            raise InvalidDataflow(
+                f"the text has {len(text)} characters, and may have {TEXT_CHARACTERS_MAX}: pass long values as "
+                "parameters, and many of them as a table"
+            )
         mode = self.offload if offload is None else _one_of("offload", offload, OFFLOAD)
         start = time.perf_counter()
         command = commands.answer(text, self, parameters, offload)
