@@ -79,6 +79,8 @@ RENAMED = {
     "null_if": "nullif",
     "day_of_week": "dayofweek",
     "char_length": "length",
+    "octet_length": "strlen",
+    "truncate": "trunc",
 }
 
 
@@ -309,6 +311,8 @@ class Translator:
                 return f"({args[0]} LIKE {args[1]}{escape})"
             case "trim" | "ltrim" | "rtrim":
                 return f"{e.function}({args[0]}, ' ')"
+            case "mean":
+                return f"(CAST({args[0]} AS DOUBLE) / {args[1]})"
             case "round":
                 digits = e.args[1].value if len(e.args) > 1 and isinstance(e.args[1], Literal) else 0
                 return f"round({args[0]}, {digits!r})"

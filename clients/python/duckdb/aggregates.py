@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from jumpgate.client.duckdb import expressions as e
 from jumpgate.client.duckdb import plan
-from jumpgate.client.duckdb.functions import as_type
+from jumpgate.client.duckdb.functions import as_type, only_if, whole
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scalars import Scalars
 from jumpgate.client.duckdb.types import BIGINT, SIGNED, SqlType
 from jumpgate.dataflow.aggregates import AGGREGATES
 from jumpgate.dataflow.expressions import Case, Expression, Literal
+from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, UnionAll, column
-from jumpgate.dataflow.types import int32
+from jumpgate.dataflow.types import decimal, int32
 
 #: groups of one aggregate, each of which reads its input
 SETS_MAX = 64
@@ -72,39 +73,84 @@ def counted_if(condition: Expression, value: Expression | None) -> Expression:
     return Case(type, (condition, value), Literal(type, None))
 
 
-def measure(call: e.AggregateCall, scalars: Scalars, name: str) -> Measure:
-    """The measure that the call is, whose type may be narrower than the call's. Raises Stays."""
+@dataclass(frozen=True)
+class Computed:
+    """What computes one call: `measures` as (function, arguments), and the call's value from theirs."""
+
+    measures: tuple[tuple[str, tuple[Expression, ...]], ...]
+    value: Callable[[tuple[Expression, ...]], Expression]
+
+
+def computed(name: str, arguments: tuple[Expression, ...], types: tuple[SqlType, ...], distinct: bool) -> Computed:
+    """What computes an aggregate of these arguments. Raises Stays."""
+    function = function_of(name, types, distinct)
+    if name == "avg" and types[0].id != "DOUBLE":
+        sums = (function.replace("avg", "sum"), arguments), (function.replace("avg", "count"), arguments)
+        return Computed(sums, lambda values: _mean(*values))
+    return Computed(((function, arguments),), lambda values: values[0])
+
+
+def _mean(total: Expression, count: Expression) -> Expression:
+    """As DuckDB divides: an average of decimals and of integers does not depend on the order of rows."""
+    return bind("mean", (total if total.type.kind == "decimal" else as_type(total, decimal(19)), count))
+
+
+def _computed(call: e.AggregateCall, scalars: Scalars) -> Computed:
     if call.orders:
         raise Stays(f"aggregate {call.name} with ORDER BY is not offloaded")
-    function = function_of(call.name, tuple(child.type for child in call.children), call.distinct)
     arguments = scalars.all(call.children)
-    if call.filter is not None:
-        arguments = (counted_if(scalars.read(call.filter), arguments[0] if arguments else None),)
-        function = "count" if function == "count_star" else function
-    return Measure.of(function, *arguments, name=name)
+    types = tuple(child.type for child in call.children)
+    if call.filter is None:
+        return computed(call.name, arguments, types, call.distinct)
+    condition = scalars.read(call.filter)
+    if call.name == "count_star":
+        return Computed((("count", (counted_if(condition, None),)),), lambda values: values[0])
+    return computed(call.name, tuple(counted_if(condition, a) for a in arguments), types, call.distinct)
+
+
+def _only(values: tuple[Expression, ...]) -> Expression:
+    """The greatest value of the only row; a failure where there are more."""
+    value, rows = values
+    return only_if(bind("le", (rows, whole(1))), value, "a value of several rows, of which one comes first")
+
+
+def only_rows(input: Operator, keys: tuple[Expression, ...]) -> Operator:
+    """The rows, each the only one with its keys, which are columns after those of the input; else a failure."""
+    values = [column(input.schema, i) for i in range(len(input.schema))]
+    measures = [Measure.of("max", value, name=f"v{i}") for i, value in enumerate(values)]
+    counted = Measure.of("count_star", name="rows")
+    labels = tuple(f"k{i}" for i in range(len(keys)))
+    found = Aggregate(input, keys, labels, (*measures, counted))
+    rows = column(found.schema, len(found.schema) - 1)
+    only = tuple(_only((column(found.schema, len(keys) + i), rows)) for i in range(len(values)))
+    return Project(found, (*only, *(column(found.schema, i) for i in range(len(keys)))), (*input.schema.names, *labels))
 
 
 @dataclass
 class Aggregated:
-    """Translates one aggregate over `input`. `guarded`: numbers of the calls of first() whose value counts only where
-    there is one row, of which the plan makes sure above."""
+    """Translates one aggregate over `input`."""
 
     node: plan.Aggregate
     input: Operator
     scalars: Scalars
-    guarded: frozenset[int] = frozenset()
-    _measures: tuple[Measure, ...] = field(init=False)
     _keys: tuple[Expression, ...] = field(init=False)
+    _calls: list[Computed] = field(init=False)
+    _numbers: dict[tuple[str, tuple[Expression, ...]], int] = field(init=False)  # of measures, which calls may share
 
     def __post_init__(self) -> None:
-        calls = [self._unguarded(i, call) for i, call in enumerate(self.node.calls)]
-        self._measures = tuple(measure(call, self.scalars, f"m{i}") for i, call in enumerate(calls))
         self._keys = self.scalars.all(self.node.groups)
+        self._calls = [self._computed(call) for call in self.node.calls]
+        self._numbers = {}
+        for measure in (m for call in self._calls for m in call.measures):
+            self._numbers.setdefault(measure, len(self._numbers))
 
-    def _unguarded(self, number: int, call: e.AggregateCall) -> e.AggregateCall:
-        if call.name != "first" or number not in self.guarded:
-            return call
-        return e.AggregateCall(call.type, "max", call.children, False, call.filter, call.orders)
+    def _computed(self, call: e.AggregateCall) -> Computed:
+        """Of scalar subqueries there are first(…) and, beside it, how many rows there are, which is to be 1."""
+        if call.name != "first" or all(other.name != "count_star" for other in self.node.calls):
+            return _computed(call, self.scalars)
+        if call.orders or call.filter is not None:
+            raise Stays("aggregate first is not offloaded")
+        return Computed((("max", self.scalars.all(call.children)), ("count_star", ())), _only)
 
     @property
     def types(self) -> tuple[SqlType, ...]:
@@ -120,16 +166,24 @@ class Aggregated:
         return members[0] if len(members) == 1 else UnionAll(members)
 
     def _of(self, grouped: tuple[int, ...]) -> Operator:
+        measures = tuple(
+            Measure.of(function, *arguments, name=f"m{i}") for (function, arguments), i in self._numbers.items()
+        )
         names = tuple(f"g{i}" for i in grouped)
-        found = Aggregate(self.input, tuple(self._keys[i] for i in grouped), names, self._measures)
+        found = Aggregate(self.input, tuple(self._keys[i] for i in grouped), names, measures)
         columns: list[Expression] = []
         for i, key in enumerate(self._keys):
             missing = Literal(key.type.with_nullable(True), None)
             columns.append(column(found.schema, grouped.index(i)) if i in grouped else missing)
-        for i, call in enumerate(self.node.calls):
-            columns.append(as_type(column(found.schema, len(grouped) + i), call.type.carrier))
+        for call, bound in zip(self._calls, self.node.calls, strict=True):
+            values = tuple(column(found.schema, len(grouped) + self._numbers[m]) for m in call.measures)
+            columns.append(as_type(call.value(values), bound.type.carrier))
         for arguments in self.node.groupings:
             bits = sum(1 << place for place, i in enumerate(reversed(arguments)) if i not in grouped)
             columns.append(Literal(BIGINT.carrier.with_nullable(False), bits))
-        labels = (*(f"g{i}" for i in range(len(self._keys))), *(m.name for m in self._measures))
-        return Project(found, tuple(columns), (*labels, *(f"s{i}" for i in range(len(self.node.groupings)))))
+        labels = [
+            f"{kind}{i}"
+            for kind, count in (("g", len(self._keys)), ("a", len(self._calls)), ("s", len(self.node.groupings)))
+            for i in range(count)
+        ]
+        return Project(found, tuple(columns), tuple(labels))

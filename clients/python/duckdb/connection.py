@@ -200,7 +200,7 @@ class Connection:
         """Notes why DuckDB answers."""
         self.last_reason = reason
         if self.mode == "always" and may_raise:
-            raise CannotPlace(f"mode = always, and this stays in DuckDB: {reason}. Take mode = \"auto\": {text[:200]}")
+            raise CannotPlace(f'mode = always, and this stays in DuckDB: {reason}. Take mode = "auto": {text[:200]}')
 
     def _here(self, query: Any, frame: FrameType, *parameters: object) -> None:
         start = time.perf_counter()

@@ -151,7 +151,6 @@ class Scalars:
         return bind("not", (result,)) if bound.name == "COMPARE_NOT_IN" else result
 
 
-
 def _plain(function: str) -> Callable[[Scalars, e.Operation], Expression]:
     return lambda scalars, bound: bind(function, scalars.all(bound.children))
 

@@ -104,4 +104,3 @@ def _written(name: str, type: SqlType) -> str:
 def quoted(name: str) -> str:
     """The name as SQL has it."""
     return '"{}"'.format(name.replace('"', '""'))
-

@@ -10,16 +10,15 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from jumpgate.client.duckdb import expressions as e
 from jumpgate.client.duckdb import plan as p
-from jumpgate.client.duckdb.aggregates import Aggregated
+from jumpgate.client.duckdb.aggregates import Aggregated, only_rows
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scalars import Scalars
 from jumpgate.client.duckdb.scans import Scan
 from jumpgate.client.duckdb.types import BOOLEAN, SqlType
 from jumpgate.client.duckdb.windows import translate_windows
 from jumpgate.dataflow.casts import TypeMismatch
-from jumpgate.dataflow.expressions import Expression, Literal, conjunction
+from jumpgate.dataflow.expressions import Literal, conjunction
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import (
     Aggregate,
@@ -44,7 +43,7 @@ from jumpgate.ntf.codec import arrow_type
 _JOINS = {
     "INNER": "JOIN_TYPE_INNER", "LEFT": "JOIN_TYPE_LEFT", "RIGHT": "JOIN_TYPE_RIGHT", "FULL": "JOIN_TYPE_OUTER",
     "SEMI": "JOIN_TYPE_LEFT_SEMI", "ANTI": "JOIN_TYPE_LEFT_ANTI", "RIGHT_SEMI": "JOIN_TYPE_RIGHT_SEMI",
-    "RIGHT_ANTI": "JOIN_TYPE_RIGHT_ANTI", "MARK": "JOIN_TYPE_LEFT_MARK",
+    "RIGHT_ANTI": "JOIN_TYPE_RIGHT_ANTI", "MARK": "JOIN_TYPE_LEFT_MARK", "SINGLE": "JOIN_TYPE_LEFT",
 }  # fmt: skip
 _SETS = {("UNION", True): "UNION_ALL", ("UNION", False): "UNION_DISTINCT",
          ("EXCEPT", True): "MINUS_PRIMARY_ALL", ("EXCEPT", False): "MINUS_PRIMARY",
@@ -160,22 +159,15 @@ class Translator:
 
     @_part.register
     def _(self, node: p.Projection) -> Part:
-        (child,) = node.children
-        guarded = _guarded(node.expressions, child) if isinstance(child, p.Aggregate) else frozenset()
-        found = self._aggregated(child, guarded) if isinstance(child, p.Aggregate) else self.part(child)
+        found = self._input(node)
         values = found.scalars.all(node.expressions)
         names = tuple(f"c{i}" for i in range(len(values)))
         return Part(Project(found.operator, values, names), tuple(b.type for b in node.expressions))
 
     @_part.register
     def _(self, node: p.Aggregate) -> Part:
-        return self._aggregated(node, frozenset())
-
-    def _aggregated(self, node: p.Aggregate, guarded: frozenset[int]) -> Part:
         found = self._input(node)
-        width = len(node.groups)
-        calls = frozenset(i - width for i in guarded)
-        aggregated = Aggregated(node, found.operator, found.scalars, calls)
+        aggregated = Aggregated(node, found.operator, found.scalars)
         return Part(aggregated.operator(), aggregated.types)
 
     @_part.register
@@ -183,19 +175,24 @@ class Translator:
         if node.type not in _JOINS or len(node.children) != 2:
             raise Stays(f"a join of type {node.type} is not offloaded")
         left, right = self._sides(node)
-        both = Schema((*left.operator.schema, *right.operator.schema))
-        width = len(left.types)
-        terms: list[Expression] = []
+        conditions = [(c.function, left.scalars.read(c.left), right.scalars.read(c.right)) for c in node.conditions]
         for condition in node.conditions:
             if condition.left.type != condition.right.type:
                 raise Stays("a join condition of two types is not offloaded")
-            if node.type == "MARK" and condition.function not in ("eq", "is_not_distinct"):
-                raise Stays("ANY and ALL but for equality are not offloaded")
-            value = right.scalars.read(condition.right).remap(lambda i: column(both, width + i))
-            terms.append(bind(condition.function, (left.scalars.read(condition.left), value)))
+            if node.type in ("MARK", "SINGLE") and condition.function not in ("eq", "is_not_distinct"):
+                raise Stays("ANY, ALL and scalar subqueries but for equality are not offloaded")
+        width = len(left.types)
+        source = right.operator
+        if node.type == "SINGLE":
+            source = only_rows(source, tuple(value for _, _, value in conditions))
+            keys = range(len(right.types), len(source.schema))
+            conditions = [(f, a, column(source.schema, i)) for (f, a, _), i in zip(conditions, keys, strict=True)]
+        both = Schema((*left.operator.schema, *source.schema))
+        terms = [bind(f, (a, b.remap(lambda i: column(both, width + i)))) for f, a, b in conditions]
         condition = conjunction(tuple(terms)) if terms else None
-        operator = read_join(left.operator, right.operator, _JOINS[node.type], condition, datafusion=False)
-        return _joined(node, Part(operator, _columns(node.type, left, right)), width)
+        operator = read_join(left.operator, source, _JOINS[node.type], condition, datafusion=False)
+        types = _columns(node.type, left, right)
+        return _joined(node, Part(select(operator, range(len(types))), types), width)
 
     def _sides(self, node: p.Join) -> tuple[Part, Part]:
         """Both inputs; those of a delim join see the distinct values of its columns."""
@@ -310,50 +307,5 @@ def _is_sorted(operator: Operator) -> bool:
     return isinstance(operator, Sort)
 
 
-def _guarded(expressions: tuple[e.Bound, ...], node: p.Aggregate) -> frozenset[int]:
-    """Columns that are read only where a count is at most 1: CASE WHEN count > 1 THEN error(…) ELSE column."""
-    counts = {
-        len(node.groups) + i
-        for i, call in enumerate(node.calls)
-        if call.name == "count_star" and call.filter is None and not call.distinct
-    }
-    inside: set[int] = set()
-    outside: set[int] = set()
-    for expression in expressions:
-        guarded = _guarded_column(expression, counts)
-        if guarded is not None:
-            inside.add(guarded)
-        else:
-            outside.update(ref.index for ref in _refs(expression))
-    return frozenset(inside - outside)
-
-
-def _guarded_column(expression: e.Bound, counts: set[int]) -> int | None:
-    if not isinstance(expression, e.CaseOf) or len(expression.checks) != 1:
-        return None
-    (when, then), value = expression.checks[0], expression.otherwise
-    fails = isinstance(then, e.Function) and then.name == "error"
-    if not fails or not isinstance(value, e.Ref) or not isinstance(when, e.Comparison) or when.function != "gt":
-        return None
-    if not isinstance(when.left, e.Ref) or when.left.index not in counts:
-        return None
-    most = when.right.literal.value if isinstance(when.right, e.Constant) else None
-    return value.index if most == 1 else None
-
-
-def _refs(bound: object) -> Iterator[e.Ref]:
-    """All columns that an expression reads."""
-    if isinstance(bound, e.Ref):
-        yield bound
-    elif isinstance(bound, e.Bound | e.Order):
-        for value in vars(bound).values():
-            yield from _refs(value)
-    elif isinstance(bound, tuple):
-        for item in bound:
-            yield from _refs(item)
-
-
 def _array(values: list[object], type: DataType) -> pa.Array:
     return pa.array(values, arrow_type(type))
-
-

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jumpgate.client.duckdb import expressions as e
-from jumpgate.client.duckdb.aggregates import function_of
+from jumpgate.client.duckdb.aggregates import Computed, computed
 from jumpgate.client.duckdb.functions import as_type
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scalars import Scalars
@@ -33,38 +35,47 @@ def translate_windows(
 ) -> tuple[Operator, tuple[SqlType | None, ...]]:
     """The input's columns and one more for each call, with their types. Raises Stays."""
     width, found = len(input.schema), input
-    for i, call in enumerate(calls):
-        found = _window(call, found, Scalars(input.schema, types), f"w{i}")
+    scalars = Scalars(input.schema, types)
+    values: list[Callable[[Operator], Expression]] = []
+    for call in calls:
+        place, what = len(found.schema), _computed(call, scalars)
+        found = _window(call, what, found, scalars)
+        values.append(lambda node, what=what, place=place: what.value(  # type: ignore[misc]
+            tuple(column(node.schema, place + i) for i in range(len(what.measures)))
+        ))  # fmt: skip
     columns = [column(found.schema, i) for i in range(width)]
-    values: list[Expression] = [column(found.schema, width + i) for i in range(len(calls))]
-    values = [as_type(value, call.type.carrier) for value, call in zip(values, calls, strict=True)]
-    if any(value.type != found.schema[width + i].type for i, value in enumerate(values)):
-        found = Project(found, (*columns, *values), found.schema.names)
-    return found, (*types, *(call.type for call in calls))
+    added = [as_type(value(found), call.type.carrier) for value, call in zip(values, calls, strict=True)]
+    names = (*input.schema.names, *(f"w{i}" for i in range(len(calls))))
+    return Project(found, (*columns, *added), names), (*types, *(call.type for call in calls))
 
 
-def _window(call: e.WindowCall, input: Operator, scalars: Scalars, name: str) -> Operator:
-    partitions, order = scalars.all(call.partitions), scalars.keys(call.orders)
+def _computed(call: e.WindowCall, scalars: Scalars) -> Computed:
     if call.offset_expr is not None or call.default_expr is not None:
         raise Stays(f"window function {call.kind} is not offloaded")
-    arguments: tuple[Expression, ...] = ()
-    frame = Frame()
     if call.kind in _RANKINGS:
         function = _RANKINGS[call.kind]
-        if not order:
+        if not call.orders:
             raise Stays(f"{function}() without an order numbers rows as they come")
-    elif call.kind == "WINDOW_AGGREGATE":
-        function = function_of(call.name, tuple(child.type for child in call.children), False)
-        arguments = scalars.all(call.children)
-        frame = _frame(call)
+        return Computed(((function, ()),), lambda values: values[0])
+    if call.kind != "WINDOW_AGGREGATE":
+        raise Stays(f"window function {call.kind.removeprefix('WINDOW_').lower()} is not offloaded")
+    found = computed(call.name, scalars.all(call.children), tuple(child.type for child in call.children), False)
+    for function, arguments in found.measures:
         if function not in WINDOW_FUNCTIONS:
             raise Stays(f"aggregate {call.name} over a window is not offloaded")
         if any(isinstance(argument, Literal) for argument in arguments):
             raise Stays(f"{call.name} of a constant over a window is not offloaded")
-    else:
-        raise Stays(f"window function {call.kind.removeprefix('WINDOW_').lower()} is not offloaded")
-    type = window_type(function, tuple(argument.type for argument in arguments))
-    return Window(input, partitions, order, (WindowFunction(function, arguments, type, name),), frame)
+    return found
+
+
+def _window(call: e.WindowCall, what: Computed, input: Operator, scalars: Scalars) -> Operator:
+    frame = Frame() if call.kind in _RANKINGS else _frame(call)
+    place = len(input.schema)
+    functions = tuple(
+        WindowFunction(function, arguments, window_type(function, tuple(a.type for a in arguments)), f"f{place + i}")
+        for i, (function, arguments) in enumerate(what.measures)
+    )
+    return Window(input, scalars.all(call.partitions), scalars.keys(call.orders), functions, frame)
 
 
 def _frame(call: e.WindowCall) -> Frame:
