@@ -72,6 +72,7 @@ INFIX = {
     "multiply": "*",
     "concat": "||",
     "date_add_days": "+",
+    "days_between": "-",
 }
 DIVIDING = {"divide": "/", "int_divide": "//", "modulo": "%"}
 RENAMED = {
@@ -306,9 +307,11 @@ class Translator:
                 return f"({args[0]} IS NULL)"
             case "is_not_null":
                 return f"({args[0]} IS NOT NULL)"
-            case "like":
+            case "like" | "ilike":
                 escape = f" ESCAPE {args[2]}" if len(args) > 2 else ""
-                return f"({args[0]} LIKE {args[1]}{escape})"
+                return f"({args[0]} {e.function.upper()} {args[1]}{escape})"
+            case "add_interval":
+                return f"({args[0]} + to_months({args[1]}::INTEGER) + to_days({args[2]}::INTEGER) + to_microseconds({args[3]}))"
             case "trim" | "ltrim" | "rtrim":
                 return f"{e.function}({args[0]}, ' ')"
             case "mean":

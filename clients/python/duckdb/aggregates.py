@@ -53,7 +53,7 @@ _RULES: Mapping[str, _Rule] = {
 
 def function_of(name: str, types: tuple[SqlType, ...], distinct: bool) -> str:
     """Jumpgate's aggregate of that name and argument types. Raises Stays."""
-    rule = _RULES.get(name)
+    rule = _RULES.get(name if types or name != "count" else "count_star")
     if rule is None:
         raise Stays(f"aggregate {name} is not offloaded")
     known = len(types) == AGGREGATES[rule.function].arity and all(not rule.types or t.id in rule.types for t in types)

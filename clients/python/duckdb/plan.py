@@ -16,7 +16,14 @@ from jumpgate.client.duckdb.expressions import (
     read_order,
 )
 from jumpgate.client.duckdb.reasons import Stays
-from jumpgate.client.duckdb.scans import ColumnFilter, Scan, read_column_filters, read_columns, read_source
+from jumpgate.client.duckdb.scans import (
+    ColumnFilter,
+    Scan,
+    read_column_filters,
+    read_columns,
+    read_source,
+    require_source,
+)
 from jumpgate.client.duckdb.types import SqlType, read_literal, read_type
 from jumpgate.dataflow.expressions import Literal
 
@@ -142,6 +149,7 @@ class Cte(Node):
 @dataclass(frozen=True)
 class CteRef(Node):
     number: int
+    types: tuple[SqlType, ...]
 
 
 def read_plan(data: Any) -> Node:
@@ -161,6 +169,8 @@ def _read_node(data: Any, depth: int) -> Node:
     if not isinstance(data, dict) or not isinstance(data.get("children"), list):
         raise Stays("an operator is written in a way that is not known")
     shape = known(_SHAPES, "operator", data.get("type"))
+    if data["type"] == "LOGICAL_GET":
+        require_source(data.get("name"))
     children = tuple(_read_node(child, depth + 1) for child in data["children"])
     rest = {name: value for name, value in data.items() if name not in ("type", "children")}
     found = shape.decode(f"operator {data['type']}", rest)(children)
@@ -331,7 +341,7 @@ _SHAPES = {
         _of(Cte), {"table_index": ("number", whole)}, ignored=frozenset(("column_count", "ctename", "materialize"))
     ),
     "LOGICAL_CTE_REF": Shape(
-        _of(CteRef), {"cte_index": ("number", whole)}, {"is_recurring": (False,)},
-        _NUMBERED | {"chunk_types", "bound_columns"},
+        _of(CteRef), {"cte_index": ("number", whole), "chunk_types": ("types", _types)}, {"is_recurring": (False,)},
+        _NUMBERED | {"bound_columns"},
     ),
 }  # fmt: skip

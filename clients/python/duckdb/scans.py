@@ -58,6 +58,11 @@ class ColumnFilter:
     condition: Bound
 
 
+def require_source(name: object) -> None:
+    """Raises Stays for a table function that is not known."""
+    known(_SOURCES, "table function", name)
+
+
 def read_source(source: str, data: Any, types: tuple[SqlType, ...], names: tuple[str, ...]) -> Scan:
     """What a table function reads; types, names: of its columns. Raises Stays."""
     found = known(_SOURCES, "table function", source).decode(source, data)
@@ -148,8 +153,10 @@ def _nothing(**properties: Any) -> None:
 
 
 _COLUMN = Shape(
-    lambda index: index, {"index": ("index", whole)},
-    {"child_indexes": ([],), "index_type": ("FULL_READ",), "field": ("",), "has_index": (True,)}, frozenset(("type",)),
+    lambda index: index,
+    {"index": ("index", whole)},
+    {"child_indexes": ([],), "index_type": ("FULL_READ",), "field": ("",), "has_index": (True,),
+     "type": ({"id": "INVALID", "type_info": None},)},
 )  # fmt: skip
 _FILE_OPTIONS = Shape(
     _nothing, {},

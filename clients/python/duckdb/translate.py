@@ -277,7 +277,10 @@ class Translator:
     def _(self, node: p.CteRef) -> Part:
         if node.number not in self._ctes:
             raise Stays("a recursive CTE is not offloaded")
-        return self._ctes[node.number]
+        found = self._ctes[node.number]
+        if found.types != node.types:
+            raise Stays("a CTE is read with other columns than it has")
+        return found
 
 
 def _columns(type: str, left: Part, right: Part) -> tuple[SqlType | None, ...]:
