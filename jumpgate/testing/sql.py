@@ -311,7 +311,8 @@ class Translator:
                 escape = f" ESCAPE {args[2]}" if len(args) > 2 else ""
                 return f"({args[0]} {e.function.upper()} {args[1]}{escape})"
             case "add_interval":
-                return f"({args[0]} + to_months({args[1]}::INTEGER) + to_days({args[2]}::INTEGER) + to_microseconds({args[3]}))"
+                months, days = (f"CAST({a} AS INTEGER)" for a in args[1:3])
+                return f"({args[0]} + to_months({months}) + to_days({days}) + to_microseconds({args[3]}))"
             case "trim" | "ltrim" | "rtrim":
                 return f"{e.function}({args[0]}, ' ')"
             case "mean":

@@ -52,13 +52,15 @@ OFFLOADED = (
     "SELECT k, flag, max(d) FROM t GROUP BY CUBE (k, flag)",
     "SELECT a, rank() OVER (PARTITION BY k ORDER BY b) AS r, sum(d) OVER (PARTITION BY k) AS s, "
     "avg(d) OVER (PARTITION BY flag ORDER BY a ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS m FROM t",
-    "SELECT a, row_number() OVER w AS n, count(*) OVER (w ROWS UNBOUNDED PRECEDING) AS c FROM t WINDOW w AS (ORDER BY a)",
+    "SELECT a, row_number() OVER w AS n, count(*) OVER (w ROWS UNBOUNDED PRECEDING) AS c FROM t "
+    "WINDOW w AS (ORDER BY a)",
     "SELECT k FROM t UNION SELECT k FROM v",
     "SELECT k, s FROM t INTERSECT SELECT k, s FROM v",
     "SELECT k, s FROM t INTERSECT ALL SELECT k, s FROM v",
     "SELECT k FROM t EXCEPT SELECT k FROM v",
     "SELECT k FROM t EXCEPT ALL SELECT k FROM v",
-    "WITH c AS MATERIALIZED (SELECT k, sum(a) AS n FROM t GROUP BY k) SELECT x.k, x.n + y.n FROM c x JOIN c y USING (k)",
+    "WITH c AS MATERIALIZED (SELECT k, sum(a) AS n FROM t GROUP BY k) "
+    "SELECT x.k, x.n + y.n FROM c x JOIN c y USING (k)",
     "SELECT DISTINCT k, flag FROM t ORDER BY k, flag",
     "SELECT s, a FROM t ORDER BY s DESC NULLS LAST, a LIMIT 7 OFFSET 3",
     "SELECT CAST(d AS INTEGER) AS i, CAST(d AS DECIMAL(5, 1)) AS e, CAST(f AS BIGINT) AS g, CAST(a AS VARCHAR) AS v, "
@@ -74,7 +76,8 @@ OFFLOADED = (
     "replace(s, 'x', 'yy'), s LIKE 'a%', s ILIKE 'AX', contains(s, 'x'), starts_with(s, 'b') FROM t",
     "SELECT coalesce(s, 'none'), nullif(k, 1), CASE WHEN k > 1 THEN d WHEN k = 1 THEN NULL ELSE 0 END, k IS NULL, "
     "k IS DISTINCT FROM 2, k IN (1, 2, NULL), s IN ('ax', 'bx'), k NOT IN (0, 3), greatest(a, b), least(k, 2) FROM t",
-    "SELECT bool_and(flag), bool_or(flag), stddev(f), var_pop(f), sum(a) FILTER (k = 1), count(*) FILTER (s = 'ax') FROM t",
+    "SELECT bool_and(flag), bool_or(flag), stddev(f), var_pop(f), sum(a) FILTER (k = 1), count(*) FILTER (s = 'ax') "
+    "FROM t",
     "SELECT k, sum(a) FROM none RIGHT JOIN t USING (a) GROUP BY k HAVING count(*) > 2",
     "SELECT count(*), sum(a), max(s), avg(d) FROM none",
     "SELECT s, sum(d) FROM none GROUP BY s",

@@ -48,8 +48,11 @@ def plan_of(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
 
 def test_a_filter_and_a_sum(connection: duckdb.DuckDBPyConnection) -> None:
     lines = flow(connection, "SELECT sum(d), count(*) FROM t WHERE a > 30 AND s = 'ax'")
-    assert [line.split()[0] for line in lines] == ["project", "project", "aggregate", "project", "project", "filter", "read"]
-    assert "sum(#0:d)" in lines[2] and "gt(#0:a, 30)" in lines[5] and "eq(#1:s, 'ax')" in lines[5]
+    kinds = [line.split()[0] for line in lines]
+    assert [kind for kind in kinds if kind != "project"] == ["aggregate", "filter", "read"]
+    (aggregate,), (filter,) = ([line for line in lines if line.split()[0] == kind] for kind in ("aggregate", "filter"))
+    assert "sum(#0:c0)" in aggregate and "count_star()" in aggregate
+    assert "gt(#0:a, 30)" in filter and "eq(#1:s, 'ax')" in filter
 
 
 @pytest.mark.parametrize("text", duckdb_texts.OFFLOADED)

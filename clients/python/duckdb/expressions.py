@@ -199,14 +199,10 @@ def _function_data(data: Any) -> None:
 
 
 def _constant(value: Any) -> Bound:
-    interval = {"type": {"id": "INTERVAL", "type_info": None}, "is_null": False}
-    if (
-        isinstance(value, dict)
-        and isinstance(parts := value.get("value"), dict)
-        and value == {**interval, "value": parts}
-    ):
-        if parts.keys() == {"months", "days", "micros"}:
-            return Interval(SqlType("INTERVAL"), *(whole(parts[name]) for name in ("months", "days", "micros")))
+    if isinstance(value, dict) and value.get("type") == {"id": "INTERVAL", "type_info": None}:
+        found = _INTERVAL.decode("an INTERVAL", value)
+        assert isinstance(found, Interval)
+        return found
     return Constant(*read_literal(value))
 
 
@@ -243,6 +239,16 @@ _WINDOW = {
 _WINDOW_FIXED = {"filters": (None,), "ignore_nulls": (False,), "exclude_clause": ("NO_OTHER",)}
 _CALL = {"return_type": _type, "name": ("name", text), "children": ("children", _expressions)}
 _UNNAMED, _TYPED = _OF_ALL - {"type"}, _OF_ALL
+_PARTS = Shape(
+    lambda **parts: Interval(SqlType("INTERVAL"), **parts),
+    {name: (name, whole) for name in ("months", "days", "micros")},
+)
+_INTERVAL = Shape(
+    lambda value: value,
+    {"value": ("value", lambda data: _PARTS.decode("an INTERVAL", data))},
+    {"is_null": (False,)},
+    frozenset(("type",)),
+)
 _SHAPES = {
     "BOUND_REF": Shape(Ref, {"return_type": _type, "index": ("index", whole)}, ignored=_TYPED),
     "BOUND_CONSTANT": Shape(_constant, {"value": ("value", lambda data: data)}, ignored=_TYPED),
