@@ -86,6 +86,7 @@ OFFLOADED = (
     "SELECT x.a, y.a FROM none x, t y",
     "SELECT a, n FROM t JOIN (VALUES (1, 'one'), (2, NULL)) AS w(a, n) USING (a)",
     "SELECT sum(a), avg(a), max(b) FROM big",
+    "SELECT sum(a), avg(b) FROM t WHERE a > 35",
     "SELECT a AS x, a AS x, 1 AS y FROM t WHERE a < 3",
     "SELECT k, max(a) AS m FROM t GROUP BY k HAVING max(a) > 36",
     "SELECT a FROM t WHERE s < 'b' COLLATE NOCASE",

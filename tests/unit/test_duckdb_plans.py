@@ -134,6 +134,14 @@ def test_tables_of_a_transaction_are_seen(connection: duckdb.DuckDBPyConnection)
         connection.execute("ROLLBACK")
 
 
+def test_sums_of_duckdbs_own_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Whose statistics say that they cannot overflow."""
+    connection.execute("CREATE OR REPLACE TABLE own AS SELECT 1 AS x")
+    found = planning.offload(connection, "SELECT sum(x) FROM own")
+    found.files.close()
+    assert [str(t) for t in found.types] == ["HUGEINT"]
+
+
 def test_settings_that_change_what_a_plan_means(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SET ieee_floating_point_ops = false")
     try:

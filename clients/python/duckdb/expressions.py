@@ -158,7 +158,7 @@ def read_expression(data: Any) -> Bound:
     kind, name = str(data.get("type")), data.get("expression_class")
     if isinstance(name, str):  # calls of functions with data of their own, and of aggregates over windows
         name += "+data" * ("function_data" in data) + "+aggregate" * (name == "BOUND_WINDOW" and "name" in data)
-        if name == "BOUND_AGGREGATE+data":
+        if name == "BOUND_AGGREGATE+data" and data["function_data"] != {}:
             raise Stays(f"aggregate {data.get('name')} is not offloaded")
     shape = known(_SHAPES, "expression", name)
     if name in _KINDS and kind not in _KINDS[name]:
@@ -238,6 +238,12 @@ _WINDOW = {
 }  # fmt: skip
 _WINDOW_FIXED = {"filters": (None,), "ignore_nulls": (False,), "exclude_clause": ("NO_OTHER",)}
 _CALL = {"return_type": _type, "name": ("name", text), "children": ("children", _expressions)}
+_MEASURE = {
+    **_CALL,
+    "aggregate_type": _kind,
+    "filter": ("filter", optional(_one)),
+    "order_bys": ("orders", _orders),
+}
 _UNNAMED, _TYPED = _OF_ALL - {"type"}, _OF_ALL
 _PARTS = Shape(
     lambda **parts: Interval(SqlType("INTERVAL"), **parts),
@@ -284,10 +290,12 @@ _SHAPES = {
         _function, {**_CALL, "function_data": ("data", _function_data)}, {**_NAMED, "has_serialize": (True,)},
         _TYPED | {"arguments", "is_operator"},
     ),
-    "BOUND_AGGREGATE": Shape(
-        _aggregate, {**_CALL, "aggregate_type": _kind, "filter": ("filter", optional(_one)),
-                     "order_bys": ("orders", _orders)},
-        {**_NAMED, "has_serialize": (False,)}, _TYPED | {"arguments"},
+    "BOUND_AGGREGATE": Shape(_aggregate, _MEASURE, {**_NAMED, "has_serialize": (False,)}, _TYPED | {"arguments"}),
+    "BOUND_AGGREGATE+data": Shape(
+        _aggregate,
+        _MEASURE,
+        {**_NAMED, "has_serialize": (True,), "function_data": ({},)},
+        _TYPED | {"arguments"},
     ),
     "BOUND_WINDOW": Shape(_window, _WINDOW, _WINDOW_FIXED, _UNNAMED),
     "BOUND_WINDOW+aggregate": Shape(

@@ -17,6 +17,8 @@ from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import JumpgateError
 
+#: that one scan reads: each is looked into
+FILES_MAX = 1024
 #: how values of a type that Parquet or a dataflow does not have are written
 _WRITTEN = {
     "UTINYINT": "SMALLINT", "USMALLINT": "INTEGER", "UINTEGER": "BIGINT", "UBIGINT": "DECIMAL(20,0)",
@@ -65,6 +67,7 @@ class Files:
     def _parquet(self, scan: ParquetScan) -> Read:
         try:
             found = infer_schema(scan.files, "parquet", {})
+            _check_files(scan)
         except JumpgateError as error:
             raise Stays(f"Jumpgate does not read these files: {error.message}") from None
         positions = {name: i for i, name in enumerate(found.names)}
@@ -87,6 +90,16 @@ class Files:
             for i, type in enumerate(scan.types)
         )
         return Read((spool.path,), "parquet", Schema(tuple(fields)), tuple(range(len(scan.types))))
+
+
+def _check_files(scan: ParquetScan) -> None:
+    """Raises Stays where DuckDB, which has the columns of the first file, would refuse another one."""
+    if len(scan.files) > FILES_MAX:
+        raise Stays(f"more than {FILES_MAX} files are read by DuckDB")
+    for file in scan.files if len(scan.files) > 1 else ():
+        missing = set(scan.names) - set(infer_schema((file,), "parquet", {}).names)
+        if missing:
+            raise Stays(f"'{file}' has no column '{min(missing)}'")
 
 
 _UNUSED = SqlType("INTEGER")
