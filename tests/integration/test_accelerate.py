@@ -162,6 +162,7 @@ def test_a_text_that_stays_is_an_error_that_says_why(always: Connection) -> None
 def test_everything_else_is_duckdbs(always: Connection) -> None:
     always.execute("CREATE OR REPLACE TABLE own AS SELECT 1 AS x")
     assert always.execute("INSERT INTO own VALUES (2)").fetchall() == [(1,)]
+    assert always.last_reason == "it is not one SELECT"
     assert always.execute("SELECT sum(x) FROM own").fetchall() == [(3,)]
     assert always.last_reason == ""
     always.execute("BEGIN")
@@ -169,12 +170,13 @@ def test_everything_else_is_duckdbs(always: Connection) -> None:
     assert always.execute("SELECT sum(x) FROM own").fetchall() == [(13,)]
     always.execute("ROLLBACK")
     always.execute("SELECT sum(x) FROM own")
-    always.execute("SET threads = 2")
-    assert always.fetchall() == always.duckdb.fetchall()
+    always.execute("CREATE OR REPLACE TABLE more (y INT)")
+    assert always.fetchall() == []
     with pytest.raises(duckdb.BinderException):
         always.execute("SELECT zz FROM own")
     with always.cursor() as other:
-        assert other.mode == "always"
+        assert other.execute("SELECT max(x) FROM own").fetchall() == [(2,)]
+    assert always.execute("SELECT max(x) FROM own").fetchall() == [(2,)]
 
 
 def test_variables_of_the_caller_are_tables(one_host: str) -> None:

@@ -24,6 +24,8 @@ from jumpgate.errors import CannotPlace, ComputeError, ConfigError, DataError, J
 MODES = ("auto", "always", "never")
 #: texts of which a connection remembers that they read little
 SMALL_MAX = 1024
+NO_QUERY = "it is not one SELECT"
+SMALL = "it reads so little that DuckDB is through in a few milliseconds"
 #: what fetches the result of `execute`
 _FETCHES = frozenset((
     "fetchone", "fetchmany", "fetchall", "fetchnumpy", "fetchdf", "fetch_df", "df", "fetch_df_chunk", "pl", "torch",
@@ -63,14 +65,17 @@ class Connection:
     to DuckDB as it is. `last_reason`: why DuckDB answered the last text; empty if accelerators did.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, mode: str, shared: Shared) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, mode: str, shared: Shared, *, is_cursor: bool = False
+    ) -> None:
         if mode not in MODES:
             raise ConfigError(f"mode is {mode!r}; it can be {', '.join(MODES)}")
         self.duckdb = connection
         self.mode = mode
         self.last_reason = ""
-        self._shared = shared
+        self._shared, self._is_cursor = shared, is_cursor
         self._answer: Answer | None = None
+        self._compared = ""  # the text that auto would have offloaded if DuckDB were slower
 
     def sql(self, query: Any, *, alias: str = "", params: object = None) -> Any:
         """A query's result, computed when it is asked for; other statements run at once. As DuckDB's `sql`."""
@@ -96,7 +101,7 @@ class Connection:
     def explain(self, query: str) -> str:
         """Whether the text would be offloaded, and why not; nothing is run."""
         if not planning.is_query(self.duckdb, query):
-            return "DuckDB runs it: it is not one SELECT"
+            return f"DuckDB runs it: {NO_QUERY}"
         try:
             found = planning.offload(self.duckdb, query)
         except Stays as reason:
@@ -126,11 +131,12 @@ class Connection:
 
     def cursor(self) -> Connection:
         """Another connection to the same database."""
-        return Connection(self.duckdb.cursor(), self.mode, self._shared)
+        return Connection(self.duckdb.cursor(), self.mode, self._shared, is_cursor=True)
 
     def close(self) -> None:
-        """Closes the DuckDB connection, and ends what runs; may be called twice."""
-        self._shared.close()
+        """Closes the DuckDB connection and, unless it is a cursor, ends what runs; may be called twice."""
+        if not self._is_cursor:
+            self._shared.close()
         self.duckdb.close()
 
     def __getattr__(self, name: str) -> Any:
@@ -148,22 +154,29 @@ class Connection:
         self.close()
 
     def _may_offload(self, query: Any, parameters: object) -> bool:
+        """Whether the text is worth a look. Raises CannotPlace as `answer` does."""
         if not isinstance(query, str) or self.mode == "never":
-            return False
-        if not planning.is_query(self.duckdb, query):
-            return False
-        if parameters:
+            self.last_reason = "mode = never" if self.mode == "never" else NO_QUERY
+        elif not planning.is_query(self.duckdb, query):
+            self.last_reason = NO_QUERY
+        elif parameters:
             self._left(query, "a text with parameters is not offloaded")
-            return False
-        if self.mode == "auto" and query in self._shared.small:
-            known = self._shared.small[query]
-            try:
-                if file_states(known) == known:
-                    return False
-            except DataError:
-                pass  # DuckDB says what became of them
-            del self._shared.small[query]
-        return True
+        elif self.mode == "auto" and self._is_small(query):
+            self.last_reason = SMALL
+        else:
+            return True
+        return False
+
+    def _is_small(self, query: str) -> bool:
+        """Whether it read little when it was looked at, and its files are the same."""
+        known = self._shared.small.get(query)
+        try:
+            if known is None or file_states(known) == known:
+                return known is not None
+        except DataError:
+            pass  # DuckDB says what became of them
+        del self._shared.small[query]
+        return False
 
     def _reason(self, text: str, found: Offloaded) -> str:
         """Why DuckDB answers a text that could be offloaded."""
@@ -175,8 +188,9 @@ class Connection:
             self._shared.small[text] = file_states(found.files.files)
             if len(self._shared.small) > SMALL_MAX:
                 del self._shared.small[next(iter(self._shared.small))]
-            return "it reads so little that DuckDB is through in a few milliseconds"
+            return SMALL
         found.files.fill()
+        self._compared = text
         return self._shared.auto.reason(text, found, self._shared.session)
 
     def _run(self, text: str, found: Offloaded) -> Answer | None:
@@ -205,7 +219,7 @@ class Connection:
     def _here(self, query: Any, frame: FrameType, *parameters: object) -> None:
         start = time.perf_counter()
         in_sight_of(frame, self.duckdb.execute, query, *parameters)
-        if self.mode == "auto" and isinstance(query, str) and not parameters and self.last_reason:
+        if query == self._compared and not parameters:
             self._shared.auto.experience.note(query, HERE, time.perf_counter() - start)
 
 
