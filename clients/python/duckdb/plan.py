@@ -98,6 +98,16 @@ class Join(Node):
 
 
 @dataclass(frozen=True)
+class AnyJoin(Node):
+    """A join under any condition, which is over the columns of the left input and then those of the right one."""
+
+    type: str
+    condition: Bound
+    left_kept: tuple[int, ...]
+    right_kept: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class DelimGet(Node):
     types: tuple[SqlType, ...]
 
@@ -265,15 +275,22 @@ def _of(build: Any, **more: Any) -> Any:
 
 _expressions, _types, _indices = listed(read_expression), listed(read_type), listed(whole)
 _NUMBERED = frozenset(("table_index",))
+_SIDES = {
+    "join_type": ("type", text),
+    "left_projection_map": ("left_kept", _indices),
+    "right_projection_map": ("right_kept", _indices),
+}
 _JOIN = Shape(
     _of(Join),
     {
-        "join_type": ("type", text), "conditions": ("conditions", listed(_condition)),
-        "left_projection_map": ("left_kept", _indices), "right_projection_map": ("right_kept", _indices),
-        "duplicate_eliminated_columns": ("distinct", _expressions), "delim_flipped": ("flipped", flag),
+        **_SIDES,
+        "conditions": ("conditions", listed(_condition)),
+        "duplicate_eliminated_columns": ("distinct", _expressions),
+        "delim_flipped": ("flipped", flag),
     },
-    {"predicate": (None,)}, frozenset(("mark_index", "mark_types")),
-)  # fmt: skip
+    {"predicate": (None,)},
+    frozenset(("mark_index", "mark_types")),
+)
 
 
 def _set(name: str) -> Shape:
@@ -319,6 +336,9 @@ _SHAPES = {
     ),
     "LOGICAL_COMPARISON_JOIN": _JOIN,
     "LOGICAL_DELIM_JOIN": _JOIN,
+    "LOGICAL_ANY_JOIN": Shape(
+        _of(AnyJoin), {**_SIDES, "condition": ("condition", read_expression)}, ignored=frozenset(("mark_index",))
+    ),
     "LOGICAL_DELIM_GET": Shape(_of(DelimGet), {"chunk_types": ("types", _types)}, ignored=_NUMBERED),
     "LOGICAL_CROSS_PRODUCT": Shape(_of(CrossProduct)),
     "LOGICAL_ORDER_BY": Shape(_of(Sort), {"orders": ("orders", listed(read_order)), "projections": ("kept", _indices)}),

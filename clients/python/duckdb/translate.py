@@ -194,6 +194,16 @@ class Translator:
         types = _columns(node.type, left, right)
         return _joined(node, Part(select(operator, range(len(types))), types), width)
 
+    @_part.register
+    def _(self, node: p.AnyJoin) -> Part:
+        if node.type not in _JOINS or node.type in ("MARK", "SINGLE"):
+            raise Stays(f"a join of type {node.type} under any condition is not offloaded")
+        left, right = map(self.part, node.children)
+        both = Schema((*left.operator.schema, *right.operator.schema))
+        condition = Scalars(both, (*left.types, *right.types)).read(node.condition)
+        operator = read_join(left.operator, right.operator, _JOINS[node.type], condition, datafusion=False)
+        return _joined(node, Part(operator, _columns(node.type, left, right)), len(left.types))
+
     def _sides(self, node: p.Join) -> tuple[Part, Part]:
         """Both inputs; those of a delim join see the distinct values of its columns."""
         if not node.distinct:
@@ -293,7 +303,7 @@ def _columns(type: str, left: Part, right: Part) -> tuple[SqlType | None, ...]:
     return (*left.types, *right.types)
 
 
-def _joined(node: p.Join, part: Part, width: int) -> Part:
+def _joined(node: p.Join | p.AnyJoin, part: Part, width: int) -> Part:
     """The columns that the join keeps of each side."""
     if not node.left_kept and not node.right_kept:
         return part
