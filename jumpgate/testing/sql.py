@@ -296,6 +296,8 @@ class Translator:
     def _call(self, e: Call, args: list[str]) -> str:
         if e.function in INFIX:
             return "(" + f" {INFIX[e.function]} ".join(args) + ")"
+        if e.function == "divide" and self.dialect.division_by_zero == "ieee":
+            return f"({args[0]} / {args[1]})"
         if e.function in DIVIDING:
             return f"({args[0]} {DIVIDING[e.function]} nullif({args[1]}, 0))"
         match e.function:

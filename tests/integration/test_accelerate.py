@@ -70,7 +70,9 @@ def same(connection: duckdb.DuckDBPyConnection, text: str) -> str:
     try:
         found.files.fill()
         expected = connection.sql(text)
-        table = relation_over(connection, oracle.run(found.operator), expected.columns, found.types).to_arrow_table()
+        table = relation_over(
+            connection, oracle.run(found.operator, planning.DUCKDB), expected.columns, found.types
+        ).to_arrow_table()
         return unlike(table, expected.to_arrow_table())
     finally:
         found.files.close()

@@ -91,11 +91,15 @@ class Connection:
     def execute(self, query: Any, parameters: object = None) -> Connection:
         """Runs a statement, whose result the connection then hands out. As DuckDB's `execute`."""
         self._answer = None
-        if self._may_offload(query, parameters):
-            self._answer = self.answer(query)
+        frame = sys._getframe(1)
+        try:
+            if self._may_offload(query, parameters):
+                self._answer = self.answer(query)
+        except CannotPlace:
+            in_sight_of(frame, self.duckdb.sql, query, **({} if parameters is None else {"params": parameters}))
+            raise  # where the text itself is wrong, DuckDB has said so
         if self._answer is None:
-            more = () if parameters is None else (parameters,)
-            self._here(query, sys._getframe(1), *more)
+            self._here(query, frame, *(() if parameters is None else (parameters,)))
         return self
 
     def explain(self, query: str) -> str:

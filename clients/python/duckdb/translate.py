@@ -181,6 +181,8 @@ class Translator:
                 raise Stays("a join condition of two types is not offloaded")
             if node.type in ("MARK", "SINGLE") and condition.function not in ("eq", "is_not_distinct"):
                 raise Stays("ANY, ALL and scalar subqueries but for equality are not offloaded")
+        if node.type == "MARK" and sum(function == "eq" for function, _, _ in conditions) > 1:
+            raise Stays("IN of several columns at once has NULLs of DuckDB's own")
         width = len(left.types)
         source = right.operator
         if node.type == "SINGLE":

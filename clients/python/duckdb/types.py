@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import decimal as pydecimal
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -97,18 +96,18 @@ def _value(type: SqlType, carrier: DataType, value: Any) -> Value:
             raise Stays(f"a constant of type {type} has more than {carrier.precision} digits")
         return pydecimal.Decimal(number).scaleb(-type.scale, pydecimal.Context(prec=60))
     if carrier.is_float:
-        if not isinstance(value, int | float) or math.isnan(value):
+        if not isinstance(value, int | float):
             raise ValueError(repr(value))
         return float(value)
     if type.id == "DATE":
         return _EPOCH + datetime.timedelta(days=_number(value))
     if type.id == "TIMESTAMP":
         return _START + datetime.timedelta(microseconds=_number(value))
-    wanted = {"BOOLEAN": bool, "VARCHAR": str}.get(type.id)
-    if wanted is None or not isinstance(value, wanted):
-        raise ValueError(repr(value))
-    found: Value = value
-    return found
+    if type.id == "BOOLEAN" and isinstance(value, bool):
+        return value
+    if type.id == "VARCHAR" and isinstance(value, str):
+        return value
+    raise ValueError(repr(value))
 
 
 def _number(value: Any) -> int:
