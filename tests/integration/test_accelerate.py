@@ -200,6 +200,13 @@ def test_auto_leaves_little_to_duckdb(one_host: str, tmp_path: Path) -> None:
     connection.execute("CREATE TABLE own AS FROM t")
     assert connection.execute("SELECT sum(a) FROM own").fetchall() == [(780,)]
     assert "DuckDB's own" in connection.last_reason
+    connection.execute("SELECT a FROM t LIMIT 1")
+    assert connection.last_reason.startswith("LIMIT without ORDER BY")
+    with pytest.raises(duckdb.Error):
+        connection.execute("SELECT zz FROM t")
+    files = connection.duckdb.sql("SELECT max(a) FROM t").fetchall()
+    connection.execute(f"COPY (SELECT 99 AS a) TO '{tmp_path}/t.parquet'")
+    assert connection.execute(text).fetchall() == [(99,)] != files
 
 
 def test_explain_shows_the_plan(always: Connection) -> None:

@@ -6,6 +6,7 @@ import math
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -22,8 +23,8 @@ from jumpgate.dataflow.file_state import FileStates, file_states
 from jumpgate.errors import CannotPlace, ComputeError, ConfigError, DataError, JumpgateError
 
 MODES = ("auto", "always", "never")
-#: texts of which a connection remembers that they read little
-SMALL_MAX = 1024
+#: texts of which a connection remembers that DuckDB answers them
+LEFT_MAX = 1024
 NO_QUERY = "it is not one SELECT"
 SMALL = "it reads so little that DuckDB is through in a few milliseconds"
 #: what fetches the result of `execute`
@@ -38,7 +39,8 @@ class Shared:
 
     def __init__(self, address: str | None, options: dict[str, Any]) -> None:
         self.auto = Auto()
-        self.small: dict[str, FileStates] = {}
+        #: texts that DuckDB answers at once while these files are as they were, and why
+        self.left: dict[str, tuple[FileStates, str]] = {}
         self._address, self._options = address, options
         self._session: Session | None = None
         self._lock = threading.Lock()
@@ -124,7 +126,7 @@ class Connection:
         try:
             found = planning.offload(self.duckdb, text)
         except Stays as reason:
-            return self._left(text, str(reason))
+            return self._left(text, self._leave(text, (), str(reason)))
         try:
             reason = self._reason(text, found)
             return self._run(text, found) if not reason else self._left(text, reason)
@@ -163,36 +165,42 @@ class Connection:
             self.last_reason = "mode = never" if self.mode == "never" else NO_QUERY
         elif not planning.is_query(self.duckdb, query):
             self.last_reason = NO_QUERY
+            self._shared.left.clear()  # it may make other tables of the names in them
         elif parameters:
             self._left(query, "a text with parameters is not offloaded")
-        elif self.mode == "auto" and self._is_small(query):
-            self.last_reason = SMALL
+        elif self.mode == "auto" and (reason := self._known_reason(query)):
+            self.last_reason = reason
         else:
             return True
         return False
 
-    def _is_small(self, query: str) -> bool:
-        """Whether it read little when it was looked at, and its files are the same."""
-        known = self._shared.small.get(query)
+    def _known_reason(self, query: str) -> str:
+        """Why DuckDB answers a text that was looked at; empty if its files are others now."""
+        known, reason = self._shared.left.get(query, ({}, ""))
         try:
-            if known is None or file_states(known) == known:
-                return known is not None
+            if file_states(known) == known:
+                return reason
         except DataError:
             pass  # DuckDB says what became of them
-        del self._shared.small[query]
-        return False
+        del self._shared.left[query]
+        return ""
+
+    def _leave(self, text: str, files: Iterable[str], reason: str) -> str:
+        """Remembers the reason."""
+        self._shared.left[text] = file_states(files), reason
+        if len(self._shared.left) > LEFT_MAX:
+            del self._shared.left[next(iter(self._shared.left))]
+        return reason
 
     def _reason(self, text: str, found: Offloaded) -> str:
         """Why DuckDB answers a text that could be offloaded."""
         if self.mode != "auto":
             return ""
         if found.files.tables:
-            return f"table '{min(found.files.tables)}' is DuckDB's own: it is faster where it is"
+            reason = f"table '{min(found.files.tables)}' is DuckDB's own: it is faster where it is"
+            return self._leave(text, (), reason)
         if small(found.files.files):
-            self._shared.small[text] = file_states(found.files.files)
-            if len(self._shared.small) > SMALL_MAX:
-                del self._shared.small[next(iter(self._shared.small))]
-            return SMALL
+            return self._leave(text, found.files.files, SMALL)
         found.files.fill()
         self._compared = text
         return self._shared.auto.reason(text, found, self._shared.session)
