@@ -279,6 +279,12 @@ def _divide_decimal(w: ExpressionWriter, e: Call, args: list[Value], null: str |
     return _wide_result(w, e, null, f"jg_divide_decimal({a}, {b}, {by}, {e.type.precision}, &w)")
 
 
+def _mean(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    total, count = (v.text for v in args)
+    divisor = f"((long double)({count}) * 1e{e.args[0].type.scale}L)"
+    return w.local(e.type, f"(double)((long double)({total}) / {divisor})", null)
+
+
 def _float_to_decimal(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
     return _wide_result(w, e, null, f"jg_shortest_decimal({args[0].text}, {e.type.precision}, {e.type.scale}, &w)")
 
@@ -435,6 +441,7 @@ WRITERS: dict[str, Writer] = {
     "concat": _concat,
     "concat_ws": _concat_ws,
     "divide_decimal": _divide_decimal,
+    "mean": _mean,
     "float_to_decimal": _float_to_decimal,
     "date_add_days": _date_add_days,
     "date_trunc": _date_trunc,

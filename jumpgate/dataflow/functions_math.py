@@ -9,6 +9,7 @@ import decimal as pydecimal
 import math
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from jumpgate.dataflow.casts import INTEGER_BITS, TypeMismatch, divide_half_away, from_unscaled, scaled
@@ -26,10 +27,12 @@ from jumpgate.dataflow.signatures import (
     require,
     to_float64,
 )
-from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int32
+from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int32, int64
 from jumpgate.errors import ComputeError, DivisionByZero, Overflow
 
 DIGITS_MAX = 38
+#: of a long double's significand, as x86-64 has it
+EXTENDED_BITS = 64
 
 
 def _of_float(function: Callable[[float], float]) -> Callable[[Site, float], float]:
@@ -111,6 +114,29 @@ def _divide_decimal(site: Site, a: Any, b: Any, precision: int, scale: int) -> V
     if abs(divisor) >= 1 << 127:
         raise Overflow(f"dividing by {b}, with {-power} digits more, takes more than 128 bits")
     return site.number(divide_half_away(-number if divisor < 0 else number, abs(divisor)))
+
+
+def _mean(site: Site, a: Any, b: int) -> Value:
+    if b == 0:
+        return math.copysign(math.inf, a) if a else math.nan
+    total = _rounded(Fraction(site.scaled(a)), EXTENDED_BITS)
+    divisor = _rounded(Fraction(b * 10 ** site.types[0].scale), EXTENDED_BITS)
+    return float(_rounded(total / divisor, EXTENDED_BITS))
+
+
+def _rounded(value: Fraction, bits: int) -> Fraction:
+    """To so many binary digits, halves to even."""
+    if value == 0:
+        return value
+    power = abs(value.numerator).bit_length() - value.denominator.bit_length() - bits
+    while abs(value) >= Fraction(2) ** (power + bits):
+        power += 1
+    return round(value / Fraction(2) ** power) * Fraction(2) ** power
+
+
+def _mean_operands(types: Types) -> Types:
+    require(types[0].kind == "decimal" and types[1].is_integer, types, "a decimal and a count")
+    return (types[0], int64)
 
 
 def _float_to_decimal(site: Site, a: float, precision: int, scale: int) -> Value:
@@ -227,6 +253,8 @@ MATH = (
     Function("divide_decimal", "a / b of decimals as decimal(precision, scale), rounded once, halves away from zero",
              (4, 4), _decimal_operands, _declared, _divide_decimal, fallible=True, literals=(2, 3),
              literal_rule=_decimal_literals, shape=(2, 3)),
+    Function("mean", "a / b of a decimal's sum and a count, divided in C's long double and rounded to a float64 "
+             "(DuckDB's avg)", (2, 2), _mean_operands, always(float64), _mean),
     Function("float_to_decimal", "the shortest digits that mean the float a, as decimal(precision, scale), rounded "
              "halves away from zero", (3, 3), _float_operands, _declared, _float_to_decimal, fallible=True,
              safe=lambda call: False, literals=(1, 2), literal_rule=_decimal_literals, shape=(1, 2)),

@@ -72,6 +72,7 @@ INFIX = {
     "multiply": "*",
     "concat": "||",
     "date_add_days": "+",
+    "days_between": "-",
 }
 DIVIDING = {"divide": "/", "int_divide": "//", "modulo": "%"}
 RENAMED = {
@@ -79,6 +80,8 @@ RENAMED = {
     "null_if": "nullif",
     "day_of_week": "dayofweek",
     "char_length": "length",
+    "octet_length": "strlen",
+    "truncate": "trunc",
 }
 
 
@@ -293,6 +296,8 @@ class Translator:
     def _call(self, e: Call, args: list[str]) -> str:
         if e.function in INFIX:
             return "(" + f" {INFIX[e.function]} ".join(args) + ")"
+        if e.function == "divide" and self.dialect.division_by_zero == "ieee":
+            return f"({args[0]} / {args[1]})"
         if e.function in DIVIDING:
             return f"({args[0]} {DIVIDING[e.function]} nullif({args[1]}, 0))"
         match e.function:
@@ -304,11 +309,16 @@ class Translator:
                 return f"({args[0]} IS NULL)"
             case "is_not_null":
                 return f"({args[0]} IS NOT NULL)"
-            case "like":
+            case "like" | "ilike":
                 escape = f" ESCAPE {args[2]}" if len(args) > 2 else ""
-                return f"({args[0]} LIKE {args[1]}{escape})"
+                return f"({args[0]} {e.function.upper()} {args[1]}{escape})"
+            case "add_interval":
+                months, days = (f"CAST({a} AS INTEGER)" for a in args[1:3])
+                return f"({args[0]} + to_months({months}) + to_days({days}) + to_microseconds({args[3]}))"
             case "trim" | "ltrim" | "rtrim":
                 return f"{e.function}({args[0]}, ' ')"
+            case "mean":
+                return f"(CAST({args[0]} AS DOUBLE) / {args[1]})"
             case "round":
                 digits = e.args[1].value if len(e.args) > 1 and isinstance(e.args[1], Literal) else 0
                 return f"round({args[0]}, {digits!r})"

@@ -177,6 +177,7 @@ SHAPES: dict[str, list[tuple[Any, ...]]] = {
         for b in ("decimal(4, 2)", "decimal(18, 0)", "decimal(38, 38)")
         for digits in ((11, 6), (38, 0), (38, 37), (5, 0))
     ],
+    "mean": [(a, b) for a in ("decimal(4, 2)", "decimal(30, 10)", "decimal(38, 0)") for b in ("int8", "int64")],
     "float_to_decimal": [("float64", *map(as_literal, digits)) for digits in ((11, 6), (38, 0), (38, 30), (3, 2))],
     "left": [("string", t) for t in ("int8", "int64")],
     "right": [("string", t) for t in ("int8", "int64")],

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from jumpgate.client.spool import Spool
 from jumpgate.client.sql.catalog import Table, arrow_table
-from jumpgate.client.sql.local import Spool
 from jumpgate.client.sql.logical.inline import ROWS_MAX
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.operators import Read

@@ -1,8 +1,7 @@
 """DataFusion in the client: the execution of what stays here.
 
-Results of jobs that DataFusion goes on with are spooled, because a plan that reads one input to its end before it
-touches another would otherwise stop the job behind the second. A spool is a file without a name: the page cache holds
-it, the disk only what the page cache cannot, and it is gone with the process, however that ends.
+Results of jobs that DataFusion goes on with are spooled (client/spool), because a plan that reads one input to its end
+before it touches another would otherwise stop the job behind the second.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import datafusion
 import pyarrow as pa
@@ -25,7 +24,7 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.types import agree
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import DataType
-from jumpgate.errors import FileUnreadable, JumpgateError
+from jumpgate.errors import JumpgateError
 from jumpgate.machine import memory_bytes
 from jumpgate.ntf.codec import arrow_type
 
@@ -75,49 +74,6 @@ def context(settings: dict[str, str] | None = None) -> datafusion.SessionContext
     moving.register(found)
     sketches.register(found)
     return found
-
-
-class Spool:
-    """A file without a name that takes Arrow batches and is read by its path; a context manager."""
-
-    def __init__(self, folder: Path) -> None:
-        self.bytes = 0
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed by close)
-        except OSError as error:
-            raise FileUnreadable(f"cannot spool into '{folder}': {error.strerror}", file=str(folder)) from error
-
-    @property
-    def path(self) -> str:
-        """Where this process, and others of the same user while it lives, can read it."""
-        return f"/proc/{os.getpid()}/fd/{self._file.fileno()}"
-
-    def fill(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-        """Writes an Arrow file; whatever reading the batches raises ends it."""
-        try:
-            with pa.ipc.new_file(self._file, schema) as writer:
-                for batch in batches:
-                    self.bytes += batch.nbytes
-                    writer.write_batch(batch)
-            self._file.flush()
-        except OSError as error:
-            raise FileUnreadable(f"cannot spool a result: {error.strerror or error}") from error
-
-    def fill_parquet(self, table: pa.Table) -> None:
-        """Writes a Parquet file; raises pyarrow's errors for types that Parquet does not have."""
-        pq.write_table(table, self._file, compression="none")
-        self._file.flush()
-        self.bytes = self._file.tell()
-
-    def close(self) -> None:
-        self._file.close()
-
-    def __enter__(self) -> Spool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 @functools.cache

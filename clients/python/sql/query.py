@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from jumpgate import extras
 from jumpgate.client import notebook
+from jumpgate.client.spool import Spool
 from jumpgate.client.sql import local
 from jumpgate.client.sql.cuts import CUT, DATA, Cut, Split, scans
 from jumpgate.client.sql.explain import Timings, explain_text
@@ -242,7 +243,7 @@ class Query:
     def _spooled_and_finished(self) -> Iterator[pa.RecordBatch]:
         with ExitStack() as stack:
             folder = self._connection.spool_folder()
-            spools = [stack.enter_context(local.Spool(folder)) for _ in self.split.cuts]
+            spools = [stack.enter_context(Spool(folder)) for _ in self.split.cuts]
             start = time.perf_counter()
             self._spool(spools)
             self.timings.jobs_s = time.perf_counter() - start
@@ -270,8 +271,8 @@ class Query:
         tables = {name: paths[id(cut)] for name, cut in self.split.reads.items()}
         return self._connection.whole(self.planned, self._parameters, tables)
 
-    def _spool(self, spools: list[local.Spool]) -> None:
-        def fill(cut: Cut, spool: local.Spool) -> None:
+    def _spool(self, spools: list[Spool]) -> None:
+        def fill(cut: Cut, spool: Spool) -> None:
             try:
                 spool.fill(cut.schema, conformed(self._run(cut).batches(watched=True), cut.schema))
             except (JumpgateError, _Refused):

@@ -1,0 +1,189 @@
+"""Aggregates of DuckDB's plans, and window functions that are aggregates, as measures of Jumpgate's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from jumpgate.client.duckdb import expressions as e
+from jumpgate.client.duckdb import plan
+from jumpgate.client.duckdb.functions import as_type, only_if, whole
+from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.duckdb.scalars import Scalars
+from jumpgate.client.duckdb.types import BIGINT, SIGNED, SqlType
+from jumpgate.dataflow.aggregates import AGGREGATES
+from jumpgate.dataflow.expressions import Case, Expression, Literal
+from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, UnionAll, column
+from jumpgate.dataflow.types import decimal, int32
+
+#: groups of one aggregate, each of which reads its input
+SETS_MAX = 64
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """`function` of AGGREGATES; of arguments of these types (any if empty)."""
+
+    function: str
+    types: tuple[str, ...] = ()
+    #: equal values count once whether or not the text says DISTINCT
+    idempotent: bool = False
+
+
+_SUMMED = (*SIGNED, "UTINYINT", "USMALLINT", "UINTEGER", "HUGEINT", "DECIMAL", "DOUBLE")
+_RULES: Mapping[str, _Rule] = {
+    "count": _Rule("count"),
+    "count_star": _Rule("count_star"),
+    "sum": _Rule("sum", _SUMMED),
+    "sum_no_overflow": _Rule("sum", _SUMMED),
+    "avg": _Rule("avg", (*SIGNED, "DECIMAL", "DOUBLE")),
+    "min": _Rule("min", idempotent=True),
+    "max": _Rule("max", idempotent=True),
+    "bool_and": _Rule("min", ("BOOLEAN",), idempotent=True),
+    "bool_or": _Rule("max", ("BOOLEAN",), idempotent=True),
+    "stddev_samp": _Rule("stddev", ("DOUBLE",)),
+    "stddev": _Rule("stddev", ("DOUBLE",)),
+    "stddev_pop": _Rule("stddev_pop", ("DOUBLE",)),
+    "var_samp": _Rule("variance", ("DOUBLE",)),
+    "variance": _Rule("variance", ("DOUBLE",)),
+    "var_pop": _Rule("variance_pop", ("DOUBLE",)),
+}
+
+
+def function_of(name: str, types: tuple[SqlType, ...], distinct: bool) -> str:
+    """Jumpgate's aggregate of that name and argument types. Raises Stays."""
+    rule = _RULES.get(name if types or name != "count" else "count_star")
+    if rule is None:
+        raise Stays(f"aggregate {name} is not offloaded")
+    known = len(types) == AGGREGATES[rule.function].arity and all(not rule.types or t.id in rule.types for t in types)
+    if not known or any(t.id == "FLOAT" for t in types):
+        raise Stays(f"{name}({', '.join(map(str, types))}) is not offloaded")
+    if not distinct or rule.idempotent:
+        return rule.function
+    if f"{rule.function}_distinct" not in AGGREGATES:
+        raise Stays(f"{name}(DISTINCT …) is not offloaded")
+    return f"{rule.function}_distinct"
+
+
+def counted_if(condition: Expression, value: Expression | None) -> Expression:
+    """The value where the condition is TRUE, else NULL; without a value some number that is not."""
+    value = Literal(int32.with_nullable(False), 1) if value is None else value
+    type = value.type.with_nullable(True)
+    return Case(type, (condition, value), Literal(type, None))
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What computes one call: `measures` as (function, arguments), and the call's value from theirs."""
+
+    measures: tuple[tuple[str, tuple[Expression, ...]], ...]
+    value: Callable[[tuple[Expression, ...]], Expression]
+
+
+def computed(name: str, arguments: tuple[Expression, ...], types: tuple[SqlType, ...], distinct: bool) -> Computed:
+    """What computes an aggregate of these arguments. Raises Stays."""
+    function = function_of(name, types, distinct)
+    if name == "avg" and types[0].id != "DOUBLE":
+        sums = (function.replace("avg", "sum"), arguments), (function.replace("avg", "count"), arguments)
+        return Computed(sums, lambda values: _mean(*values))
+    return Computed(((function, arguments),), lambda values: values[0])
+
+
+def _mean(total: Expression, count: Expression) -> Expression:
+    """As DuckDB divides: an average of decimals and of integers does not depend on the order of rows."""
+    return bind("mean", (total if total.type.kind == "decimal" else as_type(total, decimal(19)), count))
+
+
+def _computed(call: e.AggregateCall, scalars: Scalars) -> Computed:
+    if call.orders:
+        raise Stays(f"aggregate {call.name} with ORDER BY is not offloaded")
+    arguments = scalars.all(call.children)
+    types = tuple(child.type for child in call.children)
+    if call.filter is None:
+        return computed(call.name, arguments, types, call.distinct)
+    condition = scalars.read(call.filter)
+    if call.name == "count_star":
+        return Computed((("count", (counted_if(condition, None),)),), lambda values: values[0])
+    return computed(call.name, tuple(counted_if(condition, a) for a in arguments), types, call.distinct)
+
+
+def _only(values: tuple[Expression, ...]) -> Expression:
+    """The greatest value of the only row; a failure where there are more."""
+    value, rows = values
+    return only_if(bind("le", (rows, whole(1))), value, "a value of several rows, of which one comes first")
+
+
+def only_rows(input: Operator, keys: tuple[Expression, ...]) -> Operator:
+    """The rows, each the only one with its keys, which are columns after those of the input; else a failure."""
+    values = [column(input.schema, i) for i in range(len(input.schema))]
+    measures = [Measure.of("max", value, name=f"v{i}") for i, value in enumerate(values)]
+    counted = Measure.of("count_star", name="rows")
+    labels = tuple(f"k{i}" for i in range(len(keys)))
+    found = Aggregate(input, keys, labels, (*measures, counted))
+    rows = column(found.schema, len(found.schema) - 1)
+    only = tuple(_only((column(found.schema, len(keys) + i), rows)) for i in range(len(values)))
+    return Project(found, (*only, *(column(found.schema, i) for i in range(len(keys)))), (*input.schema.names, *labels))
+
+
+@dataclass
+class Aggregated:
+    """Translates one aggregate over `input`."""
+
+    node: plan.Aggregate
+    input: Operator
+    scalars: Scalars
+    _keys: tuple[Expression, ...] = field(init=False)
+    _calls: list[Computed] = field(init=False)
+    _numbers: dict[tuple[str, tuple[Expression, ...]], int] = field(init=False)  # of measures, which calls may share
+
+    def __post_init__(self) -> None:
+        self._keys = self.scalars.all(self.node.groups)
+        self._calls = [self._computed(call) for call in self.node.calls]
+        self._numbers = {}
+        for measure in (m for call in self._calls for m in call.measures):
+            self._numbers.setdefault(measure, len(self._numbers))
+
+    def _computed(self, call: e.AggregateCall) -> Computed:
+        """Of scalar subqueries there are first(…) and, beside it, how many rows there are, which is to be 1."""
+        if call.name != "first" or all(other.name != "count_star" for other in self.node.calls):
+            return _computed(call, self.scalars)
+        if call.orders or call.filter is not None:
+            raise Stays("aggregate first is not offloaded")
+        return Computed((("max", self.scalars.all(call.children)), ("count_star", ())), _only)
+
+    @property
+    def types(self) -> tuple[SqlType, ...]:
+        """Of the columns: groups, calls, GROUPING functions."""
+        bound = (*self.node.groups, *self.node.calls)
+        return (*(b.type for b in bound), *(BIGINT for _ in self.node.groupings))
+
+    def operator(self) -> Operator:
+        """One aggregate for each grouping set, all their rows together. Raises Stays."""
+        if len(self.node.sets) > SETS_MAX:
+            raise Stays(f"more than {SETS_MAX} grouping sets are not offloaded")
+        members = tuple(self._of(s) for s in self.node.sets)
+        return members[0] if len(members) == 1 else UnionAll(members)
+
+    def _of(self, grouped: tuple[int, ...]) -> Operator:
+        measures = tuple(
+            Measure.of(function, *arguments, name=f"m{i}") for (function, arguments), i in self._numbers.items()
+        )
+        names = tuple(f"g{i}" for i in grouped)
+        found = Aggregate(self.input, tuple(self._keys[i] for i in grouped), names, measures)
+        columns: list[Expression] = []
+        for i, key in enumerate(self._keys):
+            missing = Literal(key.type.with_nullable(True), None)
+            columns.append(column(found.schema, grouped.index(i)) if i in grouped else missing)
+        for call, bound in zip(self._calls, self.node.calls, strict=True):
+            values = tuple(column(found.schema, len(grouped) + self._numbers[m]) for m in call.measures)
+            columns.append(as_type(call.value(values), bound.type.carrier))
+        for arguments in self.node.groupings:
+            bits = sum(1 << place for place, i in enumerate(reversed(arguments)) if i not in grouped)
+            columns.append(Literal(BIGINT.carrier.with_nullable(False), bits))
+        labels = [
+            f"{kind}{i}"
+            for kind, count in (("g", len(self._keys)), ("a", len(self._calls)), ("s", len(self.node.groupings)))
+            for i in range(count)
+        ]
+        return Project(found, tuple(columns), tuple(labels))

@@ -1,0 +1,268 @@
+"""DuckDB's scalar functions as Jumpgate's: those of which every value, NULL and error is the same.
+
+Where they are the same for some arguments only, the dataflow fails for others (`only_if`), and DuckDB answers instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.duckdb.types import BOOLEAN, SIGNED, SqlType
+from jumpgate.dataflow.casts import cast_type
+from jumpgate.dataflow.expressions import Case, Cast, Expression, Literal
+from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.types import DataType, bool_, int64, string
+
+_TRUE = Literal(bool_.with_nullable(False), True)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A call: its arguments, their types in DuckDB and that of its result."""
+
+    name: str
+    args: tuple[Expression, ...]
+    types: tuple[SqlType, ...]
+    result: SqlType
+
+    def ids(self, *wanted: tuple[str, ...]) -> bool:
+        """Whether there are so many arguments, each of one of these types."""
+        return len(wanted) == len(self.types) and all(t.id in ids for t, ids in zip(self.types, wanted, strict=True))
+
+    def refuse(self) -> Stays:
+        """The reason of a call that is not known."""
+        return Stays(f"{self.name}({', '.join(map(str, self.types))}) is not offloaded")
+
+
+Rule = Callable[[Site], Expression]
+
+
+def translate_call(site: Site) -> Expression:
+    """The expression that the call is, of its result's carrier. Raises Stays."""
+    rule = _RULES.get(site.name)
+    if rule is None:
+        raise Stays(f"function {site.name} is not offloaded")
+    return as_type(rule(site), site.result.carrier)
+
+
+def as_type(value: Expression, type: DataType) -> Expression:
+    """The value as another type of the same values: what does not fit is an error."""
+    return value if value.type.same(type) else Cast(cast_type(value.type, type, "error"), value)
+
+
+def failure(type: DataType, reason: str) -> Expression:
+    """An expression of that type that fails for every row. Raises Stays for a type in which none can."""
+    if type.kind == "binary" or type.is_nested:
+        raise Stays(f"an error in place of a {type.name} is not offloaded")
+    found: Expression = Literal(string.with_nullable(False), reason)
+    for step in (int64, string) if type.kind == "string" else (type,):
+        found = Cast(cast_type(found.type, step, "error"), found)
+    return found
+
+
+def only_if(condition: Expression, value: Expression, reason: str) -> Expression:
+    """The value, where the condition is TRUE or NULL; else a failure."""
+    known = bind("coalesce", (condition, _TRUE))
+    return Case(value.type, (known, value), failure(value.type, reason))
+
+
+def is_ascii(value: Expression) -> Expression:
+    """Whether a text has no letters beyond ASCII, about which libraries differ."""
+    return bind("eq", (bind("octet_length", (value,)), bind("char_length", (value,))))
+
+
+def whole(value: int, type: DataType = int64) -> Literal:
+    """An integer literal."""
+    return Literal(type.with_nullable(False), value)
+
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
+
+_NUMBERS = ("DECIMAL", "DOUBLE", "HUGEINT", *SIGNED)
+_TEXT, _DATES, _TIMES = ("VARCHAR",), ("DATE",), ("TIMESTAMP",)
+
+
+def _arithmetic(function: str) -> Rule:
+    def rule(site: Site) -> Expression:
+        if function == "add" and site.ids(_DATES, ("INTEGER",)):
+            return bind("date_add_days", site.args)
+        if function == "subtract" and site.ids(_DATES, _DATES):
+            return bind("days_between", site.args)
+        if function == "subtract" and site.ids(_DATES, ("INTEGER",)):
+            return bind("date_add_days", (site.args[0], bind("negate", (site.args[1],))))
+        if function == "subtract" and site.ids(_NUMBERS):
+            return bind("negate", site.args)
+        if not site.ids(_NUMBERS, _NUMBERS):
+            raise site.refuse()
+        a, b = site.types
+        if a.id != b.id and {a.id, b.id} != {"HUGEINT", "DECIMAL"}:
+            raise site.refuse()
+        return bind(function, site.args)
+
+    return rule
+
+
+def _divided(site: Site) -> Expression:
+    if not site.ids(("DOUBLE",), ("DOUBLE",)):
+        raise site.refuse()
+    return bind("divide", site.args)
+
+
+def _of_integers(function: str) -> Rule:
+    """NULL where the divisor is 0, as DuckDB has it."""
+
+    def rule(site: Site) -> Expression:
+        if not site.ids(SIGNED, SIGNED) or site.types[0] != site.types[1]:
+            raise site.refuse()
+        a, b = site.args
+        return bind(function, (a, bind("null_if", (b, whole(0, b.type)))))
+
+    return rule
+
+
+def _plain(function: str, *wanted: tuple[str, ...]) -> Rule:
+    """The function of that name, for arguments of these types."""
+
+    def rule(site: Site) -> Expression:
+        if not site.ids(*wanted):
+            raise site.refuse()
+        return bind(function, site.args)
+
+    return rule
+
+
+def _ascii(function: str, *wanted: tuple[str, ...]) -> Rule:
+    """The same, for texts of ASCII alone."""
+
+    def rule(site: Site) -> Expression:
+        if not site.ids(*wanted):
+            raise site.refuse()
+        for pattern in site.args[1:]:
+            if not isinstance(pattern, Literal) or pattern.value is None or not str(pattern.value).isascii():
+                raise site.refuse()
+        return only_if(is_ascii(site.args[0]), bind(function, site.args), f"{site.name} of a text beyond ASCII")
+
+    return rule
+
+
+def _like(negated: bool, function: str = "like") -> Rule:
+    def rule(site: Site) -> Expression:
+        if not site.ids(_TEXT, _TEXT) or not _known_text(site.args[1]):
+            raise site.refuse()
+        found: Expression = bind(function, site.args)
+        if function == "ilike":
+            if not str(site.args[1].value).isascii():  # type: ignore[attr-defined]
+                raise site.refuse()
+            found = only_if(is_ascii(site.args[0]), found, "ILIKE of a text beyond ASCII")
+        return bind("not", (found,)) if negated else found
+
+    return rule
+
+
+def _known_text(value: Expression) -> bool:
+    return isinstance(value, Literal) and isinstance(value.value, str)
+
+
+def _substring(site: Site) -> Expression:
+    """From a place that is counted from the start."""
+    numbers = [a.value for a in site.args[1:] if isinstance(a, Literal) and isinstance(a.value, int)]
+    if site.types[0].id != "VARCHAR" or len(numbers) != len(site.args) - 1 or not 1 <= len(numbers) <= 2:
+        raise site.refuse()
+    if numbers[0] < 1 or any(not 0 <= n < 1 << 31 for n in numbers):
+        raise site.refuse()
+    return bind("substring", site.args)
+
+
+def _rounded(site: Site) -> Expression:
+    digits = site.args[1] if len(site.args) == 2 else whole(0)
+    if site.types[0].id != "DOUBLE" or not isinstance(digits, Literal) or not isinstance(digits.value, int):
+        raise site.refuse()
+    if not 0 <= digits.value <= 15:
+        raise site.refuse()
+    return bind("round", site.args)
+
+
+def _concat(site: Site) -> Expression:
+    """NULL is empty text."""
+    if any(t.id != "VARCHAR" for t in site.types):
+        raise site.refuse()
+    empty = Literal(string.with_nullable(False), "")
+    return bind("concat", tuple(bind("coalesce", (a, empty)) if a.type.nullable else a for a in site.args))
+
+
+def _replace(site: Site) -> Expression:
+    if not site.ids(_TEXT, _TEXT, _TEXT) or not (_known_text(site.args[1]) and site.args[1].value):  # type: ignore[attr-defined]
+        raise site.refuse()
+    return bind("replace", site.args)
+
+
+def _part(function: str, *ids: str) -> Rule:
+    def rule(site: Site) -> Expression:
+        if not site.ids(ids):
+            raise site.refuse()
+        return bind(function, site.args)
+
+    return rule
+
+
+def _truncated(site: Site) -> Expression:
+    if not site.ids(_TEXT, _TIMES) or not _known_text(site.args[0]):
+        raise site.refuse()
+    unit = str(site.args[0].value)  # type: ignore[attr-defined]
+    if unit not in ("year", "quarter", "month", "week", "day", "hour", "minute", "second"):
+        raise site.refuse()
+    return bind("date_trunc", site.args)
+
+
+def _constant_or_null(site: Site) -> Expression:
+    value, *others = site.args
+    if site.result != BOOLEAN:
+        raise site.refuse()
+    missing = [bind("is_null", (other,)) for other in others]
+    condition: Expression = missing[0] if len(missing) == 1 else bind("or", tuple(missing))
+    nullable = bool_.with_nullable(True)
+    return Case(nullable, (condition, Literal(nullable, None)), value)
+
+
+def _error(site: Site) -> Expression:
+    """Whoever comes here has DuckDB answer, which says what is wrong."""
+    return failure(site.result.carrier, "DuckDB has an error here")
+
+
+def _alike(function: str) -> Rule:
+    """Of arguments of one type."""
+
+    def rule(site: Site) -> Expression:
+        if not site.types or any(t != site.types[0] for t in site.types) or site.types[0].id == "FLOAT":
+            raise site.refuse()
+        return bind(function, site.args)
+
+    return rule
+
+
+_CALENDAR = ("DATE", "TIMESTAMP")
+_RULES: Mapping[str, Rule] = {
+    "+": _arithmetic("add"), "-": _arithmetic("subtract"), "*": _arithmetic("multiply"), "/": _divided,
+    "//": _of_integers("int_divide"), "%": _of_integers("modulo"),
+    "abs": _plain("abs", ("DOUBLE", "DECIMAL", *SIGNED)), "sqrt": _plain("sqrt", ("DOUBLE",)),
+    "round": _rounded, "floor": _plain("floor", ("DOUBLE",)), "ceil": _plain("ceil", ("DOUBLE",)),
+    "ceiling": _plain("ceil", ("DOUBLE",)),
+    "~~": _like(False), "!~~": _like(True), "~~*": _like(False, "ilike"), "!~~*": _like(True, "ilike"),
+    "contains": _plain("contains", _TEXT, _TEXT), "prefix": _plain("starts_with", _TEXT, _TEXT),
+    "starts_with": _plain("starts_with", _TEXT, _TEXT), "suffix": _plain("ends_with", _TEXT, _TEXT),
+    "ends_with": _plain("ends_with", _TEXT, _TEXT),
+    "upper": _ascii("upper", _TEXT), "lower": _ascii("lower", _TEXT), "trim": _ascii("trim", _TEXT),
+    "ltrim": _ascii("ltrim", _TEXT), "rtrim": _ascii("rtrim", _TEXT),
+    "length": _plain("char_length", _TEXT), "len": _plain("char_length", _TEXT),
+    "strlen": _plain("octet_length", _TEXT),
+    "substring": _substring, "substr": _substring, "||": _plain("concat", _TEXT, _TEXT), "concat": _concat,
+    "replace": _replace,
+    "year": _part("year", *_CALENDAR), "quarter": _part("quarter", *_CALENDAR), "month": _part("month", *_CALENDAR),
+    "day": _part("day", *_CALENDAR), "dayofweek": _part("day_of_week", *_CALENDAR),
+    "isodow": _part("iso_day_of_week", *_CALENDAR), "dayofyear": _part("day_of_year", *_CALENDAR),
+    "hour": _part("hour", "TIMESTAMP"), "minute": _part("minute", "TIMESTAMP"), "second": _part("second", "TIMESTAMP"),
+    "date_trunc": _truncated, "constant_or_null": _constant_or_null, "error": _error,
+    "least": _alike("least"), "greatest": _alike("greatest"),
+}  # fmt: skip

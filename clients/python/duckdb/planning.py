@@ -1,0 +1,123 @@
+"""From a text to a dataflow: asks DuckDB for its plan, and leaves its session as it was."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from jumpgate.client.duckdb.plan import read_plan
+from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.duckdb.sources import Files
+from jumpgate.client.duckdb.translate import translate
+from jumpgate.client.duckdb.types import SqlType
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.operators import Operator
+
+#: versions of DuckDB whose plans are known, as its major and minor numbers
+VERSIONS = ((1, 5),)
+#: what DuckDB does where engines differ
+DUCKDB = Dialect(division_by_zero="ieee")
+#: rewrites after which a plan cannot be handed out, or has functions of DuckDB's own
+_DISABLED = ("column_lifetime", "common_aggregate", "compressed_materialization")
+#: settings under which the plan means what it is taken for
+_REQUIRED = {"ieee_floating_point_ops": True, "preserve_insertion_order": True}
+#: the optimiser's settings belong to the database, not to a connection
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Offloaded:
+    """A text as a dataflow: `types` are those of its columns in DuckDB, `files` what it reads."""
+
+    operator: Operator
+    types: tuple[SqlType, ...]
+    files: Files
+
+
+def supported() -> str:
+    """Why this DuckDB's plans are not read; empty if they are."""
+    version = tuple(int(part) for part in duckdb.__version__.split(".")[:2])
+    if version in VERSIONS:
+        return ""
+    known = ", ".join(f"{major}.{minor}" for major, minor in VERSIONS)
+    return f"DuckDB {duckdb.__version__} is installed, and the plans of {known} are known"
+
+
+def is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
+    """Whether the text is one SELECT, WITH, VALUES or FROM. DuckDB says what is wrong with other texts."""
+    try:
+        statements = connection.extract_statements(text)
+    except duckdb.Error:
+        return False
+    return len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
+
+
+def offload(connection: duckdb.DuckDBPyConnection, text: str) -> Offloaded:
+    """The dataflow that a text is, whole. Raises Stays."""
+    reason = supported()
+    if reason:
+        raise Stays(reason)
+    node = read_plan(_bound_plan(connection, text))
+    files = Files(lambda query: table_of(connection, query))
+    try:
+        part = translate(node, files)
+        types = tuple(type for type in part.types if type is not None)
+        if len(types) < len(part.types):
+            raise Stays("a result with columns that only DuckDB has is not offloaded")
+        if not files.files and not files.tables:
+            raise Stays("it reads no table")
+    except BaseException:
+        files.close()
+        raise
+    return Offloaded(part.operator, types, files)
+
+
+def table_of(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    """The answer to a query of Jumpgate's own. Raises Stays with DuckDB's error."""
+    try:
+        return _relation(connection, query).to_arrow_table()
+    except duckdb.Error as error:
+        raise Stays(f"DuckDB: {error}") from None
+
+
+def _bound_plan(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
+    """What json_serialize_plan gives, with the optimiser's settings as the user has them before and after."""
+    with _lock:
+        try:
+            names = ("disabled_optimizers", *_REQUIRED)
+            (found,) = _rows(connection, "SELECT " + ", ".join(f"current_setting('{name}')" for name in names))
+            disabled, *values = found
+            for name, wanted in _REQUIRED.items():
+                if values.pop(0) is not wanted:
+                    raise Stays(f"the setting {name} is not {str(wanted).lower()}")
+            own = [name for name in disabled.split(",") if name]
+            _set(connection, (*own, *_DISABLED))
+            try:
+                ((plan,),) = _rows(connection, "SELECT json_serialize_plan($1, optimize := true)", [text])
+            finally:
+                _set(connection, own)
+        except duckdb.Error as error:
+            raise Stays(f"DuckDB does not hand out its plan: {error}") from None
+    return json.loads(plan)
+
+
+def _set(connection: duckdb.DuckDBPyConnection, disabled: Sequence[str]) -> None:
+    connection.sql(f"SET disabled_optimizers = '{','.join(disabled)}'")
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str, parameters: object = None) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = _relation(connection, query, parameters).fetchall()
+    return found
+
+
+def _relation(connection: duckdb.DuckDBPyConnection, query: str, parameters: object = None) -> Any:
+    """As a relation, so that a result that is being fetched from the connection stays. It is made where no variable is
+    in sight that DuckDB could take for a table."""
+    names = {"sql": connection.sql, "query": query, "parameters": parameters}
+    return eval("sql(query, params=parameters)", names)  # noqa: S307  a constant
