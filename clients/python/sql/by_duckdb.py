@@ -54,7 +54,9 @@ class DuckdbQuery(Query):
         self._idle.set()
         with closing(_opened(self._scans, connection)) as database:
             schema = _schema(database, text, self._values)
-        planned = Planned(text, Node(Plan(), cast(Any, None), connection.local), schema, (), f"DuckDB: {reason}", unencoded=reason)
+        planned = Planned(
+            text, Node(Plan(), cast(Any, None), connection.local), schema, (), f"DuckDB: {reason}", unencoded=reason
+        )
         super().__init__(connection, planned, Split(None, kept=[Kept("query", reason)], whole=True), mode, parameters)
 
     def explain(self, analyze: bool = False) -> str:
