@@ -19,15 +19,18 @@ import datafusion
 
 from jumpgate.client import notebook
 from jumpgate.client.session import Estimate, Session
-from jumpgate.client.sql import calibrate, commands, cuts, decide, local
+from jumpgate.client.sql import calibrate, commands, cuts, decide, local, suspects
+from jumpgate.client.sql.by_duckdb import DuckdbQuery
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, read_table
 from jumpgate.client.sql.cuts import Cut, Split
 from jumpgate.client.sql.data_files import NUMBERS, DataFiles
+from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.experience import Experience
 from jumpgate.client.sql.frontend import Frontend, Parameters, Planned, quoted
 from jumpgate.client.sql.logical import frames, sketches
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.relations import Reader
+from jumpgate.client.sql.preparation import check_size
 from jumpgate.client.sql.query import Query
 from jumpgate.codegen import cache
 from jumpgate.converters.probe import check_pages, closed_to_datafusion, infer_schema
@@ -44,6 +47,8 @@ from jumpgate.service import calibration
 OFFLOAD = ("auto", "always", "never")
 #: what the text means
 DIALECTS = ("duckdb", "datafusion")
+_NOT_OFFLOADED = "is not offloaded, as DataFusion plans it wrongly; with offload='auto' or 'never' DuckDB answers"
+_ONLY_DUCKDB = "is refused, as DataFusion plans it wrongly; with dialect='duckdb' DuckDB answers"
 #: texts of which a connection remembers the plan
 PLANS_MAX = 256
 #: of a text, parsed: its parts take some 300 times as much memory. Values belong into parameters
@@ -164,12 +169,28 @@ class Connection:
         command = commands.answer(text, self, parameters, offload)
         if command is not None:
             text, parameters = command, ()
-        if mode == "auto":
-            mode = self._advised(text, parameters)
-        planned, found = self._planned(text, parameters, mode)
-        query = Query(self, planned, found, mode, parameters)
+        query = self._answered(text, parameters, mode)
         query.timings.planning_s = time.perf_counter() - start
         return query
+
+    def _answered(self, text: str, parameters: Parameters, mode: str) -> Query:
+        """The query, by DuckDB if DataFusion would answer it wrongly. Raises InvalidSql for what neither may answer."""
+        check_size(text)
+        given = parameters.values() if isinstance(parameters, Mapping) else parameters
+        wrong = suspects.find(text, self.tables, given, meaning=self.dialect == "duckdb")
+        if not wrong:
+            planned, found = self._planned(
+                text, parameters, self._advised(text, parameters) if mode == "auto" else mode
+            )
+            if any(kept.kind == "window" for kept in found.kept):
+                wrong = suspects.of_ranges(text, self.tables)
+        if not wrong:
+            return Query(self, planned, found, mode, parameters)
+        if mode == "always":
+            raise InvalidSql(f"{wrong} {_NOT_OFFLOADED}")
+        if self.dialect != "duckdb":
+            raise InvalidSql(f"{wrong} {_ONLY_DUCKDB}")
+        return DuckdbQuery(self, text, parameters, mode, wrong)
 
     def spool_folder(self) -> Path:
         """Where results of jobs are kept while DataFusion goes on with them; made if it is not there."""

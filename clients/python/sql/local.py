@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,12 +101,41 @@ def parquet_schema(context: datafusion.SessionContext, read: Read) -> pa.Schema 
             theirs.setdefault(field.name, field.type)
         if opaque <= theirs.keys():
             break
+    try:
+        _widen(theirs, read.files[1:])
+    except (pa.ArrowException, OSError):
+        return None
     return pa.schema([pa.field(f.name, _column_type(f.type, theirs.get(f.name)), f.type.nullable) for f in read.schema])
+
+
+def _widen(types: dict[str, pa.DataType], files: Sequence[str]) -> None:
+    """Makes types of which further files may have wider ones such of all files, whatever their order. Raises pyarrow's
+    errors."""
+    narrow = [name for name, type in types.items() if _may_widen(type)]
+    for file in files if narrow else ():
+        found = pq.read_schema(file)
+        for name in narrow:
+            place = found.get_field_index(name)
+            if place >= 0 and found.field(place).type != types[name]:
+                both = [pa.schema([(name, type)]) for type in (types[name], found.field(place).type)]
+                types[name] = pa.unify_schemas(both, promote_options="permissive").field(0).type
+
+
+def _may_widen(type: pa.DataType) -> bool:
+    """Whether Jumpgate's type of all files does not tell it."""
+    if pa.types.is_timestamp(type):
+        return type.unit in ("s", "ms")
+    return bool(pa.types.is_unsigned_integer(type)) or type.num_fields > 0
 
 
 def _column_type(ours: DataType, theirs: pa.DataType | None) -> pa.DataType:
     """DataFusion's type, but that of all files together where they differ in width, and plain strings."""
-    if theirs is None or ours.is_float or (ours.is_integer and not pa.types.is_unsigned_integer(theirs)):
+    if (
+        theirs is None
+        or ours.is_float
+        or pa.types.is_decimal128(theirs)
+        or (ours.is_integer and not pa.types.is_unsigned_integer(theirs))
+    ):
         return pa.null() if ours.is_opaque else arrow_type(ours)
     plain = theirs.value_type if pa.types.is_dictionary(theirs) else theirs
     is_text = ours.is_text and agree(ours, plain) and not pa.types.is_fixed_size_binary(plain)

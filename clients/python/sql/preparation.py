@@ -20,8 +20,7 @@ def prepare(text: str, dialect: str = "duckdb", tables: Sequence[Table] = ()) ->
     of which names in the text may differ in case. Raises InvalidSql for what cannot be planned, or would be answered
     wrongly.
     """
-    if len(text.encode(errors="replace")) > TEXT_BYTES_MAX:
-        raise InvalidSql(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")
+    check_size(text)
     parts, words = parts_of(text)
     if not parts:
         raise InvalidSql("the text holds no query")
@@ -30,3 +29,9 @@ def prepare(text: str, dialect: str = "duckdb", tables: Sequence[Table] = ()) ->
     changes = duckdb_text.changes(parts, words) if dialect == "duckdb" else []
     changes += spelling.changes(parts, tables)
     return changed(text, changes + refusals.changes(parts, words))  # of two at one place, the inner one comes second
+
+
+def check_size(text: str) -> None:
+    """Raises InvalidSql for a text that is too long to be looked at."""
+    if len(text.encode(errors="replace")) > TEXT_BYTES_MAX:
+        raise InvalidSql(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")

@@ -70,7 +70,7 @@ def _count(calls: Calls, call: pb.WindowCall, number: int) -> None:
     for name in POSITIONS:
         count = calls.add(f"{name} {number}").window
         count.aggregate = "count"
-        count.args.add().literal.utf8 = name  # no count of the query, with which DataFusion would join it
+        count.args.add().literal.utf8 = f"{name} {number}"  # no other count, with which DataFusion would join it
         count.partition_by.extend(call.partition_by)
         count.order_by.extend(call.order_by)
         if name == "at":

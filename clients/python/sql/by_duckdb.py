@@ -1,0 +1,204 @@
+"""Queries that DuckDB answers, over the tables of a connection as Arrow streams, because DataFusion would be wrong."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import duckdb
+import pyarrow as pa
+
+from jumpgate import errors
+from jumpgate.client.sql import local, suspects
+from jumpgate.client.sql.catalog import Table
+from jumpgate.client.sql.cuts import Kept, Split
+from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.client.sql.frontend import Parameters, Planned, parameter_values, quoted
+from jumpgate.client.sql.logical.nodes import Node
+from jumpgate.client.sql.logical.plan_pb2 import Plan
+from jumpgate.client.sql.query import Query, conformed
+from jumpgate.client.sql.tokens import parts_of, unquoted
+from jumpgate.errors import JumpgateError, NotFound
+
+if TYPE_CHECKING:
+    from jumpgate.client.sql.connection import Connection
+
+#: rows of a batch of the result
+BATCH_ROWS = 64 << 10
+#: seconds between two interrupts of a query that is closed
+INTERRUPT_S = 0.01
+
+T = TypeVar("T")
+_ERRORS: tuple[tuple[type[Exception], type[JumpgateError]], ...] = (
+    (duckdb.ConversionException, errors.InvalidCast),
+    (duckdb.OutOfRangeException, errors.Overflow),
+    (duckdb.OutOfMemoryException, errors.MemoryLimit),
+    (duckdb.InterruptException, errors.Cancelled),
+    (duckdb.ProgrammingError, InvalidSql),
+    (duckdb.NotSupportedError, InvalidSql),
+)
+
+
+class DuckdbQuery(Query):
+    """A query of which DuckDB runs the whole text; `reason` says why."""
+
+    def __init__(self, connection: Connection, text: str, parameters: Parameters, mode: str, reason: str) -> None:
+        self.reason = reason
+        self._values = _values(parameters)
+        self._scans = _scans(connection, text)
+        self._running: duckdb.DuckDBPyConnection | None = None
+        self._idle = threading.Event()
+        self._idle.set()
+        with closing(_opened(self._scans, connection)) as database:
+            schema = _schema(database, text, self._values)
+        planned = Planned(
+            text, Node(Plan(), cast(Any, None), connection.local), schema, (), f"DuckDB: {reason}", unencoded=reason
+        )
+        super().__init__(connection, planned, Split(None, kept=[Kept("query", reason)], whole=True), mode, parameters)
+
+    def explain(self, analyze: bool = False) -> str:
+        if analyze:
+            self.to_arrow()
+        said = f"DuckDB answers the whole query here: {self.reason}\nOffloaded: 0 of 1 operator, in 0 jobs\n"
+        return said + (
+            f"Run\n  rows {self.timings.rows}, total {1e3 * self.timings.total_s:.1f} ms\n" if analyze else ""
+        )
+
+    def _placed(self, watched: bool) -> Iterator[pa.RecordBatch]:
+        database = _opened(self._scans, self._connection)
+        try:
+            reader = self._within(
+                database, lambda: database.execute(self.text, self._values).to_arrow_reader(BATCH_ROWS)
+            )
+            while (batch := self._within(database, lambda: next(reader, None))) is not None:
+                yield batch
+        finally:
+            for scan in self._scans:
+                scan.close()
+            database.close()
+
+    def _within(self, database: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+        """What DuckDB gives, while `close` may interrupt it."""
+        self._running = database
+        self._idle.clear()
+        try:
+            if self._closed:
+                raise errors.Cancelled("the query was closed")
+            return work()
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise self._typed(error) from error
+        finally:
+            self._idle.set()
+
+    def close(self) -> None:
+        self._closed = True
+        for scan in self._scans:
+            scan.close()
+        while self._running is not None and not self._idle.wait(INTERRUPT_S):
+            self._running.interrupt()  # which is forgotten where a statement only begins
+        super().close()
+
+    def _typed(self, error: Exception) -> JumpgateError:
+        failed = next((scan.error for scan in self._scans if scan.error is not None), None)
+        if self._closed:
+            return errors.Cancelled("the query was closed")
+        return failed or typed(error)
+
+
+class Scan:
+    """A table as DuckDB reads it: each time a stream of the columns that the text may name."""
+
+    def __init__(self, connection: Connection, table: Table, columns: list[str]) -> None:
+        self.name = table.name
+        self.error: JumpgateError | None = None
+        self._connection = connection
+        self._text = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table.name)}"
+        self._schema = pa.schema([_as_read(table.schema.field(name)) for name in columns])
+        self._reading: list[Query] = []
+
+    def __arrow_c_schema__(self) -> object:
+        return self._schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        query = self._connection.sql(self._text, offload="never")
+        self._reading.append(query)
+        return pa.RecordBatchReader.from_batches(self._schema, self._batches(query)).__arrow_c_stream__()
+
+    def _batches(self, query: Query) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from conformed(query.batches(), self._schema)
+        except JumpgateError as error:
+            self.error = error
+            raise
+
+    def close(self) -> None:
+        """Ends what still reads."""
+        while self._reading:
+            self._reading.pop().close()
+
+
+def _as_read(field: pa.Field) -> pa.Field:
+    """A column as DuckDB has it of a file: moments of whole seconds and milliseconds are TIMESTAMP as others are."""
+    coarse = pa.types.is_timestamp(field.type) and field.type.unit in ("s", "ms")
+    return field.with_type(pa.timestamp("us", field.type.tz)) if coarse else field
+
+
+def typed(error: Exception) -> JumpgateError:
+    """What DuckDB, or the reader of its result, raised."""
+    said = str(error)
+    for theirs, ours in _ERRORS:
+        if isinstance(error, theirs) or said.startswith(f"Invalid: {theirs.__name__.removesuffix('Exception')}"):
+            return ours(f"DuckDB: {said}")
+    return errors.ComputeError(f"DuckDB: {said}")
+
+
+def _scans(connection: Connection, text: str) -> list[Scan]:
+    tree = suspects.parsed(text)
+    if tree is None:
+        raise InvalidSql("DuckDB would have to answer this, and does not parse it")
+    named = {unquoted(part).lower() for part in parts_of(text)[0]}
+    every = any(node.get("class") == "STAR" or node.get("ref_type") == "NATURAL" for node in suspects.nodes(tree))
+    found = []
+    for name in sorted(suspects.table_names(tree)):
+        with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
+            table = connection.tables[name]
+            columns = [c for c in table.schema.names if every or c.lower() in named]
+            found.append(Scan(connection, table, columns or table.schema.names[:1]))
+    return found
+
+
+def _opened(scans: list[Scan], connection: Connection) -> duckdb.DuckDBPyConnection:
+    """A database in memory with these tables, which reaches nothing else."""
+    settings = {
+        "memory_limit": f"'{local.memory_max()}B'",
+        "threads": str(len(os.sched_getaffinity(0))),
+        "temp_directory": "'{}'".format(str(connection.spool_folder()).replace("'", "''")),
+        "TimeZone": "'UTC'",
+        "python_enable_replacements": "false",
+        "autoload_known_extensions": "false",
+        "enable_external_access": "false",  # the last one: it closes the others
+    }
+    database = duckdb.connect()
+    database.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
+    for scan in scans:
+        database.register(scan.name, scan)
+    return database
+
+
+def _schema(database: duckdb.DuckDBPyConnection, text: str, values: Any) -> pa.Schema:
+    """Of the result, which is not computed; names may repeat."""
+    try:
+        columns = database.execute(f"DESCRIBE {text}", values).fetchall()
+        shown = ", ".join(f"CAST(NULL AS {type}) AS {quoted(name)}" for name, type, *_ in columns)
+        return database.execute(f"SELECT {shown} LIMIT 0").to_arrow_table().schema
+    except duckdb.Error as error:
+        raise typed(error) from error
+
+
+def _values(parameters: Parameters) -> dict[str, Any] | list[Any]:
+    """As DuckDB takes them. Raises InvalidSql."""
+    found = {name: scalar.as_py() for name, scalar in (parameter_values(parameters) or {}).items()}
+    return found if isinstance(parameters, Mapping) else list(found.values())

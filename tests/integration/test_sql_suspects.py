@@ -1,0 +1,296 @@
+"""Texts that DataFusion's planner answers wrongly, kind by kind: DuckDB's answers in auto and never, and in always
+either those or an error that names the construct."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import jumpgate
+from jumpgate.client.sql.connection import Connection
+from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.errors import Cancelled, JumpgateError, MalformedData, Overflow
+from tests.support.alike import unlike
+
+MICROS = [1_500_000, -1_500_001, -1, None, 1_700_000_000_499_999, 500_000]
+TABLES = {
+    "x": pa.table({"k": [1, 2, 2, None], "v": [1, 2, 3, 4]}),
+    "y": pa.table({"k": [3, 2, None], "w": [1, 2, 3], "j": [1, 1, 1]}),
+    "z": pa.table({"k": [3, 2, 9], "j": [1, 2, 3], "q": [1, 2, 3]}),
+    "u": pa.table(
+        {"id": [1, 2, 2, 5, 7], "a": pa.array([2, None, 1, 5, 1], pa.int32()), "b": ["x", "z", None, "x", "y"]}
+    ),
+    "t": pa.table(
+        {
+            "id": [1, 2, 3, 4, 5, 6],
+            "a": pa.array([1, 1, 2, None, 3, 0], pa.int32()),
+            "b": ["x", "y", "x", None, "10%", "a_b"],
+            "f": [0.5, -0.5, 16.0, None, 1.0, 2.5],
+            "g": [1e15, -1e15, 3.0, 0.5, None, -16.0],
+            "d": pa.array([0, -1, 19000, None, 20000, 19000], pa.int32()).cast(pa.date32()),
+            "ts": pa.array(MICROS, pa.timestamp("us")),
+            "tm": pa.array([m and m // 1000 for m in MICROS], pa.timestamp("ms")),
+            "p": pa.array(list(map(Decimal, ("1.50", "0.05", "-3.25", "2.25", "99.99", "0.00"))), pa.decimal128(5, 2)),
+            "sm": pa.array([1, -1, 126, None, -127, 0], pa.int8()),
+        }
+    ),
+}  # fmt: skip
+BY_DUCKDB = """
+SELECT * FROM x RIGHT JOIN y USING (k)
+SELECT k, count(*) AS n FROM x RIGHT JOIN y USING (k) GROUP BY k
+SELECT * FROM x LEFT JOIN y USING (k) RIGHT JOIN z USING (k)
+SELECT k, x.k AS l, y.k AS r FROM x RIGHT JOIN y USING (k) WHERE k > 1
+SELECT * FROM y RIGHT JOIN z USING (j)
+SELECT * FROM z NATURAL JOIN y
+SELECT * FROM x NATURAL LEFT JOIN y NATURAL LEFT JOIN z
+SELECT k, sum(q) AS s FROM y NATURAL RIGHT JOIN z GROUP BY k
+SELECT k, j FROM y NATURAL FULL JOIN z
+SELECT * FROM (SELECT k AS "K", v FROM x) AS c NATURAL JOIN y
+SELECT * FROM x POSITIONAL JOIN y
+WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r LIMIT 5
+WITH RECURSIVE r AS (SELECT k, v FROM x UNION SELECT y.k, r.v FROM r JOIN y ON y.w = r.k) SELECT k, v FROM r
+SELECT count(*) AS n FROM t TABLESAMPLE 100 PERCENT
+SELECT id, sum(id) OVER (w) AS s FROM t WINDOW w AS (ORDER BY id)
+SELECT id, sum(id) OVER (w ORDER BY id) AS s FROM t WINDOW w AS (PARTITION BY a)
+SELECT id, sum(id) OVER v AS s FROM t WINDOW w AS (PARTITION BY a), v AS (w ORDER BY id)
+SELECT id, count(*) OVER (w ROWS 1 PRECEDING) AS s FROM t WINDOW w AS (PARTITION BY b ORDER BY id DESC)
+SELECT id FROM t WHERE a = ANY (SELECT a FROM t WHERE id < 3)
+SELECT id FROM t WHERE id >= ALL (SELECT id FROM t)
+SELECT id, a = ANY (SELECT a FROM u) AS r FROM t
+SELECT id, a >= ALL (SELECT a FROM t t2 WHERE t2.id <= t.id) AS r FROM t
+SELECT count(*) AS n FROM t WHERE id > SOME (SELECT id FROM t) AND a = 1
+SELECT max(a) AS n FROM t HAVING (SELECT count(*) FROM u) > 100
+SELECT count(*) AS n FROM t HAVING random() < 0
+SELECT count(*) AS n FROM (SELECT count(*) AS c FROM t) AS s WHERE (SELECT max(id) FROM u) < 0
+WITH s AS (SELECT sum(a) AS n FROM t) SELECT n FROM s WHERE (SELECT max(id) FROM u) < 0
+SELECT id FROM t WHERE a NOT IN (SELECT max(u.a) FROM u WHERE u.b = t.b)
+SELECT id FROM t WHERE a IN (SELECT count(*) FROM u WHERE u.b = t.b)
+SELECT id FROM t WHERE a NOT IN (SELECT u.a FROM u WHERE u.b = t.b LIMIT 1)
+SELECT id FROM t WHERE EXISTS (SELECT count(*) FROM u WHERE u.b = t.b)
+SELECT id FROM t WHERE NOT EXISTS (SELECT count(*) FROM u WHERE u.b = t.b)
+SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.b = t.b GROUP BY ROLLUP (u.a))
+SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.b = t.b OFFSET 1)
+SELECT id FROM t WHERE EXISTS ((SELECT 1 FROM u WHERE u.b = t.b LIMIT 1) UNION ALL SELECT 1 FROM u WHERE u.a = t.a)
+SELECT id, CAST(ts AS TIMESTAMP(0)) AS r FROM t
+SELECT id, CAST(tm AS TIMESTAMP(0)) AS r FROM t
+SELECT max(CAST(ts AS TIMESTAMP(3))) AS r FROM t
+SELECT id FROM t WHERE CAST(ts AS TIMESTAMP(3)) < TIMESTAMP '1970-01-01 00:00:00'
+SELECT id FROM t WHERE CAST(ts AS TIMESTAMP(0)) IN (TIMESTAMP '1970-01-01 00:00:00', TIMESTAMP '1970-01-01 00:00:01')
+SELECT CAST('1969-12-31 23:59:59.9999' AS TIMESTAMP(3)) AS r
+SELECT id FROM t WHERE CAST(ts AS VARCHAR) = '1970-01-01 00:00:01.5'
+SELECT id FROM t WHERE CAST(p AS DECIMAL(4,1)) = 0.1
+SELECT id FROM t WHERE CAST(p AS INTEGER) = 2
+SELECT id FROM t WHERE CAST(p AS FLOAT) = 99.99
+SELECT id FROM t WHERE CAST(id AS TINYINT) BETWEEN 2 AND 100
+SELECT id FROM t WHERE tm = TIMESTAMP '1970-01-01 00:00:01.5001'
+SELECT id FROM t WHERE tm < TIMESTAMP '1970-01-01 00:00:01.5001'
+SELECT id FROM t WHERE tm IN (TIMESTAMP '1970-01-01 00:00:01.5001', TIMESTAMP '1970-01-01 00:00:00.5')
+SELECT id, d + INTERVAL 1 HOUR AS r FROM t
+SELECT id FROM t WHERE d - INTERVAL '36' HOUR < DATE '1970-01-01'
+SELECT id FROM t WHERE ts < DATE '1970-01-01' + INTERVAL 1 SECOND
+SELECT min(d) + INTERVAL '90 minutes' AS r FROM t
+SELECT e + INTERVAL 1 HOUR AS r FROM (SELECT max(d) AS e FROM t) AS s
+SELECT id, tm + INTERVAL 1 MICROSECOND AS r FROM t
+SELECT avg(ts) AS r FROM t
+SELECT b, avg(m) AS r FROM (SELECT b, tm AS m FROM t) AS s GROUP BY b
+SELECT id, avg(d) OVER (ORDER BY id) AS r FROM t
+SELECT ceil(0.5) AS a, floor(-0.5) AS b, ceil(99.5) AS c
+SELECT id FROM t WHERE b LIKE '10$%' ESCAPE '$'
+SELECT id FROM t WHERE b NOT ILIKE 'A!_B' ESCAPE '!'
+SELECT id FROM t WHERE b LIKE '10\\%'
+SELECT id FROM t WHERE b LIKE replace(b, '%', '\\%')
+SELECT substr('abc', -2) AS a, substring('abc', 0, 2) AS b
+SELECT id, count(*) OVER (ORDER BY sm RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS r FROM t
+""".strip().splitlines()
+PLANNED = """
+SELECT * FROM x LEFT JOIN y USING (k) LEFT JOIN z USING (k)
+SELECT * FROM x JOIN y USING (k) JOIN z USING (k)
+SELECT t.id, u.id FROM t JOIN u ON t.a IS NOT DISTINCT FROM u.a AND t.b = u.b
+SELECT t.id, u.id FROM t LEFT JOIN u ON t.id = u.id AND t.a IS NOT DISTINCT FROM u.a
+SELECT count(*) AS n FROM t HAVING 1 = 0
+SELECT * FROM (SELECT count(*) AS n FROM t) AS s WHERE 1 > 2
+SELECT id FROM t WHERE a NOT IN (SELECT u.a FROM u WHERE u.b = t.b)
+SELECT id FROM t WHERE EXISTS (SELECT u.a FROM u WHERE u.b = t.b GROUP BY u.a HAVING count(*) > 0)
+SELECT DISTINCT a FROM (SELECT a FROM t UNION ALL SELECT a FROM u) AS s ORDER BY a LIMIT 3
+SELECT a, b, count(*) AS n FROM t GROUP BY GROUPING SETS ((a), (b)), GROUPING SETS ((b), ())
+SELECT a, b, count(*) AS n FROM t GROUP BY ROLLUP (a), ROLLUP (b)
+SELECT id FROM t WHERE tm = ts
+SELECT id, sum(g) OVER (ORDER BY id ROWS 1 PRECEDING) AS r, sum(g) OVER (ORDER BY id ROWS 2 PRECEDING) AS s FROM t
+SELECT count(DISTINCT a) AS r, count(DISTINCT (a, b)) AS s FROM t
+""".strip().splitlines()
+#: those that accelerators compute, and DuckDB in their stead
+RANGES = BY_DUCKDB[-1:]
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as found:
+        found.execute("SET TimeZone = 'UTC'")
+        for name, table in TABLES.items():
+            found.register("given", _micros(table))
+            found.execute(f"CREATE TABLE {name} AS FROM given")
+        yield found
+
+
+@pytest.fixture(scope="module")
+def connection(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    folder: Path = tmp_path_factory.mktemp("suspects")
+    with jumpgate.connect(one_host) as found:
+        for name, table in TABLES.items():
+            parquet.write_table(table, folder / f"{name}.parquet")
+            found.register(name, folder / f"{name}.parquet")
+        yield found
+
+
+def _micros(table: pa.Table) -> pa.Table:
+    """As DuckDB reads files: all moments are TIMESTAMP."""
+    fine = pa.timestamp("us")
+    return table.cast(pa.schema([f.with_type(fine) if pa.types.is_timestamp(f.type) else f for f in table.schema]))
+
+
+def _numbers(table: pa.Table) -> pa.Table:
+    """Numbers of one kind: sums of integers are HUGEINT in DuckDB, floats there where others have decimals."""
+    fields = []
+    for field in _micros(table).schema:
+        whole = pa.types.is_integer(field.type) or (pa.types.is_decimal(field.type) and field.type.scale == 0)
+        kind = pa.int64() if whole else pa.float64() if pa.types.is_decimal(field.type) else field.type
+        fields.append(field.with_type(kind))
+    return table.cast(pa.schema(fields))
+
+
+def _difference(found: pa.Table, judge: duckdb.DuckDBPyConnection, text: str) -> str:
+    expected = judge.execute(text).to_arrow_table()
+    if found.column_names != expected.column_names:
+        return f"{found.column_names}, expected {expected.column_names}"
+    ordered = "ORDER BY" in text.rpartition(")")[2]
+    return unlike(_numbers(found), _numbers(expected), ordered=ordered, types=False)
+
+
+@pytest.mark.parametrize("text", BY_DUCKDB)
+def test_duckdb_answers(connection: Connection, judge: duckdb.DuckDBPyConnection, text: str) -> None:
+    mode = "never" if text in RANGES else "auto"
+    with connection.sql(text, offload=mode) as query:
+        assert not _difference(query.to_arrow(), judge, text)
+        assert query.to_arrow().schema == query.schema
+        assert "DuckDB answers the whole query here" in query.explain()
+    if text not in RANGES:
+        with pytest.raises(InvalidSql, match="is not offloaded, as DataFusion plans it wrongly; with offload='auto'"):
+            connection.sql(text, offload="always")
+
+
+@pytest.mark.parametrize("text", PLANNED)
+def test_plans_answer(connection: Connection, judge: duckdb.DuckDBPyConnection, text: str) -> None:
+    for mode in ("always", "never"):
+        with connection.sql(text, offload=mode) as query:
+            assert not _difference(query.to_arrow(), judge, text), mode
+            assert "DuckDB answers" not in query.explain()
+
+
+def test_ends_of_integers(connection: Connection) -> None:
+    """Accelerators count right where the other side has an error."""
+    ends = pa.table({"i": [-(2**63), -(2**63) + 1, 0, 2**63 - 2, 2**63 - 1, None], "n": range(6)})
+    connection.register("ends", ends)
+    text = "SELECT n, count(*) OVER (ORDER BY i RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS r FROM ends"
+    with pytest.raises(Overflow, match="Overflow in subtraction"), connection.sql(text, offload="never") as query:
+        query.to_arrow()
+
+
+def test_a_parameter_is_finer_than_its_column(connection: Connection) -> None:
+    moment = datetime.datetime(1970, 1, 1, 0, 0, 1, 500100)
+    text = "SELECT id FROM t WHERE tm < $1 AND id > $2"
+    with connection.sql(text, [moment, 0]) as query:
+        assert "more digits" in query.explain()
+        assert sorted(query.to_arrow()["id"].to_pylist()) == [1, 2, 3, 6]
+    with connection.sql("SELECT id FROM t WHERE tm < $m", {"m": moment}) as query:
+        assert sorted(query.to_arrow()["id"].to_pylist()) == [1, 2, 3, 6]
+    with connection.sql(text, [moment.replace(microsecond=500000), 0], offload="never") as query:
+        assert "DuckDB answers" not in query.explain()
+
+
+def test_the_other_dialect_is_refused_what_is_wrong_in_any(connection: Connection) -> None:
+    with jumpgate.connect(dialect="datafusion") as other:
+        other.register("x", TABLES["x"])
+        other.register("y", TABLES["y"])
+        with pytest.raises(InvalidSql, match="RIGHT JOIN … USING is refused.*dialect='duckdb' DuckDB answers"):
+            other.sql("SELECT * FROM x RIGHT JOIN y USING (k)", offload="never")
+        assert other.sql("SELECT 'a' LIKE '\\a' AS r", offload="never").to_pylist() == [{"r": True}]
+
+
+def test_duckdb_reaches_nothing_but_the_tables(connection: Connection, tmp_path: Path) -> None:
+    parquet.write_table(TABLES["x"], tmp_path / "other.parquet")
+    TABLES_ = TABLES["x"]
+    for source in (f"'{tmp_path}/other.parquet'", f"read_parquet('{tmp_path}/other.parquet')", "TABLES_", "nothing"):
+        with pytest.raises(JumpgateError, match="DuckDB: (Catalog|Permission|Binder) Error"):
+            connection.sql(f"SELECT * FROM {source} NATURAL JOIN y", offload="never").to_arrow()
+    assert TABLES_.num_rows
+
+
+def test_an_error_of_a_file_is_that_error(connection: Connection, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{"k": 1}\n{"k": 2\n')
+    connection.register("bad", tmp_path / "bad.json", schema={"k": "int64"})
+    with pytest.raises(MalformedData, match=r"bad\.json"):
+        connection.sql("SELECT * FROM bad NATURAL JOIN x", offload="never").to_arrow()
+
+
+@pytest.mark.parametrize("join", ["CROSS JOIN x a", "RIGHT JOIN x a USING (v)"])
+def test_recursion_without_end(connection: Connection, join: str) -> None:
+    text = f"WITH RECURSIVE r(v) AS (SELECT 1 UNION ALL SELECT v FROM r) SELECT count(*) AS n FROM r {join}"
+    query = connection.sql(text, offload="never")
+    begun = threading.Event()
+    ended: list[BaseException] = []
+
+    def read() -> None:
+        batches = query.batches()
+        begun.set()
+        try:
+            next(batches)
+        except JumpgateError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    begun.wait()
+    query.close()
+    thread.join()
+    assert [type(error) for error in ended] == [Cancelled]
+
+
+WIDENING: dict[str, tuple[list[Any], pa.DataType, list[Any], pa.DataType]] = {
+    "timestamps": ([1500], pa.timestamp("ms"), [1500001], pa.timestamp("us")),
+    "decimals": ([Decimal("1.50")], pa.decimal128(5, 2), [Decimal("1234567.25")], pa.decimal128(9, 2)),
+    "unsigned": ([255], pa.uint8(), [70000], pa.uint32()),
+    "signs": ([255], pa.uint8(), [-70000], pa.int32()),
+    "fields": (
+        [{"a": 1}],
+        pa.struct([("a", pa.int64())]),
+        [{"a": 2, "b": "x"}],
+        pa.struct([("a", pa.int64()), ("b", pa.string())]),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WIDENING)
+def test_types_widen_in_any_order_of_files(connection: Connection, tmp_path: Path, kind: str) -> None:
+    narrow, first, wide, second = WIDENING[kind]
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    parquet.write_table(pa.table({"id": [1], "v": pa.array(narrow, first)}), files[0])
+    parquet.write_table(pa.table({"id": [2], "v": pa.array(wide, second)}), files[1])
+    expected = [*pa.array(narrow, first).cast(second), *pa.array(wide, second)] if kind != "fields" else None
+    for order, mode in itertools.product((files, files[::-1]), ("never", "always")):
+        assert connection.register("widening", order).schema.field("v").type == second
+        with connection.sql("SELECT id, v FROM widening ORDER BY id", offload=mode) as query:
+            found = query.to_arrow()["v"]
+        assert found.type == second
+        assert found.to_pylist() == (
+            [{"a": 1, "b": None}, *wide] if expected is None else [v.as_py() for v in expected]
+        )
