@@ -129,6 +129,36 @@ def is_usable(path: Path) -> bool:
     return False
 
 
+#: of entries that this process uses, as long as it lives
+_held: dict[Path, int] = {}
+
+
+def hold(folder: Path) -> None:
+    """Keeps others from removing an entry that this process, or one that it forks, uses: until these end."""
+    if (earlier := _held.pop(folder, None)) is not None:
+        os.close(earlier)  # of one that is gone
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    _held[folder] = handle
+
+
+@contextlib.contextmanager
+def unused(folder: Path) -> Iterator[bool]:
+    """Whether nobody holds an entry; nobody can while the block runs."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(handle)
+
+
 def evict(paths: Iterator[Path], bytes_max: int) -> None:
     """Removes the least recently used of `paths` until what is left has at most `bytes_max` bytes, or was used in the
     last RECENT_S. Others may do so, too."""

@@ -34,6 +34,8 @@ ARTIFACT_BYTES_UNSEEN = 32 << 20
 #: of the compiler's time for one generated program, which takes a second unless a query is huge
 COMPILE_CPU_S = 120
 RUNTIMES_MAX = 6
+#: in a runtime's folder: whose secrets have sealed it
+OWNER = ".owner"
 #: runs a command when nothing else wants the processor
 LEISURE = ("nice", "-n", "19")
 SANITIZERS = "address,undefined"
@@ -97,7 +99,6 @@ def is_built() -> bool:
     return cache.is_usable(_home(default_variant())) or _given() is not None
 
 
-@functools.cache
 def runtime(variant: str | None = None) -> Runtime:
     """The runtime library for this machine, built on first use (half a minute, with progress on stderr).
 
@@ -108,6 +109,15 @@ def runtime(variant: str | None = None) -> Runtime:
     variant = variant or default_variant()
     if variant not in VARIANTS:
         raise BuildError(f"unknown runtime variant '{variant}'; there are {', '.join(VARIANTS)}")
+    found = _runtime(variant)
+    if not found.library.exists():  # somebody has emptied the cache
+        _runtime.cache_clear()
+        found = _runtime(variant)
+    return found
+
+
+@functools.cache
+def _runtime(variant: str) -> Runtime:
     home = _home(variant)
     if not cache.is_usable(home):
         if _given():
@@ -120,6 +130,7 @@ def runtime(variant: str | None = None) -> Runtime:
                 _discard(home)
                 home = _build_runtime(variant)
                 _evict_runtimes(keep=home)
+    cache.hold(home)
     _link_arrow(home)
     return Runtime(home / "libjgruntime.so", home / "jghost", home / "include", home.name)
 
@@ -314,7 +325,16 @@ def _sources() -> Iterator[tuple[str, Path]]:
 @functools.cache
 def _home(variant: str) -> Path:
     """The runtime's folder, for the life of this process."""
-    return _given() or runtime_home(variant)
+    return _given() or _own_home(variant)
+
+
+def _own_home(variant: str) -> Path:
+    """The folder of what is built here, another one where somebody with other secrets has built the same before."""
+    home = runtime_home(variant)
+    with contextlib.suppress(OSError):
+        if (home / OWNER).read_text() != seal.owner():
+            return home.with_name(f"{home.name}-{seal.owner()}")
+    return home
 
 
 def _given() -> Path | None:
@@ -380,7 +400,8 @@ def _build_runtime(variant: str) -> Path:
         for name in ("libjgruntime.so", "jghost"):
             shutil.copy2(build / name, staged / name)
         _precompile(variant, staged / "include", work, log)
-        home = runtime_home(variant)  # sources may have changed during the build
+        (staged / OWNER).write_text(seal.owner())
+        home = _own_home(variant)  # sources may have changed during the build
         home.parent.mkdir(parents=True, exist_ok=True)
         if not home.exists():
             seal.seal(staged, home.name)
@@ -445,9 +466,9 @@ def _run(command: list[str], sink: object, work: Path, log: Path, title: str) ->
 
 
 def _evict_runtimes(keep: Path) -> None:
-    """Removes all but the most recently used builds, with the programs that belong to them."""
+    """Removes all but the most recently used builds, with the programs that belong to them, unless they are in use."""
     homes = sorted(keep.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
     for home in homes[RUNTIMES_MAX:]:
-        if home != keep:
-            shutil.rmtree(home, ignore_errors=True)
-            shutil.rmtree(cache.root() / "artifacts" / home.name, ignore_errors=True)
+        with cache.unused(home) as is_unused:
+            if is_unused and home != keep:
+                _discard(home)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Iterator
@@ -285,3 +286,63 @@ def test_header_whose_compiler_was_ended_is_none(home: Path, monkeypatch: pytest
         with pytest.raises(BuildError, match="the runtime's header did not compile"):
             precompile(ended)
     precompile("exit 1")  # it makes none
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache, where a runtime is built at once."""
+    home = tmp_path / "cache" / "runtime" / "release-1"
+
+    def build(variant: str) -> Path:
+        target = toolchain._own_home(variant)
+        target.mkdir(parents=True)
+        for name in ("libjgruntime.so", "jghost", toolchain.OWNER):
+            (target / name).write_text(toolchain.seal.owner())
+        toolchain.seal.seal(target)
+        return target
+
+    monkeypatch.setenv("JUMPGATE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(toolchain, "runtime_home", lambda variant=None: home)
+    monkeypatch.setattr(toolchain, "_build_runtime", build)
+    monkeypatch.setattr(toolchain, "_link_arrow", lambda home: None)
+    monkeypatch.setattr(cache, "_held", {})
+    toolchain._runtime.cache_clear()
+    toolchain._home.cache_clear()
+    yield home
+    for handle in cache._held.values():
+        os.close(handle)
+    toolchain._runtime.cache_clear()
+    toolchain._home.cache_clear()
+
+
+def test_services_with_secrets_of_their_own_share_a_cache(
+    places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither runs what the other has built, nor takes it away."""
+    first = toolchain.runtime("release").library
+    assert first.parent == places
+    monkeypatch.setenv("JUMPGATE_STATE_DIR", str(tmp_path / "other"))
+    toolchain._runtime.cache_clear()
+    toolchain._home.cache_clear()
+    second = toolchain.runtime("release").library
+    assert second.parent.parent == places.parent and second.parent != places
+    assert first.exists() and first.read_text() != second.read_text()
+    assert toolchain._artifact_path("k1", "release").parent.name == second.parent.name
+
+
+def test_a_runtime_that_is_gone_is_built_again(places: Path) -> None:
+    toolchain.runtime("release")
+    shutil.rmtree(places.parents[1])
+    assert toolchain.runtime("release").library.exists()
+    with cache.unused(places) as is_unused:
+        assert not is_unused
+
+
+def test_runtimes_in_use_are_not_evicted(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "RUNTIMES_MAX", 1)
+    for n, name in enumerate(("old", "used", "new")):
+        (places.parent / name).mkdir(parents=True)
+        os.utime(places.parent / name, (1_000_000 + n, 1_000_000 + n))
+    cache.hold(places.parent / "used")
+    toolchain._evict_runtimes(keep=places.parent / "new")
+    assert sorted(path.name for path in places.parent.iterdir()) == ["new", "used"]
