@@ -1,8 +1,8 @@
-"""Several instances of each operator: two-phase aggregates, broadcast or partitioned joins, local top-n and a merge.
+"""Parallelises operators over instances: two-phase aggregates, broadcast or partitioned joins, local top-n and a merge.
 
 Every subplan is either *single* (one instance has all rows) or *spread* over the site's instances, perhaps by a hash of
-some columns. Exchanges are inserted where an operator needs another distribution than its input has. With one instance
-everything is single and nothing is inserted.
+some columns. An exchange is inserted where an operator needs another distribution than its input has. With one instance
+everything is single and no exchange is inserted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from jumpgate.nca.matching import final_phase, partial_phase
 
 @dataclass(frozen=True)
 class Spread:
-    """How rows lie: over `count` instances, and equal values of columns `keys` on the same one (None = anyhow)."""
+    """The distribution of rows: over `count` instances, equal values of the columns `keys` on the same one (None =
+    arbitrary)."""
 
     count: int = 1
     keys: tuple[int, ...] | None = None
@@ -45,13 +46,13 @@ class Spread:
 
 
 SINGLE = Spread()
-#: values that an instance sends, of the rows that have them (of a side that rows are looked up in: those of its largest
-#: table): with fewer each is sent once
+#: send each value once if an instance sends at most this fraction of the rows that have it (for a build side: of the
+#: rows of its largest table)
 ONCE_SHARE = 0.25
 
 
 def parallelise(plan: Plan) -> Plan:
-    """Sets every exchange's partitioning and the count of instances of every site."""
+    """Set every exchange's partitioning and every site's number of instances."""
     worker = _Parallel(plan)
     result = plan.root.input
     assert isinstance(result, Exchange)
@@ -69,13 +70,13 @@ class _Parallel:
         self._memo: dict[tuple[int, Site], tuple[Operator, Spread]] = {}
 
     def widen(self, site: Site) -> Site:
-        """The site with the count of instances that its spread parts have."""
+        """Return the site with the number of instances of its spread parts."""
         if site.fusion == "" or site.devices[0].kind != "host":
             return replace(site, count=1)
         return replace(site, count=self.options.parallelism or len(site.devices))
 
     def visit(self, node: Operator, site: Site) -> tuple[Operator, Spread]:
-        """`node` as `site` runs it, and how its rows lie then. Shared nodes stay shared."""
+        """Return `node` as `site` runs it, and the distribution of its rows. Shared nodes stay shared."""
         key = (id(node), site)
         if key not in self._memo:
             self._memo[key] = self._visit(node, site)
@@ -109,8 +110,8 @@ class _Parallel:
     # ---- exchanges --------------------------------------------------------------------------------------------------
 
     def move(self, node: Operator, spread: Spread, partitioning: Partitioning, site: Site) -> Operator:
-        """`node` after an exchange; two exchanges in a row become one, unless another accelerator sends, which may know
-        no hash: then an instance in between spreads the rows."""
+        """Return `node` after an exchange. Two exchanges in a row become one, unless another accelerator sends, which
+        may not know the hash: an instance in between then partitions the rows."""
         if isinstance(node, Exchange) and node.transport is None and (node.site.fusion or partitioning.kind != "hash"):
             return replace(node, partitioning=partitioning)
         return Exchange(node, partitioning, replace(site, count=spread.count))
@@ -127,13 +128,13 @@ class _Parallel:
         heavy: tuple[int, ...] = (),
         copied: bool = False,
     ) -> Operator:
-        """`node` with equal values of `keys` on one instance, but for those that are `heavy` (Partitioning)."""
+        """Partition `node` by `keys`, except for rows of the `heavy` keys (Partitioning)."""
         if spread.count == site.count and spread.keys == keys:
             return node
         return self.move(node, spread, Partitioning("hash", keys, site.count, heavy, copied and bool(heavy)), site)
 
     def _enter(self, node: Exchange, site: Site) -> tuple[Operator, Spread]:
-        """Rows from another accelerator."""
+        """Receive rows from another accelerator."""
         if node.transport is not None:
             sent = self._device(node)
             if node.partitioning.kind == "single" or site.count == 1:
@@ -145,7 +146,7 @@ class _Parallel:
         return Exchange(input, kind, replace(below, count=spread.count)), Spread(site.count)
 
     def _device(self, node: Exchange) -> Exchange:
-        """What devices run is left as it is; they share the rows by the keys."""
+        """Keep the operators of devices unchanged; the devices partition the rows by the keys."""
         count = len(node.site.devices)
 
         def rebuild(inner: Operator) -> Operator:
@@ -165,7 +166,7 @@ class _Parallel:
         right, right_spread = self.visit(node.right, site)
         if left_spread.single and right_spread.single:
             return _over(node, left, right), SINGLE
-        whole_build = node.type.marks  # whether it is NULL depends on all of the build side
+        whole_build = node.type.marks  # a NULL mark depends on the whole build side
         keyless = not node.left_keys
         small = (self.estimator.of(node.right).bytes or float("inf")) <= self.options.broadcast_bytes_max
         if not node.type.unmatched_right and (whole_build or keyless or small):
@@ -182,7 +183,7 @@ class _Parallel:
     def _partitioned(
         self, node: Join, left: Operator, left_spread: Spread, right: Operator, right_spread: Spread, site: Site
     ) -> tuple[Operator, Spread]:
-        """Both sides by a hash of the keys; keys that are not columns are computed before the exchange."""
+        """Partition both sides by a hash of the keys; keys that are not columns are computed before the exchange."""
         width, right_width = len(left.schema), len(right.schema)
         left, left_keys = _with_columns(left, node.left_keys)
         right, right_keys = _with_columns(right, node.right_keys)
@@ -203,7 +204,7 @@ class _Parallel:
             residual=residual,
         )
         keys: tuple[int, ...] | None = None if heavy else left_keys
-        if node.type.extends_left and not heavy:  # NULL, not the hashed value, stands in the left keys
+        if node.type.extends_left and not heavy:  # the left keys hold NULL, not the hashed value
             keys = None if node.type.extends_right else tuple(k + len(left.schema) for k in right_keys)
         wanted = [*range(width)]
         if len(node.schema) > width:
@@ -214,13 +215,13 @@ class _Parallel:
         return result, Spread(site.count, keys)
 
     def _each_once(self, node: Join, right: Operator) -> Operator:
-        """The right side, each of its rows once an instance, if rows of the left one are only looked up in it, and
-        tables are read for it that have far more rows than its columns have values."""
+        """Deduplicate the right side on each instance if left rows are only looked up in it and its columns have far
+        fewer values than the tables read for it have rows."""
         inexact = any(f.type.is_nested or f.type.is_float for f in right.schema)
         if node.type.pairs or node.residual is not None or inexact:
             return right
         columns = references(node.right.schema)
-        values: dict[int, float] = {}  # that columns have together, by the table that they are of
+        values: dict[int, float] = {}  # distinct combinations of the columns, by their table
         for column in columns:
             rows, known = self.estimator.base(node.right, column)
             if rows is None or known.distinct is None:
@@ -241,7 +242,7 @@ class _Parallel:
         right_keys: tuple[int, ...],
         site: Site,
     ) -> tuple[int, ...]:
-        """What `dealt_out` says, but where a side need not move."""
+        """Return the heavy hitters of the join; none if a side need not move."""
         lies = left.keys == left_keys, right.keys == right_keys
         return () if any(lies) else dealt_out(node, site.count, self.estimator)
 
@@ -263,8 +264,8 @@ class _Parallel:
         return self._final(final_phase(node, partial), partial, Spread(spread.count), site)
 
     def _values_once(self, node: Aggregate, input: Operator) -> tuple[Aggregate, Operator]:
-        """The aggregate, and its input with each value of a group once an instance, if it is of one argument's values
-        that differ, and far more rows have them."""
+        """Deduplicate the input on each instance if all measures are over one argument's distinct values and far more
+        rows have them."""
         arguments = {m.values for m in node.measures}
         if len(arguments) > 1 or not all(m.declaration.distinct_of for m in node.measures):
             return node, input
@@ -286,7 +287,7 @@ class _Parallel:
         return _over(node, self.scatter(input, spread, keys, site)), Spread(site.count, keys)
 
     def _first_rows(self, node: Operator, site: Site) -> tuple[Operator, Spread]:
-        """Sort, top-n, limit and skyline end at one instance; what can be cut is cut before it travels."""
+        """Finish sort, top-n, limit and skyline on one instance; reduce the rows before they travel where possible."""
         assert isinstance(node, Sort | Limit | Skyline)
         input, spread = self.visit(node.inputs[0], site)
         if spread.single:
@@ -296,7 +297,7 @@ class _Parallel:
         return _over(node, self.gather(input, spread, site)), SINGLE
 
     def _window(self, node: Window, site: Site) -> tuple[Operator, Spread]:
-        """Each partition at one instance; without partitions, all rows."""
+        """Bring each partition to one instance, or all rows if there are no partitions."""
         input, spread = self.visit(node.input, site)
         keys = tuple(e.index for e in node.partition_by if isinstance(e, ColumnRef))
         if spread.single or not keys or len(keys) < len(node.partition_by) or site.count == 1:
@@ -304,7 +305,7 @@ class _Parallel:
         return _over(node, self.scatter(input, spread, keys, site)), Spread(site.count, keys)
 
     def _shuffle(self, node: Shuffle, site: Site) -> tuple[Operator, Spread]:
-        """As the client asked, over this site's instances; with one there is nothing to move."""
+        """Partition as the client asked, over this site's instances; with one instance nothing moves."""
         input, spread = self.visit(node.input, site)
         wanted = node.partitioning
         if site.count == 1 or wanted.kind == "single":
@@ -327,7 +328,7 @@ def _over(node: Operator, *inputs: Operator) -> Operator:
 
 
 def _through(node: Operator, spread: Spread) -> Spread:
-    """The distribution after a filter or projection."""
+    """Return the distribution after a filter or projection."""
     if spread.keys is None or isinstance(node, Filter):
         return spread
     if isinstance(node, Project):
@@ -338,7 +339,7 @@ def _through(node: Operator, spread: Spread) -> Spread:
 
 
 def _with_columns(node: Operator, expressions: tuple[Expression, ...]) -> tuple[Operator, tuple[int, ...]]:
-    """`node` with a column for each expression (appended where it is not a column yet), and their positions."""
+    """Return `node` with a column for each expression (appended if it is not one yet), and their positions."""
     positions: list[int] = []
     added: list[Expression] = []
     width = len(node.schema)
