@@ -68,7 +68,7 @@ def compile_(source: Path, profile: str, p4info: Path | None, device_config: Pat
 @click.option("--chain", is_flag=True, help="Show the longest chain of statements that wait for each other, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def resources(source: Path, profile: str, chain: bool, as_json: bool) -> None:
-    """What SOURCE takes of each stage of the hardware; ends with status 1 if it does not fit."""
+    """Show what SOURCE takes of each stage of the hardware; ends with status 1 if it does not fit."""
     from jumpgate.p4.compiler import front_end, report
     from jumpgate.p4.compiler.allocation.chain import chain_text
     from jumpgate.p4.switch.build import read
@@ -138,7 +138,7 @@ def verify(source: Path, compiler: str | None, seconds: float, as_json: bool) ->
 def entries(
     address: str, device_id: int, tls: str | None, token_file: str | None, bfrt: str | None, as_json: bool
 ) -> None:
-    """What the tables of the switch at HOST:PORT (P4Runtime) hold, but for those that never change."""
+    """Show the table entries of the switch at HOST:PORT (P4Runtime), except constant ones."""
     from jumpgate.p4.switch.credentials import Credentials
     from jumpgate.p4.switch.dump import bfrt_script, read_entries
 
