@@ -1,4 +1,4 @@
-"""How deep the logic between the card's registers is, as yosys maps it: no FPGA's tools have placed or timed it."""
+"""The depth of the logic between the card's registers, as yosys maps it; no FPGA's tools have placed or timed it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulator says of dataflows beside what they take on machines whose links have a speed.
+"""Compares simulated times of dataflows with measured ones on machines whose links have a limited speed.
 
 python -m bench._simulated SERVICE FOLDER NAME RUNS    runs one of them as a client, and says its median seconds
 """

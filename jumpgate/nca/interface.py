@@ -27,7 +27,7 @@ FILTER_KINDS = ("keys", "bloom")
 
 
 class Completeness(enum.Enum):
-    """What remains to be done downstream of a match."""
+    """The work that remains downstream of a match."""
 
     FULL = "full"  #: the operators are done
     PARTIAL = "partial"  #: the last operator's final phase must combine the output
@@ -141,7 +141,7 @@ Property = str | int | float | bool
 
 @dataclass(frozen=True)
 class Offer:
-    """What a device offers to plans, as its kind declares it (jumpgate/nca/device_kind.py).
+    """The offer of a device to plans, as its kind declares it (jumpgate/nca/device_kind.py).
 
     `capacities`: the amounts available for `Match.limits`. `claims`: the parts that a plan can use only once; None:
     whatever matches name. `ports`: the most senders that can reach it in one plan. `money_per_hour` is its price.
