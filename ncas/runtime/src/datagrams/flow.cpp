@@ -8,7 +8,7 @@ namespace {
 
 constexpr double TIMEOUT_FIRST_S = 0.2, TIMEOUT_MIN_S = 0.01, TIMEOUT_MAX_S = 0.5, BUSY_S = 0.02;
 constexpr double WINDOW_FIRST = 16;  // and least
-// A packet is taken for lost after so many round trips, if one that was sent later has arrived (RFC 8985).
+// A packet counts as lost after this many round trips, if one that was sent later has arrived (RFC 8985).
 constexpr double OVERTAKEN_TRIPS = 1.25;
 
 }  // namespace
@@ -98,7 +98,7 @@ void FlowSender::busy(double now) {
   if (on_the_way_ == 0) return;
   busy_ = true;
   heard_at_ = now;
-  wake_at_ = now;  // looked at once more: what is waited for has changed
+  wake_at_ = now;  // checked once more: the awaited event has changed
   for (Sent& sent : cells_) sent.timeouts = std::min(sent.timeouts, 1);
 }
 
