@@ -1,5 +1,5 @@
-"""Hosts without processes: agents that answer each question at once, so that what a service does for a job over many
-hosts can be measured by itself. Messages are encoded and decoded as they are on a connection."""
+"""Hosts without processes: agents that answer at once, to measure a service's own work for a job over many hosts.
+Messages are encoded and decoded as on a connection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COUNTERS: dict[str, Any] = {"sources": [], "sinks": [], "pipelines": []}
 
 
 class Network:
-    """What is on its way from agents: messages arrive one by one, as they do from machines that share nothing."""
+    """Messages in transit from agents: they arrive one by one, as from machines that share nothing."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -61,7 +61,7 @@ class _Agent(asyncio.Transport):
         return default
 
     def write(self, data: Any) -> None:
-        """One message; of what is shared in it nothing is looked at."""
+        """Handle one message; the shared parts are not parsed."""
         began = time.process_time()
         self._answer(data)
         self._network.agents_s += time.process_time() - began
@@ -94,7 +94,7 @@ class _Agent(asyncio.Transport):
                 network.answer(self._lines, {"id": id, "ok": {"path": "/cache/artifact.so"}})
 
     def _executed(self, first: int, count: int, stages: list[int]) -> None:
-        """Answers for stages of so many instances."""
+        """Answer for stages of `count` instances."""
         if 1 in stages:
             self._network.told_s = self._network.service_s()
         for number in range(first, first + count * len(stages)):

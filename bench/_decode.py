@@ -111,7 +111,7 @@ def _ratio(program: Path, folder: Path, case: Case, nulls: bool) -> float:
 
 
 def _decoded(column: pa.Array) -> tuple[int, tuple[int, int]]:
-    """Bytes of the values; how many there are and what decode_loop.cpp makes of them."""
+    """Return the bytes of the values, their number, and the result of decode_loop.cpp."""
     there = column.drop_null()
     if pa.types.is_string(there.type):
         total = int(pc.sum(pc.binary_length(there)).as_py())

@@ -36,7 +36,7 @@ from tests.support import presto, presto_texts, trino
 
 #: the engine's own execution, and the connector as it is by default
 WAYS = ("never", "always")
-#: what a plan has beside operators: how rows travel, and its ends
+#: nodes of a plan that are not operators: how rows travel, and its ends
 NOT_OPERATORS = ("Exchange", "Merge", "Output", "TableScan", "RemoteSource", "Values")
 
 

@@ -19,7 +19,7 @@ WORKERS = 4
 RATE = "1gbit"
 #: queries that are run without filters, then with them
 PART = 10
-#: what makes a service plan without them
+#: makes a service plan without filter edges
 WITHOUT = """
 from jumpgate.compiler import compile
 compile.PASSES = tuple(step for step in compile.PASSES if step.__name__ != "filter_edges")
@@ -36,7 +36,7 @@ def left_host(record):
                 to = [to[edge["producers"].index(instance)]]
             yield sink["bytes"] * sum(h != host[instance] for h in to) / len(to) if to else 0
 """
-#: runs each query, if it is timed twice; says of the last run what it took, what left its host, and what was wrong
+#: runs each query, if it is timed twice; reports the last run's time, what left its host, and problems
 CLIENT = (
     LEFT_HOST
     + """
@@ -68,7 +68,7 @@ with jumpgate.connect(address, offload="always", progress=False) as connection, 
 oracle.close()
 """
 )
-#: asks each star query, and says what left its host and the answer
+#: runs each star query; reports what left its host and the answer
 STAR_CLIENT = (
     LEFT_HOST
     + """
@@ -122,7 +122,7 @@ def filters(queries: Sequence[int], data: Path, timed: bool) -> list[Figure]:
 
 
 def star_filters() -> Figure:
-    """As the former, of star queries at scale 1, whose answers are compared with each other."""
+    """Measure the filters of star queries at scale 1, whose answers are compared with each other."""
     with lab() as machines:
         names = _workers(machines)
         tables(machines.folder, 10)

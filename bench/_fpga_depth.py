@@ -1,4 +1,4 @@
-"""How deep the logic between the card's registers is, as yosys maps it: no FPGA's tools have placed or timed it."""
+"""The depth of the logic between the card's registers, as yosys maps it; no FPGA's tools have placed or timed it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ UNITS: dict[str, dict[str, int]] = {
     "frame_deparser": {},
     "axi4_memory": {},
 }
-#: what begins and ends a path, and what a path passes at next to no cost: carries and the multiplexers of a slice
+#: cells that begin and end a path, and those that a path passes at next to no cost: carries and the multiplexers of a
+#: slice
 REGISTERS, FAST = ("FD", "RAMB", "DSP"), ("CARRY4", "MUXF7", "MUXF8")
 PORTS = ("IBUF", "OBUF", "BUFG")
 #: distributed memory and shift registers, which are read like logic and written like registers; ports of addresses

@@ -231,7 +231,7 @@ def tables(folder: Path, probe_rows: int, joins: int, skewed: bool) -> dict[str,
 
 
 def host_of(key: int) -> int:
-    """Where a shuffle sends it: `jg_hash_int` of the runtime's kernel.h."""
+    """Return the host of a shuffled key: `jg_hash_int` of the runtime's kernel.h."""
     x = (key + 0x632BE59BD9B4E019) * 0x9E3779B97F4A7C15 % 2**64
     x = (x ^ x >> 32) * 0xD6E8FEB86659FD93 % 2**64
     return (x ^ x >> 32) % HOSTS
@@ -254,7 +254,7 @@ def counted_figures() -> list[Figure]:
 
 
 def page(figures: Sequence[Figure]) -> str:
-    """The experiments' curves beside what the paper publishes, as one HTML file."""
+    """Return the experiments' curves beside the paper's, as one HTML file."""
     sizes = {
         "by the model": [(rows, ratio(chain(rows, 3))) for rows in _steps(*PROBE_ROWS[:: len(PROBE_ROWS) - 1])],
         "the paper, where A is 100 times larger": [(PROBE_ROWS[-1], 2.0)],

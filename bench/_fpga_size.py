@@ -1,4 +1,5 @@
-"""What the RTL takes of an FPGA, as yosys maps it, and what its model does under Verilator as a card on the network."""
+"""Measures the FPGA resources of the RTL, as yosys maps it, and the speed of its model under Verilator as a card on the
+network."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def lut_share() -> Figure:
 
 
 def verilated_tuples_per_s() -> Figure:
-    """Of the whole device: rows that it was sent, in the time that its instance of a job ran."""
+    """Measure the whole device: rows sent to it, over the time of its instance of a job."""
     service = embedded.start(Config(local_hosts(1).hosts, (FPGA.device("card", backend="verilated"),)))
     try:
         with tempfile.TemporaryDirectory() as folder, Session(service.address, prefer=("fpga_join",)) as session:

@@ -1,4 +1,4 @@
-"""How all benchmarks measure and report: alternating runs, medians, one JSON object a line."""
+"""Measurement and reports of all benchmarks: alternating runs, medians, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Figure:
-    """One result. `better` says which direction is good; `compared` what was measured against what."""
+    """One result. `better` is the good direction; `compared` describes the comparison."""
 
     figure: str
     value: float
@@ -74,8 +74,8 @@ def least(
     rounds: tuple[int, int],
     seconds_max: float,
 ) -> dict[str, float]:
-    """Medians, for a figure that is the least of many ratios: so many rounds at least, and up to so many where the
-    `ratio` of the medians so far is less than `enough`, as it may be the one that counts. The contenders are warm."""
+    """Return medians for a figure that is the least of many ratios: at least rounds[0] rounds, and up to rounds[1] if
+    the `ratio` of the medians so far is less than `enough`, as it may be the least. The contenders are warm."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
     few, many = rounds
     for done, round in enumerate(_rounds(contenders, many)):

@@ -95,7 +95,7 @@ def _batches(change: Callable[[list[Any]], list[Any]]) -> Callable[[Any], Any]:
 
 
 def _how(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any], Any]:
-    """`change` spoils what was configured."""
+    """Corrupt the configuration with `change`."""
     return lambda right: lambda table, how: right(table, {**how, **change(how)})
 
 

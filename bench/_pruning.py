@@ -41,7 +41,7 @@ class Program:
         return self._run(keys, values)
 
     def then(self, keys: U64, values: U64, **flow: int) -> Flags:
-        """`pruned`, but of a second flow, which finds what the first one left."""
+        """Prune with a second flow, which finds the first one's state."""
         self.made.again({load.FLOW: region(self.sizes, self.sizes.algorithms[0], **flow)})
         return self._run(keys, values)
 
@@ -106,7 +106,7 @@ def join(build: U64, probe: U64, bits_per_hash: int) -> Flags:
 
 
 def having(keys: U64, values: U32, threshold: int, width: int) -> Flags:
-    """In one pass: what comes while its key's sum cannot exceed the threshold."""
+    """Prune HAVING in one pass: a row is dropped while its key's sum cannot exceed the threshold."""
     sizes = PruneSizes(("having",), having_bits=_log2(width))
     return program(sizes).pruned(keys, _values(values), threshold=threshold, adds=1)
 
@@ -122,7 +122,7 @@ def skyline_points(x: U32, y: U32, points: int, kind: str) -> Flags:
 
 
 def _enter_logarithms(made: Program, x: U32, y: U32, first: list[int], second: list[int]) -> None:
-    """Those entries that the columns need."""
+    """Enter the logarithms that the columns need."""
     for axis, column, logs in (("x", x, first), ("y", y, second)):
         table = f"sky_logs_{axis}_0"
         made.made.clear(table)

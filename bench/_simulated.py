@@ -1,4 +1,4 @@
-"""What the simulator says of dataflows beside what they take on machines whose links have a speed.
+"""Compares simulated times of dataflows with measured ones on machines whose links have a limited speed.
 
 python -m bench._simulated SERVICE FOLDER NAME RUNS    runs one of them as a client, and says its median seconds
 """
@@ -62,7 +62,7 @@ def flows(folder: Path) -> dict[str, Dataflow]:
 
 
 def simulator_error() -> Figure:
-    """How far what is simulated is from the median of what was measured, in parts of the latter, at the worst."""
+    """Return the worst relative error of simulated times against the median of measured ones."""
     with lab() as machines:
         write(machines.folder)
         for number in range(1, 5):
@@ -91,7 +91,7 @@ def simulator_error() -> Figure:
 
 
 def _cores_left() -> float:
-    """Of CORES, what others leave to processes of sessions of their own."""
+    """Return how many of CORES other processes leave idle."""
     began = time.monotonic()
     spinning = [
         subprocess.Popen([sys.executable, "-c", SPIN], stdout=subprocess.PIPE, start_new_session=True, text=True)

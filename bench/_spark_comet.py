@@ -32,7 +32,7 @@ PEER = Path(__file__).with_name("_spark_peer.py")
 
 @dataclass(frozen=True)
 class Way:
-    """Who computes, and the settings that say so."""
+    """An application to compute with, and its settings."""
 
     name: str
     application: str

@@ -20,7 +20,7 @@ SHARE = 10
 #: beside the tables, an instance holds a few blocks whatever the limit is
 LIMIT_LEAST = 8 << 20
 TARGETS = {"spill_right": 1.0, "spill_vs_memory": 0.3}
-#: what holds state → a query of few rows
+#: kind of state → a query with few result rows
 QUERIES = {
     "group-by": "SELECT count(*) n, sum(s) s, min(s5e6) k FROM"
     " (SELECT s5e6, sum(v) s FROM facts GROUP BY s5e6) WHERE s > 10",

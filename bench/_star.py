@@ -16,7 +16,7 @@ from jumpgate.dataflow.builder import Dataflow
 HOSTS = 4
 #: at scale 0.1
 LINES, CUSTOMERS, SUPPLIERS, PARTS, DAYS = 600_000, 3_000, 200, 20_000, 2_556
-#: of each query: the dimensions, each with a filter on one of its columns ("" is none), and what it groups by
+#: for each query: the dimensions, each with a filter on one of its columns ("" is none), and the grouping columns
 QUERIES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "1.1": ({"date": "d_year == 1993"}, ()),
     "2.1": ({"date": "", "part": "p_category == 12", "supplier": "s_region == 1"}, ("d_year", "p_brand")),
@@ -47,7 +47,7 @@ def star(folder: str, joins: Mapping[str, str], groups: Sequence[str]) -> Datafl
 
 
 def tables(folder: Path, times: int = 1) -> None:
-    """At so many times a scale of 0.1; there are as many parts and days at 1."""
+    """Write the tables at `times` times a scale of 0.1, with the parts and days of scale 1."""
     lines, customers, suppliers = times * LINES, times * CUSTOMERS, times * SUPPLIERS
     random = np.random.default_rng(7)
 

@@ -1,5 +1,4 @@
-"""How long a scan takes over two hosts of which one runs at a quarter of its speed, with and without sharing it out
-while they read."""
+"""Measures a scan over two hosts of which one runs at a quarter of its speed, with and without work stealing."""
 
 from __future__ import annotations
 
@@ -21,13 +20,13 @@ from bench._measure import Figure, remark
 from jumpgate.study.paper.network import Machine, line
 from tests.cluster.lab import QUERIES, Lab
 
-#: files of so many row groups of so many rows
+#: number of files, row groups in each, rows in each group
 FILES, GROUPS, GROUP_ROWS = 60, 16, 65_536
 #: queries of each service, and services of each kind, in turns
 QUERIES_EACH, SERVICES = 4, 2
 #: of each period, how long the slow host runs
 PERIOD_S, SPEED = 0.08, 0.25
-#: what a service does first that leaves every instance its own share
+#: makes a service give every instance a fixed share
 STATIC = """
 from jumpgate.ncas.runtime import configuration
 shared = configuration._files
@@ -60,7 +59,7 @@ def stealing_vs_static() -> Figure:
 def _seconds(
     machines: Lab, names: tuple[str, ...], slow: Machine, before: str, right: list[list[int]]
 ) -> Iterator[float]:
-    """Of queries whose program and files were seen before."""
+    """Yield the seconds of queries whose program and files are warm."""
     service = machines.serve(machines.config(*(f"{name}\ncores = 1" for name in names)), before=before)
     asked = ["new4095"] * (1 + QUERIES_EACH)
     client = machines.here.python(QUERIES, service.address, machines.folder / "scanned", "0", *asked)

@@ -86,7 +86,7 @@ class Point:
     chosen: bool
 
     def right(self, tie: float) -> bool:
-        """Whether the chosen way was at most `tie` times as slow as the other one."""
+        """Return whether the chosen way was at most `tie` times as slow as the other one."""
         mine, other = (self.switch_s, self.hosts_s) if self.chosen else (self.hosts_s, self.switch_s)
         return mine <= other * tie
 

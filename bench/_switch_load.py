@@ -50,7 +50,8 @@ def _bytes(numbers: npt.NDArray[np.generic], kind: str) -> npt.NDArray[np.uint8]
 
 
 def aggregate_rows(count: int, groups: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """(key, value)s: so many groups, uniformly at random (the caches' worst case); signed amounts."""
+    """Return (key, value) columns with `groups` keys, uniformly at random (the caches' worst case), and signed
+    amounts."""
     rng = np.random.default_rng(1)
     numbers = rng.integers(0, groups, count)
     keys = rng.integers(0, 1 << 63, groups, dtype=np.uint64)
@@ -58,7 +59,7 @@ def aggregate_rows(count: int, groups: int) -> tuple[npt.NDArray[np.uint64], npt
 
 
 def distinct_rows(count: int, values: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """(key, 0)s: so many 64-bit keys, uniformly at random."""
+    """Return (key, 0) columns with `values` distinct 64-bit keys, uniformly at random."""
     rng = np.random.default_rng(2)
     keys = rng.integers(0, 1 << 63, values, dtype=np.uint64)
     return keys[rng.integers(0, values, count)], np.zeros(count, dtype=np.uint64)

@@ -49,7 +49,7 @@ def tables_of(scale: float, data: Path, formats: list[str], names: set[str]) -> 
 
 
 def engines(query: Query, directory: Path, format: str, session: Session) -> dict[str, Callable[[], Any]]:
-    """Jumpgate, and whoever it is compared with on this format."""
+    """Return Jumpgate and the engines that it is compared with on this format."""
     dataflow = query.dataflow(compare.tables(directory, format))
     duckdb = compare.duckdb_over(directory, format, query.tables, THREADS)
     contenders: dict[str, Callable[[], Any]] = {

@@ -1,4 +1,4 @@
-"""How far the estimated rows of operators are from what they were, from the records of jobs."""
+"""Compares estimated rows of operators with actual rows, from the records of jobs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from jumpgate.compiler.figures import measured
 
 
 def quotients(record: dict[str, Any]) -> Iterator[tuple[float, float, float, float, str]]:
-    """Of each operator of a job that was estimated, and all of whose rows were counted: max(e/a, a/e) of these, both at
-    least 1; then the estimate, the rows, the doubt, and the operator in words."""
+    """Yield for each operator of a job with an estimate and a count of all rows: max(e/a, a/e), both at least 1; then
+    the estimate, the rows, the error factor, and the operator in words."""
     for name, fragment in record["explain"]["fragments"].items():
         were = measured(record["counters"], name)
         lines = [line for line in fragment["plan"] if not AGAIN.fullmatch(line)]

@@ -44,7 +44,7 @@ def rates() -> dict[str, Any]:
 
 @functools.cache
 def core() -> dict[str, float]:
-    """Of the rounds the median of each."""
+    """Return the median of each rate over the rounds."""
     command = [build("table_bench"), "rates", str(CORE_TUPLES), str(CORE_BITS)]
     rounds = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(ROUNDS)]
     remark(f"emulated: {rounds}")
@@ -91,7 +91,7 @@ def emulated_tuples_per_core_s() -> Figure:
 
 
 def rest_share() -> Figure:
-    """Of the entries of a table that is half full, those without room in their buckets: all keys differ."""
+    """Measure the fraction of entries in a half-full table that find no room in their buckets: all keys differ."""
     done = subprocess.run([build("table_bench"), "rest", str(REST_BITS)], check=True, capture_output=True, text=True)
     for found in json.loads(done.stdout):
         remark(f"rest: {found}")

@@ -1,4 +1,4 @@
-"""What the conformance kit finds: of accelerators with one mistake each the share that fails."""
+"""Measures the conformance kit: the fraction of accelerators with one mistake each that fail it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What is written here though libraries have it: what it costs, beside what a library would.
+"""Compares the cost of code written here with that of a library.
 
-The control protocol is JSON (read by simdjson) over lines; protobuf would be the alternative, and what it could save at
-most is all that JSON costs an instance: writing and reading the configuration of TPC-DS query 3, and one round trip to
-a live instance. `protobuf_write` fills and serialises a message of the same fields, in Python.
+The control protocol is JSON (read by simdjson) over lines; protobuf would be the alternative, and could save at most
+all that JSON costs an instance: writing and reading the configuration of TPC-DS query 3, and one round trip to a live
+instance. `protobuf_write` fills and serialises a message of the same fields, in Python.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def microseconds(call: Callable[[], object], times: int = 300) -> float:
 
 
 def query3() -> dict[str, Any]:
-    """How an instance of it is configured."""
+    """Return the configuration of the query's instance."""
     root = Send(plans.query3(), endpoints=("127.0.0.1:7000",))
     plan = compile_dataflow(root, (plans.host("a"),), default_registry(), CompileOptions())
     (instance,) = plan.instances
@@ -87,7 +87,7 @@ class Schema:
                 field.type = kinds.get(type(next((i for i in items if i is not None), 0)), field.TYPE_INT64)
 
     def fill(self, message: Message, value: dict[str, Any]) -> None:
-        """What a sender does: every field set from plain values."""
+        """Set every field from plain values, as a sender does."""
         for key, found in value.items():
             if isinstance(found, dict):
                 self.fill(getattr(message, key), found)

@@ -35,7 +35,7 @@ TARGETS = {"parquet": 3.0, "orc": 3.0, "json": 5.0}
 
 
 class Bench:
-    """What is asked at which scale, and what was measured so far."""
+    """The queries and scales of the benchmark, and the measurements so far."""
 
     engine = "Presto"
     own = "Presto's hive connector"
@@ -45,7 +45,7 @@ class Bench:
         self.queries = tuple(arguments.queries or texts(self.engine))
 
     def runs(self, *formats: str, timed: bool) -> list[Run]:
-        """Of all queries from the formats."""
+        """Return the runs of all queries over the formats."""
         scale = self.arguments.scale if timed else self.arguments.answers_scale
         data = self.arguments.data.absolute()
         kind = "times" if timed else "answers"
@@ -71,14 +71,14 @@ def operators_offloaded(bench: Bench) -> Figure:
 
 
 def versus_own(bench: Bench, format: str, target: float) -> Figure:
-    """Of the queries that both have answered."""
+    """Compare the queries that both have answered."""
     found = [run.ratio("always") for run in bench.runs(format, timed=True) if set(WAYS) <= run.seconds.keys()]
     compared = f"{bench.own}'s seconds ÷ the connector's, {len(found)} queries, the least {min(found):.2f}"
     return Figure(f"{format}_vs_{bench.engine.lower()}", geometric_mean(found), target, "higher", compared)
 
 
 def auto_worst(bench: Bench) -> Figure:
-    """The connector decides by its planner's rules alone: its default is what is offloaded."""
+    """Measure the default, in which the connector decides by its planner's rules alone."""
     found = [run for run in bench.runs(*TARGETS, timed=True) if set(WAYS) <= run.seconds.keys()]
     worst = min(found, key=lambda run: run.ratio("always"))
     below = sum(run.ratio("always") < 0.9 for run in found)
@@ -87,7 +87,7 @@ def auto_worst(bench: Bench) -> Figure:
 
 
 def pages_gb_per_core_s(bench: Bench) -> Figure:
-    """Of a connector's page source that receives a table, with the time of all threads of its process."""
+    """Measure a connector's page source that receives a table, with the time of all threads of its process."""
     folder = bench.arguments.data / f"tpch-sf{bench.arguments.scale:g}"
     generate(folder, bench.arguments.scale, ("parquet",), suite=TPCH)
     file = path(folder, "lineitem", "parquet").absolute()

@@ -82,7 +82,7 @@ def topn_det(rows: int, w: int, seed: int) -> float:
 
 
 def topn_steps(rows: int, w: int, seed: int) -> float:
-    """As the planner sends a column whose bounds it knows."""
+    """Prune as the planner does for a column with known bounds."""
     values = visits(rows, seed).ad_revenue
     bounds, steps = step_bounds(0, 10**9, SPARE * WANTED / rows, w, descending=True)
     sent = np.array(steps, dtype=np.uint32)[np.searchsorted(bounds, values, side="right")]
@@ -171,7 +171,7 @@ POINTS = (1, 2, 4, 7, 10, 20)
 QUERIES = (
     Query("distinct_lru", distinct_by("lru"), distinct_opt, 2, lambda _: 0.99, (1, 2, 3, 4), "columns of 4096 rows"),
     Query("distinct_fifo", distinct_by("fifo"), distinct_opt, 2, lambda _: 0.99, (1, 2, 3, 4), "columns of 4096 rows"),
-    # the paper's 99.995 % is of 775 M rows; its own bound says what to expect of fewer
+    # the paper's 99.995 % is for 775 M rows; its own bound gives the expectation for fewer
     Query("topn_rand", topn_rand, topn_opt, 4,
           lambda rows: 1 - sizing.topn_unpruned_max(rows, 4096, 4) / rows, (2, 4, 6, 8), "columns of 4096 rows"),
     # no rate is published; uniform values outgrow w doublings of their minimum, so that little can be pruned

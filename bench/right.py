@@ -29,14 +29,14 @@ CASES = Path(__file__).parents[1] / "tests" / "cases" / "sql"
 FILES = 1000
 #: texts of one shape
 FILLS = 60
-#: what is remarked of each figure
+#: the most problems to list for each figure
 SHOWN = 40
 PROGRESS_S = 30.0
 TIMEOUT_MS = 20_000
 
 
 class Bench:
-    """What several figures share; run when first asked for."""
+    """Suites and results that several figures share; each runs when first needed."""
 
     def __init__(self, queries: int, random: int, seed: int) -> None:
         self.queries, self.random, self.seed = queries, random, seed

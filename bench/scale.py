@@ -56,7 +56,7 @@ def planned(flow: Operator, hosts: tuple[Device, ...]) -> JobPlan:
 
 
 class Service:
-    """What a service does for jobs over hosts that answer at once, and stay connected."""
+    """A service's work for jobs over connected hosts that answer at once."""
 
     def __init__(self, count: int) -> None:
         self._hosts = devices(count)
@@ -113,7 +113,7 @@ def planner_linear() -> Figure:
 
 
 def control_plane_s(hosts: int, count: int) -> Figure:
-    """CPU seconds until so many jobs are planned and all their instances are told to run."""
+    """Measure the CPU seconds until `count` jobs are planned and all their instances have been started."""
     for name, flow in FLOWS.items():
         asyncio.run(jobs(flow(), 2, 1))  # lowered and imported
         for which, spent in zip(("first", "second"), asyncio.run(jobs(flow(), hosts, 2)), strict=True):

@@ -38,7 +38,7 @@ def programs() -> tuple[Path, Path]:
 
 
 def run(program: Path, file: Path, threads: int, *format: str) -> tuple[float, str]:
-    """(bytes a second, what it found)"""
+    """Return (bytes a second, the program's result)."""
     command = [program, *format, file, threads, *COLUMNS]
     done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True)
     seconds, rows, total = done.stdout.split()

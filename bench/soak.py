@@ -1,5 +1,5 @@
-"""A service under mixed queries for a while, clients of which are killed at random: what it holds at the end beside
-what it held after the first minute (resident memory, descriptors, threads, processes, files of the cache)."""
+"""A service under mixed queries whose clients are killed at random: compares its resources at the end with those after
+the first minute (resident memory, descriptors, threads, processes, files of the cache)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLIENTS = 6
 FIRST_S = 60.0
 #: between two clients that are killed
 KILL_S = 3.0
-#: what is held is counted once it has not changed for so long, or after the second of these
+#: seconds without a change before resources are counted, and the most seconds to wait for that
 STILL_S, REST_S_MAX = 10.0, 120.0
 
 CLIENT = """
@@ -42,7 +42,7 @@ with connect(sys.argv[1], progress=False) as session:
 
 
 class Client:
-    """A process that asks until it is killed; what it finds wrong ends it."""
+    """A client that queries until it is killed; a wrong answer ends it."""
 
     def __init__(self, address: str, files: str, number: int) -> None:
         self.process = subprocess.Popen([sys.executable, "-c", CLIENT, address, files, str(number)])
@@ -88,7 +88,7 @@ def soak(minutes: float) -> Figure:
 def _work(
     address: str, paths: str, chance: random.Random, numbers: Iterator[int], seconds: float, pid: int
 ) -> dict[str, float]:
-    """Clients that ask for so long, one of which is killed now and then; what is held once all have gone."""
+    """Run clients for `seconds`, one of which is killed now and then; return the resources held once all have gone."""
     clients = [Client(address, paths, next(numbers)) for _ in range(CLIENTS)]
     until = time.monotonic() + seconds
     try:
@@ -107,7 +107,7 @@ def _work(
 
 
 def _at_rest(root: int) -> dict[str, float]:
-    """What is held once everything that ran has ended: programs that were being compiled for clients, too."""
+    """Return the resources held once all work has ended, including compilations for clients."""
     began = since = time.monotonic()
     found = held(root)
     while time.monotonic() < min(since + STILL_S, began + REST_S_MAX):

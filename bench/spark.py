@@ -80,7 +80,7 @@ class Bench:
         return spark.tpcds(self.folder, format)
 
     def runs(self, *formats: str) -> list[Run]:
-        """Of all queries from the formats."""
+        """Return the runs of all queries over the formats."""
         wanted = {(number, format): text for format in formats for number, text in self.queries.items()}
         return made(self.journal, wanted, self.runner)
 
@@ -114,14 +114,14 @@ def operators_offloaded(bench: Bench) -> Figure:
 
 
 def versus_spark(bench: Bench, format: str) -> Figure:
-    """Of the queries that both have answered; of the others answers_right tells."""
+    """Compare the queries that both have answered; answers_right covers the others."""
     found = [run.ratio("always") for run in bench.runs(format) if {"always", "never"} <= run.seconds.keys()]
     compared = f"Spark alone ÷ with the plugin, {len(found)} queries, the least {min(found):.2f}"
     return Figure(f"{format}_vs_spark", geometric_mean(found), TARGETS[format], "higher", compared)
 
 
 def parquet_vs_comet(bench: Bench) -> Figure:
-    """Of the queries that both have answered."""
+    """Compare the queries that both have answered."""
     generate(bench.folder, bench.scale, ["parquet"])
     wanted = [n for n in bench.queries if (n, BESIDE_COMET) not in bench.journal.runs]
     if wanted:
@@ -149,7 +149,7 @@ def auto_worst(bench: Bench) -> Figure:
 
 
 def receive_gb_per_core_s(bench: Bench) -> Figure:
-    """Of the thread that receives columns, from one producer."""
+    """Measure the thread that receives columns, from one producer."""
     done = subprocess.run(jvm.java("io.jumpgate.ntf.ReceiveBenchmark", "-Xmx1g"), stdout=subprocess.PIPE, check=True)
     value = json.loads(done.stdout)["receive_gb_per_core_s"]
     return Figure("receive_gb_per_core_s", value, 1.5, "higher", "payload ÷ the receiving thread's time on a core")

@@ -132,7 +132,7 @@ def _text(prefix: str, numbers: Any) -> Any:
 
 
 def engines(files: dict[str, Path], jg: Any) -> dict[str, Callable[[str], pa.Table]]:
-    """Engine → what answers a text."""
+    """Return engine → function that answers a query."""
     duck = duckdb.connect()
     duck.execute(f"SET threads = {THREADS}")
     fusion = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(THREADS))

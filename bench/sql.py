@@ -63,7 +63,7 @@ PATTERN_ROWS = 2_000_000
 
 
 class Bench:
-    """Data, connections and what several figures share; measured when first asked for."""
+    """Data, connections and results that several figures share; measured when first needed."""
 
     def __init__(
         self, scale: float, data: Path, stack: ExitStack, numbers: Sequence[int] = (), formats: Sequence[str] = ()
@@ -196,7 +196,8 @@ class Bench:
         return geometric_mean(ratios)
 
     def estimate_error_p90(self) -> float:
-        """Of the operators of all TPC-DS queries on Parquet, the quotient of estimated and counted rows, either way."""
+        """Return the 90th percentile of the quotient of estimated and actual rows, either way, over the operators of
+        all TPC-DS queries on Parquet."""
         connection, _ = self.engines(TPCDS, "parquet")
         found = []
         for number, text in counted(self.queries, "estimate_error_p90"):
@@ -209,8 +210,8 @@ class Bench:
         return sorted(found)[int(0.9 * len(found))]
 
     def auto_first_worst(self) -> float:
-        """Of all TPC-DS queries in all formats the least of the better of `always` and `never` ÷ `auto`, each as a text
-        that nobody has seen, with artifacts cached and files known."""
+        """Return, over all TPC-DS queries in all formats, the least of the better of `always` and `never` ÷ `auto`,
+        each as a new text, with artifacts cached and files known."""
         ratios = []
         for format in self.formats:
             connection, _ = self.engines(TPCDS, format)
@@ -229,7 +230,8 @@ class Bench:
         return min(ratios)
 
     def auto_worst(self) -> float:
-        """Of all TPC-DS queries on Parquet the least of `never` ÷ `auto`, once the text has run both ways."""
+        """Return, over all TPC-DS queries on Parquet, the least of `never` ÷ `auto`, once the text has run both
+        ways."""
         ratios = []
         connection, _ = self.engines(TPCDS, "parquet")
         for number, text in counted(self.queries, "auto_worst"):

@@ -55,7 +55,7 @@ WINDOW = 1024
 TUPLES = 1_000_000
 BATCH = 4096
 OUT = 5
-#: two ways of which one takes at most so many times the other are equally good
+#: two ways whose times differ by at most this factor are equally good
 TIE = 1.1
 AGGREGATE = library.HERE.parent / "programs" / "aggregate.p4"
 DISTINCT = AGGREGATE.with_name("prune_distinct.p4")
@@ -85,7 +85,7 @@ with Switch(Path(sys.argv[1])) as switch:
 
 
 def cpu_seconds(process: int) -> float:
-    """Of all threads, to the nanosecond."""
+    """Return the CPU seconds of all threads, to the nanosecond."""
     tasks = Path(f"/proc/{process}/task").iterdir()
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
@@ -226,7 +226,7 @@ def store_sales_reduction() -> Figure:
 
 
 def model_agrees() -> Figure:
-    """With JUMPGATE_P4C that compiler is asked; without, what is recorded of it counts."""
+    """Compare with the compiler in JUMPGATE_P4C or, without it, with its recorded verdicts."""
     known = vendor_cases.cases()
     compiler = find(None) if os.environ.get(VARIABLE) else None
     agreeing = 0
@@ -256,7 +256,7 @@ def _accepted(text: str, compiler: Path) -> bool:
 
 @cache
 def _judged() -> dict[str, tuple[Verdict, Resources]]:
-    """By program: the verdict of the compiler in JUMPGATE_P4C, and what the model claims."""
+    """Return by program the verdict of the compiler in JUMPGATE_P4C and the model's claim."""
     compiler = find(None)
     folder = AGGREGATE.parent
     return {

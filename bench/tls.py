@@ -1,4 +1,4 @@
-"""What encryption costs: the same scan to the client over the loopback, with encrypted edges and without."""
+"""Measures the cost of encryption: the same scan to the client over the loopback, with encrypted edges and without."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def main(as_json: bool, data: Path, only: tuple[str, ...]) -> None:
 
 
 def _forget_programs(folder: Path) -> None:
-    """Of the cache the runtime library stays."""
+    """Use an empty cache with only the runtime library."""
     built = toolchain.runtime().library.parent.parent
     folder.mkdir()
     (folder / "runtime").symlink_to(built)

@@ -1,4 +1,4 @@
-"""What footers of files tell: schema, rows, bytes and value ranges of columns; here those of Parquet. Reads no data.
+"""Reads footers of files: schema, rows, bytes and value ranges of columns; here those of Parquet. Reads no data.
 
 Footers are cached by path, modification time and size; pyarrow is imported on first use only.
 """
@@ -28,7 +28,7 @@ FOOTERS_CACHED_MAX = 4096
 #: kinds whose values are counted in the file's own unit
 _COUNTED = ("timestamp_ns", "timestamptz_ns", "duration")
 _EPOCH = datetime.datetime(1970, 1, 1)
-#: what a column is that has no value in a file
+#: the type of a column without values in a file
 NULLS = t.opaque("null")
 
 
@@ -139,7 +139,7 @@ def _widest_nested(a: DataType, b: DataType) -> DataType | None:
 
 
 def cached(path: str, read: Callable[[str, int, int], T]) -> T:
-    """What `read` says of a file by its path, time of change and size. Raises FileUnreadable, and what that does."""
+    """Cache `read` by a file's path, time of change and size. Raises FileUnreadable, and the errors of `read`."""
     try:
         status = os.stat(path)
     except OSError as e:
@@ -308,7 +308,7 @@ def _bounds(statistics: Any, type_: DataType) -> tuple[Any, Any]:
             return statistics.min_raw, statistics.max_raw
         low, high = _physical(statistics.min, type_), _physical(statistics.max, type_)
         return (low, high) if low <= high else (None, None)  # nor is NaN one
-    except (TypeError, ValueError, ArithmeticError):  # what is stored there is no value of the type
+    except (TypeError, ValueError, ArithmeticError):  # the stored value does not fit the type
         return None, None
 
 

@@ -90,7 +90,7 @@ class PartitionedSource final : public Source {
   Status values_of(const std::string& path, std::vector<Value>* out) const;
   bool may_match(const columnar::Bounds& bounds, const std::vector<Value>& values) const;
   FileSourceOptions inner_options() const;
-  // What the inner source has counted. Whoever comes last has the last word.
+  // Copy the inner source's counters. The last caller wins.
   void count() {
     const std::lock_guard lock(mutex_);
     counters.rows = inner_->counters.rows.load();
@@ -137,7 +137,7 @@ Status PartitionedSource::values_of(const std::string& path, std::vector<Value>*
   return {};
 }
 
-// Whether a file with these values may have rows that satisfy the bounds and have partners in the joins to come.
+// Return whether a file with these values may have rows that satisfy the bounds and have partners in the joins to come.
 bool PartitionedSource::may_match(const columnar::Bounds& bounds, const std::vector<Value>& values) const {
   auto whole = [&](int c, int64_t* out) {  // of the types that runtime filters know
     const ColumnSpec& column = options_.columns[c];
@@ -171,7 +171,7 @@ bool PartitionedSource::may_match(const columnar::Bounds& bounds, const std::vec
   return true;
 }
 
-// What is left to the reader of the format.
+// Return the options that are left to the reader of the format.
 FileSourceOptions PartitionedSource::inner_options() const {
   FileSourceOptions inner = options_;
   std::erase_if(inner.options, [](const auto& option) { return option.first == "partitions"; });

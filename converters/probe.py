@@ -1,7 +1,7 @@
-"""A look into files for planning: as schema.infer_schema and statistics.estimate, but in a process of its own.
+"""Probes files for planning, as schema.infer_schema and statistics.estimate do, but in a separate process.
 
-What was found is kept by the files' states (path, size, time, inode), also that a file cannot be read; only what is new
-is asked of the prober, and what a plan will need (`look`) all at once.
+Findings are cached by the files' states (path, size, time, inode), also that a file cannot be read; only new questions
+go to the prober, and those of a plan (`look`) all at once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Question(NamedTuple):
 
 
 class _Answers:
-    """Those given last, so many. Thread-safe."""
+    """An LRU cache of answers. Thread-safe."""
 
     def __init__(self, kept_max: int) -> None:
         self._kept_max = kept_max
@@ -58,7 +58,7 @@ class _Answers:
                 self._kept.popitem(last=False)
 
     def to(self, question: _Question) -> Any:
-        """What is known, or what the prober says now. Raises JumpgateError."""
+        """Return the cached answer, or ask the prober now. Raises JumpgateError."""
         with self._lock:
             if question in self._kept:
                 self._kept.move_to_end(question)
@@ -75,7 +75,7 @@ class _Answers:
 
 _of_files, _selections = _Answers(ANSWERS_MAX), _Answers(SELECTIONS_MAX)
 
-#: what was asked, with the answers, or the errors that came instead
+#: questions with their answers, or errors
 Findings = dict[_Question, Any]
 _noting: ContextVar[Findings | None] = ContextVar("noting", default=None)
 
@@ -109,12 +109,12 @@ def noted() -> Iterator[Findings]:
 
 
 def files_of(findings: Findings) -> set[str]:
-    """Those in which something was looked for."""
+    """Return the files that were probed."""
     return {file for question in findings for file in question.files}
 
 
 def still_hold(findings: Findings, states: FileStates) -> bool:
-    """Whether the same is found in files that are in these states now: what is new is asked at once. Raises
+    """Return whether files in these states give the same findings; new questions are asked at once. Raises
     Unreachable."""
     if not files_of(findings) <= states.keys():
         return False
@@ -153,14 +153,14 @@ def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Stat
 
 
 def closed_to_datafusion(files: tuple[str, ...]) -> bool:
-    """Whether DataFusion would read these Parquet files otherwise, or not at all: columns are encrypted, or timestamps
-    have 96 bits, which it takes for other moments where they do not fit 64, or there are more rows than a file says.
-    Raises FileUnreadable, MalformedData."""
+    """Return whether DataFusion would misread these Parquet files or not read them: columns are encrypted, or 96-bit
+    timestamps do not fit 64 bits, which it takes for other moments, or a file has more rows than it says. Raises
+    FileUnreadable, MalformedData."""
     return bool(_answer(_Question("closed", files, tuple(map(file_state, files)), ())))
 
 
 def check_pages(files: tuple[str, ...], names: tuple[str, ...]) -> None:
-    """Compares the checksums of these columns' pages in Parquet files, for who reads them without.
+    """Verify the checksums of these columns' pages in Parquet files, for readers that do not.
 
     Raises MalformedData for a page whose bytes have changed, FileUnreadable.
     """
@@ -172,8 +172,8 @@ def check_pages(files: tuple[str, ...], names: tuple[str, ...]) -> None:
 
 
 def look(questions: Iterable[tuple[Operator, tuple[str, ...]]]) -> None:
-    """Asks at once what is not known yet of Reads, or Filters over Reads, and of columns of them together: what
-    `estimate` and its answers' functions will be asked. What cannot be answered is left to these."""
+    """Prefetch unknown statistics of Reads, Filters over Reads, and sets of their columns, which `estimate` and its
+    results will ask for. Questions that fail are left to these."""
     wanted: dict[_Question, None] = {}
     for node, names in questions:
         try:
@@ -207,7 +207,7 @@ def _about(node: Operator, names: tuple[str, ...]) -> Iterator[_Question]:
 
 
 def _sizes(files: tuple[str, ...], states: tuple[FileState, ...], format: str, options: Options) -> Iterator[_Question]:
-    """One for each file: what is read together differs from request to request."""
+    """Yield one question for each file: requests read different sets of files."""
     for file, state in zip(files, states, strict=True):
         yield _Question("estimate", (file,), (state,), (format, options))
 
@@ -226,7 +226,7 @@ def _tried(
     filter: Filter,
     names: tuple[str, ...],
 ) -> _Question:
-    """The same for any filter of these conditions, whatever other columns its Read has."""
+    """Return the same question for any filter of these conditions, whatever other columns its Read has."""
     schema = filter.input.schema
     used = sorted(filter.predicate.columns())
     where = {index: ColumnRef(schema[index].type, place) for place, index in enumerate(used)}

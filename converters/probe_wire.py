@@ -1,7 +1,7 @@
-"""What the prober and its workers say to each other: frames of a length and a text.
+"""The protocol of the prober and its workers: length-prefixed texts.
 
-Answers are JSON alone, since they may have been made of a hostile file's bytes: the dataclasses in VALUES are named in
-it with their fields, bytes are base64, and nothing else can be built. Questions are the prober's own, and pickled.
+Answers are JSON alone, since a hostile file's bytes may shape them: the dataclasses in VALUES are named in it with
+their fields, bytes are base64, and nothing else can be built. Questions are the prober's own, and pickled.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from jumpgate.nca.interface import ColumnStatistics, Selection, Statistics
 
 #: of a frame: a schema of a few hundred thousand columns
 FRAME_BYTES_MAX = 64 << 20
-#: what can be told besides JSON's own values
+#: values that can be sent besides JSON's own
 VALUES: dict[str, type] = {
     cls.__name__: cls for cls in (DataType, Field, Schema, ColumnStatistics, Selection, Statistics)
 }
 
 _FIELDS = {cls: tuple(f.name for f in dataclasses.fields(cls) if f.compare) for cls in VALUES.values()}
-#: what JSON has itself
+#: JSON's own values
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 _LENGTH = struct.Struct("!I")
 
 
 def send(connection: socket.socket, value: Any) -> None:
-    """Raises ProtocolError for what is too long, OSError."""
+    """Send a value. Raises ProtocolError if it is too long, OSError."""
     _send(connection, json.dumps(_plain(value)).encode())
 
 
@@ -52,7 +52,7 @@ def ask(connection: socket.socket, question: Any) -> None:
 
 
 def asked(connection: socket.socket) -> Any:
-    """In a worker, what its prober asks next. Raises EOFError, OSError, ProtocolError."""
+    """Receive the prober's next request in a worker. Raises EOFError, OSError, ProtocolError."""
     return pickle.loads(_received(connection))
 
 

@@ -29,7 +29,7 @@ from jumpgate.extras import load_arrow
 #: a request may take so much memory more than the process has when it begins
 MEMORY_BYTES_MAX = 2 << 30
 
-#: what can be asked; the first argument is the names of the files
+#: supported verbs; the first argument is the names of the files
 VERBS: Mapping[str, Callable[..., Any]] = {
     "schema": lambda files, format, options: schema.infer_schema(files, format, dict(options)),
     "estimate": statistics.estimate,
@@ -57,7 +57,7 @@ def main(descriptor: int, life: int) -> None:
 
 
 def _warm_up() -> None:
-    """Loads what the first request would load."""
+    """Import the modules that the first request needs."""
     load_arrow()
     for found in formats().values():
         for library in found.libraries:

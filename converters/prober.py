@@ -21,7 +21,7 @@ from jumpgate import debug
 from jumpgate.converters import probe_wire as wire
 from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData, ProtocolError, Unreachable, from_dict
 
-#: a verb (probe_worker.VERBS), files, what else the verb wants
+#: a verb (probe_worker.VERBS), files, further arguments
 Question = tuple[str, tuple[str, ...], tuple[Any, ...]]
 
 #: requests that are answered at the same time; others wait
@@ -108,7 +108,7 @@ class Prober:
         self._begin()
 
     def ask(self, verb: str, files: tuple[str, ...], *arguments: Any) -> Any:
-        """What a worker answers (probe_worker.VERBS) about files.
+        """Ask a worker about files (probe_worker.VERBS).
 
         Raises the JumpgateError that it found; MalformedData if it died; FileUnreadable if it took too long.
         """
@@ -130,8 +130,8 @@ class Prober:
         raise MalformedData(f"one of {len(files)} files, '{files[0]}' the first, ended the process that read them")
 
     def ask_all(self, questions: Sequence[Question]) -> list[Any] | None:
-        """What a worker answers to each, or the JumpgateError that it found; None if one of them ended it: asked one by
-        one, `ask` says which. Raises Unreachable."""
+        """Ask a worker all questions; return each answer or its JumpgateError, or None if one of them killed the
+        worker: `ask` then tells which. Raises Unreachable."""
         files = {file for _, of_one, _ in questions for file in of_one}
         try:
             return self._ask(self._limit_s + LIMIT_FILE_S * len(files), *questions)

@@ -1,6 +1,6 @@
-"""What a look at some rows tells about a column: distinct values, bounds, NULLs. For estimates only.
+"""Column statistics from sampled rows: distinct values, bounds, NULLs. For estimates only.
 
-Which rows these are is the format's choice. What cannot be read is unknown: reading the data will say why.
+The format chooses the rows. Values that cannot be read are unknown: reading the data reports the error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 #: kinds of times, moments and durations, which have a place by their count of units
 _COUNTED = ("time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration")
 
-#: of a sample's rows, and how many of them: a value that so many have is known by name
+#: fraction of a sample's rows, and number of rows and runs, that make a value a heavy hitter
 HEAVY, HEAVY_ROWS_MIN, HEAVY_RUNS_MIN = 1 / 1024, 32, 3
 #: values of a column that are known by name
 HEAVY_MAX = 32
@@ -66,7 +66,7 @@ def _column(
 
 
 class Kept:
-    """Samples that were looked at last, of so many bytes together."""
+    """An LRU cache of samples, bounded by bytes."""
 
     def __init__(self, bytes_max: int = KEPT_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
@@ -77,7 +77,7 @@ class Kept:
         return key in self._samples
 
     def get(self, key: tuple[object, ...], look: Callable[[], Sample]) -> Sample:
-        """The sample; what `look` finds where it is not kept."""
+        """Return the cached sample, or that of `look`."""
         if key in self._samples:
             self._samples.move_to_end(key)
             return self._samples[key]
@@ -99,7 +99,7 @@ _kept = Kept()
 
 
 def sample(file: str, modified_ns: int, size: int, format: str, options: Options, name: str, type: DataType) -> Sample:
-    """What the format has of a column of a file in that state. Raises as that does."""
+    """Return the format's sample of a column of a file in that state. Raises the format's errors."""
     key = (file, modified_ns, size, format, options, name, type)
     return _kept.get(key, lambda: formats()[format].sample(file, dict(options), name, type))
 
@@ -107,7 +107,7 @@ def sample(file: str, modified_ns: int, size: int, format: str, options: Options
 def statistics_of(
     values: Values, type: DataType, rows: float, bounds: tuple[float | None, float | None] | None = None
 ) -> ColumnStatistics:
-    """Of values that are a sample of `rows` values, or all of them; `bounds` of all, if they are known."""
+    """Return the statistics of values that are a sample of `rows` values, or all of them; `bounds` of all, if known."""
     low, high = bounds_of(values, type) if bounds is None else bounds
     places = None  # there are no more values than places for them
     if (type.is_integer or type.kind == "date") and low is not None and high is not None:
@@ -164,11 +164,11 @@ def _partition(files: Sequence[str], name: str, type: DataType) -> ColumnStatist
 
 
 def distinct_of(present: pa.Array, rows: float) -> float:
-    """How many values `rows` values have of which these, without NULL, are a sample: those that occur once or twice in
-    it tell how many do not (Chao: Nonparametric Estimation of the Number of Classes in a Population, Scand. J.
+    """Estimate the distinct values of `rows` values from a sample without NULL: the values that occur once or twice in
+    it tell how many are missing (Chao: Nonparametric Estimation of the Number of Classes in a Population, Scand. J.
     Statistics, 1984).
 
-    A run of one value counts as one row: rows that lie together are not a random sample.
+    A run of one value counts as one row: adjacent rows are not a random sample.
     """
     if len(present) >= rows:
         return float(len(present.unique()))
@@ -195,7 +195,7 @@ def _count(value: Any, type: DataType) -> float | None:
 
 
 def position(value: Any, type: DataType) -> float | None:
-    """A value, or its text in a file, as a number; None for what has no place on a line."""
+    """Return a value, or its text in a file, as a number; None for a type without an order on numbers."""
     if type.is_numeric:
         number = float(value)
         return number if math.isfinite(number) else None

@@ -69,7 +69,8 @@ def _sampled(
 
 
 class _Numbers:
-    """What numbers seen so far need: digits on both sides of the point, an exponent, more than a double has."""
+    """The requirements of the numbers seen so far: digits on both sides of the point, an exponent, more than a double
+    has."""
 
     def __init__(self) -> None:
         self.digits = self.scale = 0
@@ -260,7 +261,8 @@ def _of_csv(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Colu
 
 
 def _sample(file: str, options: Mapping[str, str], lines: int = 1) -> tuple[str, bool]:
-    """(the beginning of a file, whether it is all of it): so many lines at least; it may end in one that it cuts."""
+    """Return (the beginning of a file, whether it is all of it) with at least `lines` lines; the last one may be
+    cut."""
     size = SAMPLE_BYTES
     while True:
         found = beginning(file, options, size)

@@ -1,7 +1,8 @@
-"""How many rows of a table a filter chooses, and which values are left: by trying it on the rows, or on some of them.
+"""Estimates how many rows of a table a filter selects, and which values are left, by evaluating it on all rows or a
+sample.
 
-A small table is tried whole, so that correlated columns (a year and its days' keys) are exact; of a larger one the rows
-that `samples` looks at. Conditions that Arrow has no kernels for are left to whoever asks. For estimates only.
+A small table is evaluated whole, so that correlated columns (a year and its days' keys) are exact; for a larger one the
+sample of `samples` is used. Conditions without Arrow kernels are left to the caller. For estimates only.
 """
 
 from __future__ import annotations
@@ -34,9 +35,8 @@ class _Unknown(Exception):
 def selection(
     files: Sequence[str], format: str, options: Options, dataflow: bytes, fields: tuple[Field, ...] = ()
 ) -> Selection | None:
-    """Of a dataflow that is a Filter over a Read of such files: how many rows it chooses, and what is known of the
-    values of the columns `fields` together. None where the files cannot be looked at.
-    """
+    """Return how many rows a dataflow, a Filter over a Read of such files, selects, and the statistics of the columns
+    `fields` together. None if the files cannot be read."""
     try:
         largest = max(files, key=os.path.getsize)
         status = os.stat(largest)
@@ -73,8 +73,8 @@ def _selection(
 
 @functools.lru_cache(maxsize=64)
 def _chosen(sample: _Sample, dataflow: bytes) -> tuple[Any, tuple[int, ...], int, bool]:
-    """What the conditions that can be tried make of the sample (None: none can), the numbers of the others, how many
-    rows were tried, and whether these are all."""
+    """Return the mask of the conditions that can be evaluated on the sample (None: none), the numbers of the others,
+    how many rows were evaluated, and whether these are all."""
     read, predicate = _filter(dataflow)
     trial = _Trial(sample, read)
     chosen: Any = None

@@ -1,4 +1,4 @@
-"""What is known about files before reading them, cheaply, for the compiler's estimates: rows, bytes, columns."""
+"""Statistics of files for the compiler's estimates, without reading data: rows, bytes, columns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def estimate(files: tuple[str, ...], format: str, options: tuple[tuple[str, str]
 def column(
     files: tuple[str, ...], format: str, options: tuple[tuple[str, str], ...], name: str, type: DataType
 ) -> ColumnStatistics:
-    """Of a column of all files together, see samples.column_statistics."""
+    """Return the statistics of a column of all files together, see samples.column_statistics."""
     known = estimate(files, format, options)
     return ColumnStatistics() if known.column is None else known.column(name, type)
 

@@ -26,7 +26,7 @@ def json_rows(text: str, whole: bool) -> Iterator[tuple[int, str]]:
 
 
 def _elements(text: str) -> Iterator[tuple[int, str]]:
-    """Of an array; one that the text's end cuts is left out."""
+    """Yield the elements of an array; one cut off by the text's end is left out."""
     depth, start = 0, text.index("[") + 1
     for token in _ARRAY_TOKENS.finditer(text, start):
         letter = token[0]
@@ -86,7 +86,7 @@ def csv_rows(file: str, text: str, whole: bool, options: Mapping[str, str]) -> I
 
 
 def csv_line_end(text: str, quote: str) -> str:
-    """What ends the first line: LF, also with a CR in front, or a CR alone."""
+    """Return the end of the first line: LF, also after a CR, or a CR alone."""
     quoted = False
     for i, letter in enumerate(text):
         if letter == quote:

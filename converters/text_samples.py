@@ -1,4 +1,4 @@
-"""What a look at the text of a JSON or CSV file tells: how many rows it has, and values of its columns."""
+"""Samples the text of a JSON or CSV file: its number of rows, and values of its columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jumpgate.errors import MalformedData
 
 #: of a file, to count its rows
 COUNTED_BYTES = 64 << 10
-#: of a file, for values: pieces at so many offsets, of so many bytes
+#: number and bytes of the pieces of a file that are sampled for values
 PIECES, PIECE_BYTES = 8, 32 << 10
 
 Options = tuple[tuple[str, str], ...]
@@ -90,7 +90,7 @@ def _pieces(file: str, size: int, options: Mapping[str, str]) -> list[str]:
 
 
 def _json_columns(pieces: list[str]) -> dict[str, list[Any]]:
-    """Of lines, or of the front of an array."""
+    """Return the columns of lines, or of the beginning of an array."""
     found = json_rows(pieces[0], whole=False) if pieces[0].lstrip().startswith("[") else None
     texts = [line for _, line in found] if found else _whole_lines(pieces, "\n")
     rows = [row for text in texts if (row := _json(text)) is not None]

@@ -1,4 +1,4 @@
-"""How often values occur in a column, or in several together: in rows, and in runs of equal ones."""
+"""Counts how often values occur in a column, or in several together: in rows, and in runs of equal ones."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Column(NamedTuple):
     named: Sequence[Any] | None = None
 
     def value(self, found: pa.Scalar) -> Any:
-        """As Python has one of the array."""
+        """Return a value of the array in Python."""
         plain = found.as_py()
         return plain if plain is None or self.named is None else self.named[plain]
 
 
 def column_of(values: Values) -> Column:
-    """Raises TypeError for what has no equality."""
+    """Return the values as a column. Raises TypeError for types without equality."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return Column(array_of(values))
     numbers: dict[Any, int] = {}
@@ -40,7 +40,7 @@ def column_of(values: Values) -> Column:
 
 def together(columns: Sequence[Values]) -> pa.Array:
     """A number for each row of several columns, the same for equal rows; none counts as NULL."""
-    rows, values = pa.scalar(0, pa.int64()), 1  # so many numbers there may be
+    rows, values = pa.scalar(0, pa.int64()), 1  # the most values there may be
     for column in columns:
         of = column_of(column).array.dictionary_encode(null_encoding="encode")
         if values * len(of.dictionary) > NUMBERS_MAX:
@@ -58,8 +58,8 @@ def array_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def in_rows(array: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The values in the order in which they are first met, and the rows of each. Raises pa.ArrowException for what has
-    no equality."""
+    """Return the values in the order of first occurrence, and the rows of each. Raises pa.ArrowException for types
+    without equality."""
     found = pc.value_counts(array)
     return found.field(0), found.field(1)
 

@@ -1,4 +1,4 @@
-"""What the formats' writers share: for tests and benchmarks, from whose files Jumpgate reads the values written."""
+"""Common parts of the formats' writers, for tests and benchmarks that read the written values back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPRESSIONS = ("snappy", "uncompressed", "zstd")
 
 
 def batches(table: Any) -> Iterator[Any]:
-    """Of an Arrow table, or of a reader of batches."""
+    """Yield the batches of an Arrow table, or of a reader of batches."""
     yield from table.to_batches() if hasattr(table, "to_batches") else table
 
 

@@ -1,4 +1,4 @@
-"""What this machine has."""
+"""The resources of this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OPEN_FILES = 65_536
 
 
 def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """The machine's memory, or the limit of this process's control group (a container) if that is less."""
+    """Return the machine's memory, or the limit of this process's control group (a container) if that is less."""
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for folder in (groups, groups / _own_group()):
         try:
@@ -32,7 +32,7 @@ def raise_open_files() -> None:
 
 
 def _own_group() -> str:
-    """As the second version of control groups shows it, relative to their root."""
+    """Return the control group as its second version shows it, relative to the root."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Declared values of other packages: what is announced under an entry point group, and how one of them is loaded."""
+"""Loads values that other packages declare under an entry point group."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any
 from jumpgate import extras
 from jumpgate.errors import ConfigError, JumpgateError
 
-#: what cannot be loaded, and why: by name, or by path where the name is another one's
+#: errors of values that cannot be loaded: by name, or by path if the name is taken
 Problems = dict[str, JumpgateError]
 
 
 @functools.cache
 def installed(group: str) -> tuple[tuple[str, str], ...]:
-    """(name, "package.module:object") of each entry point of the group: those of Jumpgate first, then by package."""
+    """Return (name, "package.module:object") of each entry point of the group: those of Jumpgate first, then by
+    package."""
 
     def order(entry: importlib.metadata.EntryPoint) -> tuple[bool, str]:
         package = entry.dist.name if entry.dist is not None else ""
@@ -27,8 +28,8 @@ def installed(group: str) -> tuple[tuple[str, str], ...]:
 
 
 def load_value(what: str, name: str, path: str) -> Any:
-    """What `path` ("package.module:object") holds, which messages call a `what`. Raises ConfigError for what its import
-    raises."""
+    """Load the value at `path` ("package.module:object"), which messages call a `what`. Raises ConfigError if its
+    import fails."""
     field = {what.lower().replace(" ", "_"): name}
     module, colon, attribute = path.partition(":")
     if not colon or not module or not attribute:

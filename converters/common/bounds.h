@@ -9,8 +9,8 @@
 
 namespace jg::columnar {
 
-// What statistics tell of one column in one part of a file, in physical values of the declared type. Of floats, NaN is
-// not counted in.
+// Statistics of one column in one part of a file, in physical values of the declared type. For floats, NaN is not
+// counted.
 struct ColumnRange {
   bool all_null = false, no_null = false;
   std::optional<std::pair<jg_i128, jg_i128>> integers;  // integers, decimals, dates, timestamps
@@ -18,7 +18,7 @@ struct ColumnRange {
   std::optional<std::pair<std::string, std::string>> texts;  // bytes; may be wider than the values
 };
 
-// What a column is compared with, in physical values of its declared type.
+// The value that a column is compared with, in physical values of its declared type.
 struct BoundValue {
   jg_i128 integer = 0;
   double real = 0;
@@ -35,8 +35,8 @@ class Bounds {
   bool may_match(int column, const ColumnRange& range) const;
   // True only when every row of such a part satisfies the column's bounds.
   bool must_match(int column, const ColumnRange& range) const;
-  // Whether only rows that equal certain values satisfy the column's bounds; whether there may be some, where `holds`
-  // says which values there may be.
+  // has_equality: only rows that equal certain values satisfy the column's bounds. may_equal: there may be such rows,
+  // where `holds` tells which values may occur.
   bool has_equality(int column) const;
   bool may_equal(int column, const std::function<bool(const BoundValue&)>& holds) const;
 
@@ -52,7 +52,8 @@ class Bounds {
   template <class T>
   static bool lies_within(Op op, const T& low, const T& high, const T& value);
 
-  // Whether `holds` is true of each of the column's bounds, and of those by kAny, if it has some, of one.
+  // Return whether `holds` is true for each of the column's bounds, and for at least one of those by kAny, if there are
+  // any.
   template <class Holds>
   bool all_hold(int column, const Holds& holds) const;
 

@@ -1,4 +1,4 @@
-// How files are cut into work: parts of files (row ranges of a row group or a stripe), dealt to instances and threads.
+// Splits files into morsels: parts of files (row ranges of a row group or a stripe) for instances and threads.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace jg::columnar {
 
-// Rows [first, first + rows) of part `part` of file `file`; without rows, what need not be read of it.
+// Rows [first, first + rows) of part `part` of file `file`; without rows, a part that need not be read.
 struct Morsel {
   int file = 0, part = 0;
   int64_t first = 0, rows = 0;
@@ -16,9 +16,9 @@ struct Morsel {
 
 using MorselQueue = PartQueue<Morsel>;
 
-// What an instance reads of a scan of `parts`, each cut as long as it has rows_min rows, so that every thread finds
-// some. Siblings' shares are disjoint and complete: they depend on `parts` and the options only. `useless` says how
-// many bytes of a part have no partners in the joins to come; they are not read, and are counted as pruned.
+// Return the morsels of an instance in a scan of `parts`. Parts of at least rows_min rows are split, so that every
+// thread finds some. Siblings' shares are disjoint and complete: they depend on `parts` and the options only. `useless`
+// returns how many bytes of a part have no partners in the joins to come; these are not read, and count as pruned.
 std::vector<Morsel> deal(std::vector<Morsel> parts, const FileSourceOptions& options, int64_t rows_min,
                          const std::function<int64_t(const Morsel&)>& useless, Counters* counters);
 

@@ -14,7 +14,7 @@ namespace jg::columnar {
 // Nested values that are read have no more levels than this (jumpgate/dataflow/types.py).
 inline constexpr int kNestingMax = 32;
 
-// Where values are appended.
+// The buffer to which values are appended.
 using NestedBytes = std::string;
 
 // The type of a map's entries, which it is a list of.

@@ -1,5 +1,5 @@
-// How the columnar readers fail inside: by exception, as the libraries below them do; `guarded` turns every one into a
-// Status that names the file, so that none crosses our interfaces.
+// Errors inside the columnar readers: exceptions, as in the libraries below them; `guarded` turns each into a Status
+// that names the file, so that none crosses our interfaces.
 #pragma once
 #include <functional>
 #include <new>
@@ -38,14 +38,13 @@ auto take(Result&& result) {
 
 [[noreturn]] inline void malformed(const std::string& message) { throw ReadError("malformed", message); }
 
-// The same error with the name of the column that was read, unless it has it.
+// Add the name of the column that was read to the error, unless it has it.
 ReadError named(const std::exception& error, const ColumnSpec& column);
 
-// Runs `body`; what it throws becomes a Status whose sentence starts with the file's name and format
-// ("Parquet").
+// Run `body`; turn an exception into a Status whose sentence starts with the file's name and format ("Parquet").
 Status guarded(const std::string& format, const std::string& file, const std::function<void()>& body);
 
-// Runs `body`, which reads one column; what goes wrong names it.
+// Run `body`, which reads one column; errors name it.
 template <class Body>
 void of_column(const ColumnSpec& column, Body&& body) {
   try {
@@ -63,7 +62,7 @@ std::string type_name(const ColumnSpec& column);
 // A mismatch between the declared and the found type of a column.
 ReadError wrong_type(const ColumnSpec& column, const std::string& found);
 
-// A declared column that the file does not have; lists what is there.
+// A declared column that the file does not have; the error lists the present ones.
 ReadError missing_column(const ColumnSpec& column, const std::vector<std::string>& present);
 
 // A NULL in a column that is declared to have none.

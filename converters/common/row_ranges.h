@@ -1,4 +1,4 @@
-// Which rows of a part of a file (row group, stripe) are read.
+// The rows of a part of a file (row group, stripe) that are read.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -86,7 +86,7 @@ const char* jg_probe_error(Probe* probe, const char** message) {
   return probe->status.error().code.c_str();
 }
 
-// Whether that failure has an i-th field, which lives as long.
+// Return whether that failure has an i-th field, which lives as long as the probe.
 int32_t jg_probe_error_field(Probe* probe, int32_t i, const char** name, const char** value) {
   const auto& fields = probe->status.error().fields;
   if (i >= static_cast<int32_t>(fields.size())) return 0;

@@ -12,7 +12,7 @@ from jumpgate.converters.text import ENCODING, ON_ERROR, VALUES
 from jumpgate.converters.text_samples import csv_row_count, csv_sample
 from jumpgate.dataflow.formats import Format, Option, Speeds
 
-#: what stands for NULL in files that are written here, so that an empty string is one
+#: NULL in files that are written here, so that an empty string is one
 NULL = "\\N"
 TABS = {"delimiter": "\t"}
 

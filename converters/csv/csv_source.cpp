@@ -171,14 +171,14 @@ class CsvWorker : public SourceWorker {
     return {};
   }
 
-  // Of a record of the piece, all of its fields.
+  // Return the text of all fields of a record in the piece.
   std::string_view text_of(int record) const {
     const int32_t* ends = records_.ends() + records_.first(record);
     const char* start = records_.data() + ends[0] + 1;
     return {start, static_cast<size_t>(ends[records_.fields(record)] - ends[0] - 1)};
   }
 
-  // Whether all readers of CSV find the same fields in a record.
+  // Return whether all readers of CSV find the same fields in a record.
   bool is_unambiguous(int record) const {
     std::string_view text = text_of(record);
     if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
@@ -197,7 +197,7 @@ class CsvWorker : public SourceWorker {
     return true;
   }
 
-  // Whether a record has as many fields as it should.
+  // Return whether a record has the expected number of fields.
   bool has_fields(const Records& records, int record) const {
     const int fields = records.fields(record);
     return fields == layout_->fields || (ragged_ && fields < layout_->fields);

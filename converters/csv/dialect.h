@@ -12,7 +12,7 @@ struct Dialect {
   bool named = true;         // and columns are found by these
   bool skip_errors = false;  // malformed rows are counted and left out
   bool ragged = false;       // fields that a record lacks at its end are NULL
-  bool exact = false;        // what other readers take for other fields or values is an error
+  bool exact = false;        // text that other readers take for other fields or values is an error
   std::string null;          // unquoted text that means NULL
   char line_end = '\n';      // of one file: '\r' where no LF follows them
 

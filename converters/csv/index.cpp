@@ -146,7 +146,7 @@ int64_t lenient_end(const char* data, int64_t at, int64_t size, const Dialect& d
     const char c = data[at];
     if (c == dialect.quote && (quoted || field_start)) {
       quoted = !quoted;
-      field_start = !quoted && at + 1 < size && data[at + 1] == dialect.quote;  // an escaped quote goes on
+      field_start = !quoted && at + 1 < size && data[at + 1] == dialect.quote;  // an escaped quote continues the field
     } else if (!quoted && c == dialect.line_end) {
       return at + 1;
     } else {

@@ -1,5 +1,6 @@
-// Where fields and records end in a piece of CSV text: 64 bytes a step, as bit masks (after Langdale and Lemire,
-// "Parsing gigabytes of JSON per second", 2019, and Ge et al., "Speculative distributed CSV data parsing", 2019).
+// Finds the ends of fields and records in a piece of CSV text: 64 bytes a step, as bit masks (after Langdale and
+// Lemire, "Parsing gigabytes of JSON per second", 2019, and Ge et al., "Speculative distributed CSV data parsing",
+// 2019).
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -16,7 +16,7 @@ constexpr int kPlainRecords = 2;  // that make a place without quotes nearby bel
 
 enum class Inside { kNo, kYes, kUnknown };
 
-// Whether text[0] lies inside quotes.
+// Judge whether text[0] lies inside quotes.
 Inside judge(std::string_view text, const Dialect& d, int fields, bool to_file_end) {
   bool odd = false;  // an odd number of quotes so far
   bool any = false;
@@ -62,7 +62,7 @@ size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// What to do about a name that is not there.
+// Return the remedy for a missing name.
 std::string advice(const std::string& name, const std::vector<std::string>& names) {
   constexpr size_t kNamesMax = 1000, kLettersMax = 100;
   const std::string* nearest = nullptr;
@@ -80,7 +80,7 @@ Status too_long(const text::Input& input, int64_t offset) {
       "a record is longer than " + std::to_string(text::kLineBytesMax >> 20) + " MiB; is a quote missing?");
 }
 
-// What ends the first line, outside quotes: LF (or CRLF), or a CR alone; 0 if it is not to be seen.
+// Return the end of the first line, outside quotes: LF (or CRLF), or a CR alone; 0 if it is not in the text.
 char line_end_of(std::string_view text, char quote, bool to_file_end) {
   bool quoted = false;
   for (size_t i = 0; i < text.size(); i++) {
@@ -94,7 +94,7 @@ char line_end_of(std::string_view text, char quote, bool to_file_end) {
   return to_file_end ? '\n' : 0;
 }
 
-// Whether whoever reads lines finds the record in one, and does not pass it over.
+// Return whether line-based readers find the record in one line and do not skip it.
 bool is_line(std::string_view record) {
   if (!record.empty() && record.back() == '\r') record.remove_suffix(1);
   return !is_blank(record) && record.find_first_of("\r\n") == record.npos;

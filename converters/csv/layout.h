@@ -1,4 +1,4 @@
-// What a worker must know of a CSV file before it reads a part of it: the header, and where records start.
+// The layout of a CSV file, which a worker needs before it reads a part of it: the header, and the starts of records.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -31,13 +31,11 @@ class Layouts {
   // column is not there.
   Status find(text::Input* input, int file, const Layout** out);
 
-  // The first place at or behind `offset` where a record starts; the same for everyone who asks. It may be wrong only
-  // where the file breaks the rules of quoting (or where a quoted field holds pages that look like records): so whoever
-  // reads up to it must make sure that a record ends there.
-  //
-  // Whether `offset` lies inside quotes is told by the first quote behind it that has a letter on one side and could
-  // not be there otherwise; without quotes nearby, by records that have the right number of fields; else by counting
-  // the quotes in front.
+  // Find the first start of a record at or behind `offset`; the result is the same for every caller. It may be wrong
+  // only if the file breaks the rules of quoting (or if a quoted field holds pages that look like records), so a reader
+  // up to it must check that a record ends there. The first quote behind `offset` that has a letter on one side and
+  // could not be there otherwise tells whether `offset` lies inside quotes; without quotes nearby, records with the
+  // right number of fields do; otherwise the quotes in front are counted.
   Status record_start(text::Input* input, int file, int64_t offset, int64_t* out);
 
  private:
@@ -55,7 +53,7 @@ class Layouts {
   std::vector<File> files_;
 };
 
-// Whether a line has blanks and control characters alone.
+// Return whether a line has only blanks and control characters.
 bool is_blank(std::string_view line);
 
 // A field's text without its quotes: `text` itself, or `room`, where quotes inside it are unescaped.

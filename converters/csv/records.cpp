@@ -58,7 +58,7 @@ Status Records::next(bool* done) {
   }
 }
 
-// Moves what is left to the front and reads behind it.
+// Move the rest to the front and read behind it.
 Status Records::read_more() {
   const int64_t rest = have_ - from_;
   if (rest > 0) std::memmove(buffer_.data(), buffer_.data() + from_, rest);
@@ -92,7 +92,7 @@ Status Records::too_long() const {
       "a record is longer than " + std::to_string(text::kLineBytesMax >> 20) + " MiB; is a quote missing?");
 }
 
-// A record that goes on behind the part's end.
+// A record that continues beyond the part's end.
 Status Records::never_ends() {
   if (!to_file_end_) return input_->at_line("malformed", offset(), "quotes do not match");
   if (!dialect_->skip_errors)

@@ -22,7 +22,7 @@ class Records {
   Status next(bool* done);
 
   int count() const { return static_cast<int>(index_.records.size()); }
-  // Of one record: the place of its first field in ends(), and how many fields it has.
+  // The position of a record's first field in ends(), and its number of fields.
   int first(int record) const { return record == 0 ? 0 : index_.records[record - 1]; }
   int fields(int record) const { return index_.records[record] - first(record); }
 
@@ -47,7 +47,7 @@ class Records {
   int64_t from_ = 0, have_ = 0;  // the piece's start in the buffer, and how much is filled
   int64_t whole_ = 0;            // bytes of the piece that are whole records
   bool fault_ = false;           // the record behind those is malformed
-  char fault_letter_ = 0;        // what shows it
+  char fault_letter_ = 0;        // the letter that shows it
   int64_t limit_;                // bytes to index at once; few behind a fault
   Index index_;
 };

@@ -53,7 +53,7 @@ const char* IndexedRows::value_end(uint32_t token) const {
   return end;
 }
 
-// Whether the row at token_ has the shape, and its line ends behind it, so that one line is one row.
+// Match the row at token_ with the shape; its line must end behind it, so that one line is one row.
 const char* IndexedRows::fits(size_t number, const char* line, Token* const* tokens, int row) {
   if (number >= shapes_.size()) return nullptr;
   const Shape& shape = shapes_[number];
@@ -62,7 +62,7 @@ const char* IndexedRows::fits(size_t number, const char* line, Token* const* tok
   const uint32_t* p = index_ + token_;
   const char* base = base_;
   unsigned wrong = (base[p[0]] ^ '{') | (base[p[4 * shape.fields]] ^ '}');
-  uint64_t strange = 0;  // quotes begin and end a key: what stands in front of the colon is a string
+  uint64_t strange = 0;  // quotes begin and end a key: a string precedes the colon
   for (uint32_t f = 0; f < shape.fields; f++) {
     const char* colon = base + p[4 * f + 2];
     wrong |= (base[p[4 * f + 1]] ^ '"') | (*colon ^ ':');
@@ -95,7 +95,7 @@ const char* IndexedRows::fits(size_t number, const char* line, Token* const* tok
   return std::min(stop + 1, end_);
 }
 
-// Whether all values of a row that fits are JSON, also those that nobody reads. False: the row is to be validated.
+// Return whether all values of a row that fits are JSON, unread ones included. False: the row must be validated.
 bool IndexedRows::is_plain_row(const Shape& shape, const uint32_t* p) const {
   for (uint32_t f = 0; f < shape.fields; f++) {
     const char* value = base_ + p[4 * f + 3];
@@ -166,7 +166,7 @@ std::optional<Walk> IndexedRows::walk(const char* line) const {
   return Walk(values, {from, static_cast<size_t>(static_cast<const char*>(stop) + 1 - from)}, shape.missing);
 }
 
-// Whether a wanted name may stand where this key of another name does, with the same end.
+// Return whether this key of another name could be a wanted name with the same end.
 bool IndexedRows::may_be_wanted(std::string_view raw, int64_t end_bytes) const {
   if (escaped_names_ || raw.find('\\') != std::string_view::npos) return true;
   const std::string quoted = '"' + std::string(raw);
@@ -175,7 +175,7 @@ bool IndexedRows::may_be_wanted(std::string_view raw, int64_t end_bytes) const {
   auto may_escape = [](char c) { return std::string_view("0123456789abcdefABCDEFunrt/").find(c) != std::string::npos; };
   for (const auto& [name, number] : keys_) {
     if (('"' + std::string(name)).ends_with(known)) return true;
-    // its letters may be escaped (\u0061): then what is known begins within the escape of one
+    // its letters may be escaped (\u0061): then the known text begins within the escape of one
     for (size_t i = 1; i <= 5 && i <= known.size() && may_escape(known[i - 1]); i++) {
       if (name.ends_with(known.substr(i))) return true;
     }

@@ -34,7 +34,7 @@ class Key {
   std::vector<std::pair<uint64_t, uint64_t>> words_;
 };
 
-// How a key ends: up to 8 bytes in front of its colon, no more than the key and what follows it.
+// The end of a key: up to 8 bytes in front of its colon, at most the key and what follows it.
 struct KeyEnd {
   uint64_t word = 0, mask = 0;
   KeyEnd(const char* key, const char* colon) {
@@ -50,7 +50,7 @@ struct KeyEnd {
   }
 };
 
-// What flat rows with the same keys in the same order have in common.
+// The common parts of flat rows with the same keys in the same order.
 struct Shape {
   struct Wanted {
     uint32_t place;  // of the field within the object
@@ -80,7 +80,7 @@ class IndexedRows {
   const char* take(const char* line, Token* const* tokens, int row);
 
   size_t shape() const { return shape_; }  // the number of the last row's shape
-  // How rows like the last one are walked, if that is faster, and the row is written in one line.
+  // Return how to walk rows like the last one, if that is faster and the row is on one line.
   std::optional<Walk> walk(const char* line) const;
 
  private:

@@ -35,13 +35,13 @@ using text::LineChunks;
 using text::Parse;
 using text::Ranges;
 
-// After so many rows of one shape in turn the next ones are walked; after twice as many if that did not go far.
+// Rows of one shape in turn after which the next ones are walked; doubled if the walk ended early.
 constexpr int64_t kTurnRows = 32, kTurnRowsMax = 32 << 10;
-// So many rows that were walked make up for one that is read by itself, without an index.
+// Walked rows that make up for one that is read alone, without an index.
 constexpr int64_t kWalkRows = 1024;
-// Early columns are converted after so many rows, while their text is in the fastest cache.
+// Rows after which early columns are converted, while their text is in the fastest cache.
 constexpr int kConvertedRows = 64;
-// Of a range: a line's start is found wherever it begins.
+// Least bytes of a range: a line's start is found wherever it begins.
 constexpr int64_t kRangeBytesMin = 1 << 20;
 
 // A number of up to 18 digits, as JSON has it: digits on both sides of a dot, no leading zeros. False: something else.
@@ -155,14 +155,14 @@ class JsonWorker : public SourceWorker {
     return {};
   }
 
-  // Reads the next row. If it is not indexed yet, so many bytes from it on are indexed before.
+  // Read the next row. If it is not indexed yet, index this many bytes from it on.
   Status read_row(int64_t bytes) {
     if (!indexed_) JG_RETURN_IF_ERROR(indexed_rows_.index(data_ + at_, bytes));
     indexed_ |= bytes == size_ - at_;
     return take_indexed() ? Status() : read_line();
   }
 
-  // Of the line at at_, with its end if it has one.
+  // Return the bytes of the line at at_, its end included.
   int64_t line_bytes() const {
     const char* line = data_ + at_;
     const void* newline = std::memchr(line, '\n', size_ - at_);
@@ -196,7 +196,7 @@ class JsonWorker : public SourceWorker {
     return true;
   }
 
-  // Whether so many rows up to `end` are good. Null: they are not.
+  // Accept this many rows up to `end` if they are valid. Null: they are not.
   bool took(const char* end, int rows) {
     if (!end || (source_->skip_errors && !convertible(rows))) return false;
     at_ = end - data_;
@@ -296,7 +296,7 @@ class JsonWorker : public SourceWorker {
     return true;
   }
 
-  // Of the rows that have been read since the last time.
+  // Convert the early columns of the rows read since the last time.
   Status convert_early() {
     for (size_t c = 0; c < cols_.size(); c++) {
       if (!source_->options.early[c]) continue;
@@ -432,7 +432,7 @@ class JsonWorker : public SourceWorker {
   size_t walk_ = 0;                               // the one in use
   int64_t in_turn_ = 0;                           // rows of the last one's shape, without another one between them
   int64_t turn_rows_ = kTurnRows;
-  int singly_ = 0;  // so many rows are to be walked one by one
+  int singly_ = 0;  // rows still to walk one by one
   std::vector<std::unique_ptr<std::string>> unescaped_;
   std::deque<std::string> kept_;
   const char* data_ = nullptr;  // the chunk, read up to at_

@@ -15,7 +15,7 @@ class NestedJson {
  public:
   // The field of that name of the object `text`; empty if it has none, or it is null. kWrong: it is not an object.
   Parse member(std::string_view text, std::string_view name, std::string_view* value);
-  // Appends the value, not null, of a nested type. After kWrong and kOverflow, fault() says what is wrong.
+  // Append the value, not null, of a nested type. After kWrong and kOverflow, fault() describes the problem.
   Parse write(const ColumnSpec& spec, std::string_view text, columnar::NestedBytes* out);
 
   struct Fault {

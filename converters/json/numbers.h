@@ -7,7 +7,7 @@
 
 namespace jg::json {
 
-// Integers of up to 8 bytes, side by side: no step depends on what is in them, so that compilers use vectors.
+// Integers of up to 8 bytes, side by side: no step depends on their content, so that compilers vectorise.
 struct ShortIntegers {
   static constexpr int kCount = 64;
 

@@ -50,7 +50,7 @@ inline bool is_short_number(const char* p, size_t size) {
   return above << (64 - 8 * size) == 0;
 }
 
-// Whether a scalar's raw text is JSON at first sight, which a string with an escape is not.
+// Return whether a scalar's raw text is plainly JSON; a string with an escape is not.
 inline bool is_plain(std::string_view v) {
   switch (v[0]) {
     case '"': {
@@ -69,7 +69,7 @@ inline bool is_plain(std::string_view v) {
   }
 }
 
-// What a string's raw text (without its quotes) says; false: it is no JSON.
+// Decodes a string's raw text (without its quotes); false: it is not JSON.
 class Unescaper {
  public:
   bool operator()(std::string_view raw, std::string* out) {
@@ -83,14 +83,14 @@ class Unescaper {
   simdjson::dom::parser parser_;
 };
 
-// Whether a scalar without quotes is written as one of the column's type: 3.0 is no integer, 12 no text.
+// Return whether a scalar without quotes is in the notation of the column's type: 3.0 is no integer, 12 no text.
 inline bool is_exact(const ColumnSpec& spec, std::string_view v) {
   if (spec.type >= JG_I8 && spec.type <= JG_I64) return v.find_first_of(".eE") == std::string_view::npos;
   return spec.type == JG_F32 ? text::is_exact_float(v) : spec.type < JG_DATE;
 }
 
-// Writes the scalar with raw text `v`, not null, into row `i` of `data`. unescape(&text) puts what the raw text of a
-// string says in its place, and keeps it. exact: as read option `values` has it.
+// Write the scalar with raw text `v`, not null, into row `i` of `data`. unescape(&text) replaces a string's raw text by
+// its value, and keeps it. exact: as read option `values` has it.
 template <class Unescape>
 Parse store_token(const ColumnSpec& spec, std::string_view v, void* data, int i, bool exact, Unescape&& unescape) {
   if (v[0] != '"') {

@@ -1,4 +1,4 @@
-// Whether a text is JSON.
+// Validates JSON.
 #pragma once
 #include <algorithm>
 #include <string>

@@ -38,8 +38,8 @@ namespace {
 // Neither a control character nor a byte that is not ASCII. Which letters may follow is seen where the string is read.
 bool may_follow_backslash(char c) { return static_cast<signed char>(c) >= ' '; }
 
-// The end of the string whose opening quote is in front of `p`, or null: a control character is in it, or a
-// backslash in front of what is not ASCII. `seen` gets all bits of its other bytes, and maybe of more.
+// Return the end of the string whose opening quote is in front of `p`, or null if it has a control character, or a
+// backslash in front of a non-ASCII byte. `seen` collects the bits of its other bytes, and maybe of more.
 const char* string_end(const char* p, Block* seen) {
   for (;;) {
     const Block block(p);
@@ -78,7 +78,7 @@ inline bool Walk::pass(const Literal& literal, const char* (&p)[N]) const {
 
 template <int N>
 const char* Walk::take(const char* start, const char* end, Token* const* tokens, int row, bool exact) {
-  const char* p[N];  // in each line: what has been walked; the lines' steps overlap
+  const char* p[N];  // the position in each line; the lines' steps overlap
   p[0] = start;
 #pragma GCC unroll 8
   for (int k = 1; k < N; k++) {

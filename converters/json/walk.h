@@ -1,4 +1,4 @@
-// Rows that are taken without an index of their text: what stands between their values is known.
+// Reads rows without an index of their text, from the known text between their values.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -21,10 +21,9 @@ inline Token token_of(const char* p, uint32_t size, bool* wrong) {
   return {p, null ? 0 : size};
 }
 
-// Walks flat rows that have the same text between their values. Where a value ends is seen from its first bytes, and
-// what belongs behind it must follow (the prediction is that of Li et al., "Mison: a fast JSON parser for data
-// analytics", 2017). That takes time for each value, but not many instructions, so that several rows are walked at
-// once.
+// Walks flat rows that have the same text between their values. The first bytes of a value show where it ends, and the
+// expected text must follow (the prediction is that of Li et al., "Mison: a fast JSON parser for data analytics",
+// 2017). That takes time for each value but few instructions, so several rows are walked at once.
 class Walk {
  public:
 #if defined(__AVX2__)
@@ -35,16 +34,16 @@ class Walk {
   static constexpr int kLanes = 8;  // rows that are walked at once
 
   struct Value {
-    std::string_view before;  // what stands in front of it, from the value before or the line's start on
+    std::string_view before;  // the text in front of it, from the value before or the line's start on
     bool text;                // a string
-    int wanted;               // where it goes, an index of `tokens` below, or -1
+    int wanted;               // its index of `tokens` below, or -1
   };
-  // A row's values; what stands behind the last, with the line's end; and the wanted that such rows do not have.
+  // A row's values, the text behind the last one with the line's end, and the wanted names that such rows lack.
   Walk(const std::vector<Value>& values, std::string_view behind, std::vector<int> missing);
 
-  // Whether the N lines at `start`, each within [start, end), are such rows; then their values are in
-  // tokens[wanted][row] and on, and the return value is the end of the last; else it is null. 64 bytes behind `end` can
-  // be read, and somewhere in front of their end is a zero. exact: scalars that nobody reads must be JSON, too.
+  // If the N lines at `start`, each within [start, end), are such rows, store their values in tokens[wanted][row] and
+  // on, and return the end of the last one; otherwise return null. 64 bytes behind `end` must be readable, with a zero
+  // in front of their end. exact: unread scalars must be JSON, too.
   template <int N>
   const char* take(const char* start, const char* end, Token* const* tokens, int row, bool exact);
 

@@ -14,7 +14,7 @@ from jumpgate.dataflow import beneath
 from jumpgate.dataflow.formats import Format, Sample, Speeds
 from jumpgate.dataflow.types import DataType, Field, Schema
 
-#: values come from so many stripes, which are read whole: if they have more rows, nothing is read
+#: the most stripes to sample, which are read whole: if they have more rows, nothing is read
 STRIPES_MAX, STRIPE_ROWS_MAX = 4, 2_000_000
 SMALL_ROWS, SAMPLED_MAX = 100_000, 4096
 #: of a stripe that is written, for each of its rows
@@ -22,7 +22,7 @@ ROW_BYTES = 16
 
 
 def orc_schema(files: Sequence[str], options: Mapping[str, str] = {}) -> Schema:
-    """As footers.parquet_schema; columns of ORC files are all nullable."""
+    """Return the schema as footers.parquet_schema does; columns of ORC files are all nullable."""
     return common_schema([orc_footer(path) for path in files])
 
 

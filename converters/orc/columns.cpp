@@ -74,7 +74,7 @@ void OrcColumn::read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out) {
 namespace {
 
 constexpr int64_t kSkipRows = JG_BATCH_ROWS;
-// A dictionary may have this many texts, and so many for each byte that it takes in the file: more is a damaged file.
+// The most texts of a dictionary, and for each byte that it takes in the file: more means a damaged file.
 constexpr int64_t kEntries = 1 << 20, kEntriesPerByte = 128;
 
 template <class Out>
@@ -278,7 +278,7 @@ class Timestamps final : public Typed<int64_t> {
                   base = base_;
     for (int32_t i = 0; i < n; ++i) {
       uint64_t digits = static_cast<uint64_t>(nano_[i] >> 3), nanos = digits * kPowers[nano_[i] & 7];
-      uint64_t sum = static_cast<uint64_t>(to[i]) + static_cast<uint64_t>(base);  // wraps to what is far
+      uint64_t sum = static_cast<uint64_t>(to[i]) + static_cast<uint64_t>(base);  // wraps if far away
       if (sum >> 63 && nanos > kRoundedNanos) --sum;
       int64_t seconds = static_cast<int64_t>(sum);
       if (digits >= kSecondNanos || nanos >= kSecondNanos || seconds < from || seconds >= past) {

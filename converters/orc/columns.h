@@ -18,11 +18,11 @@ class OrcReader {
   // The stripe that the next calls are about. Reads nothing. `group_rows`: rows of a row group, 0 without row indexes.
   virtual void start(InputFile* file, const OrcCompression* compression, const OrcStripeFooter* footer,
                      int64_t group_rows) = 0;
-  // Fills `out` with rows [row, row + rows) of the stripe; `row` never goes back within a stripe. Throws ReadError.
+  // Fill `out` with rows [row, row + rows) of the stripe; `row` never decreases within a stripe. Throws ReadError.
   virtual void read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out) = 0;
 };
 
-// A column with streams of its own. Row groups in front of what is read are not read where the file has a row index.
+// A column with streams of its own. Row groups before the requested rows are skipped if the file has a row index.
 class OrcColumn : public OrcReader {
  public:
   OrcColumn(const ColumnSpec& column, int id) : column_(column), id_(id) {}
@@ -38,7 +38,7 @@ class OrcColumn : public OrcReader {
   const ColumnSpec& column() const { return column_; }
 
   virtual void open_values() = 0;
-  // How many positions of a row index are about the values; `place` of them say where in a stream.
+  // Return how many positions of a row index are about the values; `place` of them are positions in a stream.
   virtual size_t value_positions(size_t place) const = 0;
   virtual void seek_values(OrcPositions& positions) = 0;
   // Values, not rows: NULLs are not among them.

@@ -24,7 +24,7 @@ BLOCK_BYTES, BLOCK_BYTES_MAX = 256 << 10, 1 << 23
 #: a footer may hold so much, and so much for each byte that it takes in the file
 FOOTER_BYTES, FOOTER_RATIO = 16 << 20, 128
 NESTED_MAX = 100
-#: what Hive 0.11's decimals are, each of which has a scale of its own
+#: Hive 0.11's decimals, each of which has a scale of its own
 HIVE11_DECIMAL = t.decimal(38, 10)
 NONE, ZLIB, SNAPPY, LZO, LZ4, ZSTD, BROTLI = range(7)
 LIST, MAP, STRUCT, UNION, DECIMAL = range(10, 15)
@@ -65,8 +65,8 @@ class _Refused(Exception):
 
 @dataclass(frozen=True)
 class Contents:
-    """Rows, and each column's name and type: opaque where Jumpgate has none. `bounds` of columns are what the writer
-    says of numbers and dates (in days): good enough for estimates, not for answers."""
+    """Rows, and each column's name and type: opaque if Jumpgate has none. `bounds` are the writer's statistics of
+    numbers and dates (in days): good enough for estimates, not for answers."""
 
     rows: int
     columns: list[tuple[str, DataType]]
@@ -151,7 +151,7 @@ def _table(footer: bytes, path: str) -> Contents:
 
 
 def _bounds(statistics: bytes) -> tuple[float, float] | None:
-    """Of a ColumnStatistics message; None where it has none, or none that can be understood."""
+    """Return the bounds of a ColumnStatistics message; None if there are none, or none that can be parsed."""
     try:
         for number, value in _fields(statistics):
             if number in tuple(_Statistics) and isinstance(value, bytes):
@@ -164,7 +164,7 @@ def _bounds(statistics: bytes) -> tuple[float, float] | None:
 
 
 def _bound(kind: int, value: Value) -> float:
-    """Of the statistics in this field of a ColumnStatistics message."""
+    """Return the bound of the statistics in this field of a ColumnStatistics message."""
     match kind, value:
         case _Statistics.INTEGERS | _Statistics.DATES, int():
             return float(value >> 1 ^ -(value & 1))
@@ -211,7 +211,7 @@ def _column(types: list[_Type], id: int) -> DataType:
 
 
 def _nested(types: list[_Type], id: int, depth: int = 1) -> DataType | None:
-    """A struct, list or map; None of what Jumpgate has no type for."""
+    """Return the type of a struct, list or map; None if Jumpgate has no such type."""
     type_ = types[id]
     wanted = {STRUCT: len(type_.names), LIST: 1, MAP: 2}.get(type_.kind)
     if depth > t.NESTING_MAX or wanted != len(type_.children) or len(set(type_.names)) < len(type_.names):

@@ -9,7 +9,7 @@ namespace jg::columnar {
 
 namespace {
 
-// Which entries of a struct are there; it has no values of its own.
+// The validity of a struct's entries; it has no values of its own.
 class Presence final : public OrcColumn {
  public:
   using OrcColumn::OrcColumn;
@@ -23,7 +23,7 @@ class Presence final : public OrcColumn {
   void spread_values(void*, const uint8_t*, int32_t, int32_t) override {}
 };
 
-// How many elements the entries of a list or map have.
+// The numbers of elements of a list or map's entries.
 class Lengths final : public OrcColumn {
  public:
   using OrcColumn::OrcColumn;

@@ -21,8 +21,8 @@ struct OrcFile {
   std::string path;
   OrcTail tail;
   std::vector<int> ids;           // of each wanted column, or of the struct that it is in; kAbsent: the file lacks it
-  std::vector<int> ranged;        // what statistics are wanted of; kAbsent: nothing
-  std::vector<PartRows> stripes;  // of each, what is read of it
+  std::vector<int> ranged;        // columns whose statistics are wanted; kAbsent: none
+  std::vector<PartRows> stripes;  // the rows of each to read
 };
 
 void find_columns(const std::vector<ColumnSpec>& columns, OrcFile* file) {
@@ -90,7 +90,7 @@ class OrcSource final : public Source {
   friend class OrcWorker;
   Status check_columns() const;
   FileSourceOptions options_;
-  std::vector<FileSourceOptions::Bound> partners_;  // what the joins to come have partners for
+  std::vector<FileSourceOptions::Bound> partners_;  // ranges that have partners in the joins to come
   std::vector<OrcFile> files_;
   MorselQueue queue_;
 };

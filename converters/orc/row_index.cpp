@@ -63,7 +63,7 @@ std::string RowIndex::read_stream(OrcStreamKind kind, int id) {
   return place ? read_section(file_, tail_.compression, place->offset, place->bytes) : std::string();
 }
 
-// Whether the root's index, if there is one, has row groups of as many rows as the footer says.
+// Return whether the root's index, if there is one, has row groups of as many rows as the footer says.
 bool RowIndex::counts_rows() {
   if (counts_rows_) return *counts_rows_;
   counts_rows_ = false;

@@ -1,4 +1,4 @@
-// What the row indexes and Bloom filters of a stripe tell of its row groups.
+// The row indexes and Bloom filters of a stripe, which describe its row groups.
 #pragma once
 #include <optional>
 #include <string>

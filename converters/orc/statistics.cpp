@@ -35,8 +35,8 @@ std::optional<std::pair<jg_i128, jg_i128>> integers(std::string_view bytes) {
   return found.both();
 }
 
-// Of a row group that begins with NaN the extremes are NaN, and merging leaves the whole group out; only the sum then
-// tells that there was one.
+// If a row group begins with NaN, its extremes are NaN, and merging leaves the whole group out; only the sum then shows
+// that there was one.
 std::optional<std::pair<double, double>> doubles(std::string_view bytes) {
   Extremes<double> found;
   double sum = std::nan("");

@@ -1,4 +1,4 @@
-// What an ORC file's statistics tell of its stripes, where they can be trusted.
+// Statistics of an ORC file's stripes, if they can be trusted.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace jg::columnar {
 
-// Whether the file's writer is not known for wrong ones.
+// Return whether the file's writer is not known for wrong statistics.
 bool trusts_statistics(const OrcTail& tail);
-// What the statistics of a column of that kind in so many rows tell, as a message of orc_proto.proto.
+// Return the range of a column of that kind with that many rows, from a message of orc_proto.proto.
 ColumnRange range_of(std::string_view statistics, OrcKind kind, int64_t rows);
-// How many values they count; negative where they do not.
+// Return how many values they count; negative if they do not.
 int64_t count_values(std::string_view statistics);
 
 // By stripe and wanted type id, which are columns of the root, or negative for none; empty where the file has no

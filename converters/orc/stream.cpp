@@ -7,7 +7,7 @@ namespace jg::columnar {
 namespace {
 constexpr int64_t kWindowBytes = 256 << 10;
 constexpr int64_t kJumpBytes = 32 << 10;  // as much where reading begins in the middle, perhaps for few rows
-// A section may hold this much, and so much for each byte that it takes in the file: more is a damaged file.
+// The most bytes of a section, and for each byte that it takes in the file: more means a damaged file.
 constexpr int64_t kSectionBytes = 16 << 20, kSectionRatio = 128;
 
 int64_t decompress(arrow::util::Codec& codec, const uint8_t* from, int64_t from_bytes, uint8_t* to, int64_t to_bytes) {

@@ -196,7 +196,7 @@ OrcTail read_orc_tail(InputFile& file) {
     throw ReadError("schema", "it is not a table: its rows are single values, not a struct of columns");
   if (tail.types[0].names.size() != tail.types[0].children.size())
     malformed("its columns and their names differ in number");
-  for (size_t parent = 0; parent < tail.types.size(); ++parent) {  // types come in preorder: what nests follows
+  for (size_t parent = 0; parent < tail.types.size(); ++parent) {  // types come in preorder: nested ones follow
     for (int id : tail.types[parent].children) {
       if (id <= static_cast<int>(parent) || id >= static_cast<int>(tail.types.size()))
         malformed("a column of an undeclared type");

@@ -71,7 +71,7 @@ struct OrcStripe {
   int64_t offset = 0, index_bytes = 0, data_bytes = 0, footer_bytes = 0, rows = 0;
 };
 
-// How the file's sections and streams are compressed: chunks of at most block_bytes, or not at all.
+// The compression of the file's sections and streams: chunks of at most block_bytes, or none.
 struct OrcCompression {
   std::shared_ptr<arrow::util::Codec> codec;  // null: none
   int64_t block_bytes = 0;

@@ -10,7 +10,7 @@ namespace jg::columnar {
 
 class Zone {
  public:
-  // Between two changes of the clocks, in seconds since 1970 UTC: [from, to), and what local time is ahead of UTC.
+  // A span between two changes of the clocks, in seconds since 1970 UTC: [from, to), and the offset of local time.
   struct Span {
     int64_t from = std::numeric_limits<int64_t>::min(), to = std::numeric_limits<int64_t>::max();
     int64_t offset = 0;
@@ -37,12 +37,12 @@ class Zone {
   int64_t repeats_ = 0;          // if not 0: from here on, changes are as 400 years before
 };
 
-// Local times of one zone, most of which fall into the same span as the one before.
+// Local times of one zone, most of which fall into the same span as the previous one.
 class LocalClock {
  public:
   // UTC where the name is empty. Throws ReadError "schema" where there is no such zone.
   void set_zone(const std::string& name);
-  // What local time is ahead of UTC, in seconds.
+  // Return the offset of local time from UTC in seconds.
   int64_t offset(int64_t instant) {
     if (!span_.holds(instant)) span_ = zone_.span(instant);
     return span_.offset;

@@ -35,7 +35,7 @@ def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) ->
 
 
 def _values(file: str, name: str) -> tuple[Any, bool]:
-    """Of a column; whether these are all."""
+    """Return the values of a column, and whether these are all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -15,7 +15,7 @@
 
 namespace jg::columnar {
 
-// Where a column chunk is.
+// The position of a column chunk.
 struct ChunkPlace {
   int64_t offset = 0, bytes = 0;
   int64_t entries = 0;  // rows, but where lists are above it
@@ -23,7 +23,7 @@ struct ChunkPlace {
   std::shared_ptr<const parquet::OffsetIndex> pages;  // where its pages are, if rows between those wanted are skipped
 };
 
-// Where a column is in a file: its leaves, none where the file has no such column.
+// A column's position in a file: its leaves, none if the file lacks the column.
 struct FoundColumn {
   const parquet::SchemaDescriptor* schema = nullptr;
   const parquet::schema::Node* node = nullptr;
@@ -36,8 +36,8 @@ class ChunkReader {
   virtual ~ChunkReader() = default;
   // The chunks, one of each leaf, that the next calls of read() are about. Reads nothing.
   virtual void start(std::shared_ptr<arrow::io::RandomAccessFile> file, const std::vector<ChunkPlace>& places) = 0;
-  // Fills positions 0 to rows - 1 of `out` with the chunk's rows [row, row + rows): all, or with `sel` (ascending, n of
-  // them) at least those positions. `row` never goes back within a chunk. Throws ReadError or
+  // Fill positions 0 to rows - 1 of `out` with the chunk's rows [row, row + rows): all, or with `sel` (ascending, n of
+  // them) at least those positions. `row` never decreases within a chunk. Throws ReadError or
   // parquet::ParquetException.
   virtual void read(int64_t row, int32_t rows, const int32_t* sel, int32_t n, ColumnRoom& room, JgCol* out) = 0;
 };

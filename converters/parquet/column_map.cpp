@@ -1,4 +1,4 @@
-// Which conversion turns a Parquet column into a declared type, and which do not agree.
+// Chooses the conversion from a Parquet column to a declared type; some pairs do not agree.
 #include <arrow/util/float16.h>
 
 #include <cstring>
@@ -100,7 +100,7 @@ struct NanosFromInt96 {
   }
 };
 
-// A Julian day and nanoseconds of that day, of which digits below a microsecond are cut.
+// A Julian day and nanoseconds of that day; digits below a microsecond are cut.
 struct FromInt96 {
   int64_t operator()(parquet::Int96 value) const {
     int64_t nanos;
@@ -127,7 +127,7 @@ class NullChunkReader final : public ChunkReader {
   }
 };
 
-// What is made of the conversion that was chosen: a reader of flat columns …
+// Makes a reader of flat columns from the chosen conversion …
 struct FlatReader {
   using Made = std::unique_ptr<ChunkReader>;
   static Made nulls() { return std::make_unique<NullChunkReader>(); }
@@ -138,7 +138,7 @@ struct FlatReader {
   }
 };
 
-// … or a leaf of a nested one, of which all entries are NULL where it has no type.
+// … or a leaf of a nested one, whose entries are all NULL if it has no type.
 struct NestedLeaf {
   using Made = std::unique_ptr<LeafCursor>;
   template <class Physical, class Out, class Convert>

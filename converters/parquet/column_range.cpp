@@ -31,8 +31,8 @@ struct PageValues {
 
 std::string bytes_of(parquet::ByteArray value) { return {reinterpret_cast<const char*>(value.ptr), value.len}; }
 
-// Whether minimum and maximum are known to be in the order that this reader compares in: that of the column's type
-// or, in files that name no order, that of signed numbers (parquet.thrift, ColumnOrder).
+// Return whether minimum and maximum are in the order in which this reader compares: that of the column's type or, in
+// files that name no order, that of signed numbers (parquet.thrift, ColumnOrder).
 bool ordered(const parquet::ColumnDescriptor& column) {
   switch (column.column_order().get_order()) {
     case parquet::ColumnOrder::TYPE_DEFINED_ORDER:

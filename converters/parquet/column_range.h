@@ -1,4 +1,4 @@
-// What a Parquet file tells of the values of a column chunk, and of those of its pages.
+// The value ranges that a Parquet file stores for a column chunk and its pages.
 #pragma once
 #include <parquet/metadata.h>
 #include <parquet/page_index.h>
@@ -7,12 +7,12 @@
 
 namespace jg::columnar {
 
-// How many of the wanted type's units are in one of the file's, as a fraction.
+// Return how many of the wanted type's units are in one of the file's, as a fraction.
 std::pair<jg_i128, jg_i128> units(const parquet::LogicalType& logical, JgType wanted);
-// Whether integers of this type are signed, as those of the wanted types are.
+// Return whether integers of this type are signed, as those of the wanted types are.
 bool has_signed_integers(const parquet::LogicalType& logical);
 
-// Of a chunk, by its statistics; of the index's page of that number. Without what they do not say, or cannot be true.
+// Return the range of a chunk by its statistics, or of a page by the index; missing and impossible parts are left out.
 ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::ColumnDescriptor& column, JgType wanted);
 ColumnRange range_of(const parquet::ColumnIndex& index, size_t page, const parquet::ColumnDescriptor& column,
                      JgType wanted);

@@ -13,7 +13,7 @@ class HybridDecoder {
   void decode(uint32_t* out, int32_t n);
   // Passes over the next n values.
   void skip(int64_t n);
-  // Of the next `total` values those at `positions` (ascending, n of them); passes over all.
+  // Take those of the next `total` values at `positions` (ascending, n of them); pass over all.
   void pick(const int32_t* positions, int32_t n, int32_t total, uint32_t* out);
 
  private:
@@ -30,7 +30,7 @@ class HybridDecoder {
   int64_t left_ = 0;              // values left in the run
 };
 
-// Which of a page's rows hold a value: a bit a row, and how many values precede each word of 64 rows.
+// The validity of a page's rows: a bit a row, and how many values precede each word of 64 rows.
 class Validity {
  public:
   // All rows are valid.

@@ -25,7 +25,7 @@ class LeafCursor {
     refill();
     if (repetition() != 0) malformed("its first entry continues a list that has not begun");
   }
-  // No entry is left. Then the repetition level is 0.
+  // True at the end. The repetition level is 0 then.
   bool ended() const { return count_ == 0; }
   int16_t definition() const { return most_ ? definitions_[at_] : 0; }
   int16_t repetition() const { return repeats_ && !ended() ? repetitions_[at_] : 0; }

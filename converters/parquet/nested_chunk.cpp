@@ -79,7 +79,7 @@ class TreeBuilder {
     return out;
   }
 
-  // Whether the repeated group stands only for the list, and what it holds is the element.
+  // Return whether the repeated group only stands for the list, and its content is the element.
   static bool wraps(const GroupNode& list, const TreeNode& values) {
     if (values.is_primitive()) return false;
     const auto& group = static_cast<const GroupNode&>(values);
@@ -144,7 +144,7 @@ class TreeBuilder {
   const parquet::SchemaDescriptor& schema_;
 };
 
-// Where only levels matter, values need no conversion.
+// If only levels matter, values need no conversion.
 std::unique_ptr<LeafCursor> make_probe(const parquet::ColumnDescriptor* found, RecyclingPool* pool) {
   auto leaf = [&]<class Physical>() -> std::unique_ptr<LeafCursor> {
     auto nothing = [](const typename Physical::c_type&) { return uint8_t{0}; };
@@ -272,7 +272,7 @@ class NestedChunkReader final : public ChunkReader {
     }
   }
 
-  // Whether a further element of the list follows; all leaves must agree.
+  // Return whether a further element of the list follows; all leaves must agree.
   bool again(const TreePart& list) const {
     const bool more = leaves_[list.first]->repetition() > list.repeated;
     for (size_t i = list.first + 1; i < list.end; ++i) {

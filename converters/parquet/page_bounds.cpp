@@ -11,7 +11,7 @@ namespace jg::columnar {
 
 namespace {
 
-// Whether the first page begins with the first row, and each further one behind the one before.
+// Return whether the first page begins with the first row, and each further one behind the previous one.
 bool is_whole(const std::vector<parquet::PageLocation>& pages, int64_t rows) {
   if (pages.empty() || pages.front().first_row_index != 0 || pages.back().first_row_index >= rows) return false;
   auto out_of_order = [](const parquet::PageLocation& a, const parquet::PageLocation& b) {
@@ -20,8 +20,7 @@ bool is_whole(const std::vector<parquet::PageLocation>& pages, int64_t rows) {
   return std::adjacent_find(pages.begin(), pages.end(), out_of_order) == pages.end();
 }
 
-// Whether the leaves' indexes are where the file has bytes: Arrow parses what the footer names, whether it was read or
-// not.
+// Return whether the leaves' indexes lie within the file: Arrow parses the position in the footer unchecked.
 bool lies_in(int64_t file_bytes, parquet::RowGroupMetaData& group, const std::vector<int32_t>& leaves) {
   auto fits = [file_bytes](const std::optional<parquet::IndexLocation>& place) {
     return !place || (place->offset >= 0 && place->length > 0 && place->offset <= file_bytes - place->length);
@@ -43,7 +42,7 @@ PageIndex::PageIndex(parquet::ParquetFileReader& file, int64_t file_bytes, int g
         if (!lies_in(file_bytes, *file.metadata()->RowGroup(group), leaves)) return nullptr;
         reader_ = file.GetPageIndexReader();
         if (!reader_) return nullptr;
-        reader_->WillNotNeed({group});  // or what was said before of other leaves would hold on
+        reader_->WillNotNeed({group});  // or the hints for other leaves would stay in effect
         reader_->WillNeed({group}, leaves, {true, true});
         return reader_->RowGroup(group);
       },

@@ -13,8 +13,8 @@
 
 namespace jg::columnar {
 
-// What `read` gives, or `otherwise` where the file is damaged. Siblings find the same there, so a lack of memory is an
-// error: they would not agree on what is ruled out.
+// Return the result of `read`, or `otherwise` if the file is damaged. Siblings find the same damage, so only a lack of
+// memory is an error: they would disagree on what is ruled out.
 template <class T>
 T hint(const std::function<T()>& read, T otherwise) {
   try {
@@ -33,7 +33,7 @@ class PageIndex {
 
   // The rows in pages of the leaf that may match; ascending.
   std::vector<RowRange> matches(int leaf, JgType wanted, const std::function<bool(const ColumnRange&)>& may_match);
-  // Where the pages of the leaf, which has no lists above it, are; null where it is not known.
+  // Return the positions of the pages of the leaf, which has no lists above it; null if unknown.
   std::shared_ptr<const parquet::OffsetIndex> pages(int leaf);
 
  private:

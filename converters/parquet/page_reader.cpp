@@ -46,7 +46,7 @@ class ChunkStream final : public arrow::io::InputStream {
   bool closed() const override { return false; }
 
  private:
-  // So many bytes from at_ on, or those that are left.
+  // Return this many bytes from at_ on, or those that are left.
   int64_t fill(int64_t bytes) {
     const int64_t held = filled_ - at_;
     if (bytes <= held) return bytes;

@@ -7,7 +7,7 @@
 
 namespace jg::columnar {
 
-// Of a column without lists above it.
+// The pages of a column without lists above it.
 class PageStream {
  public:
   PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool);

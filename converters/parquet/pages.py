@@ -17,7 +17,7 @@ from jumpgate.converters.footers import columns_of, parquet_footer
 from jumpgate.dataflow import beneath
 from jumpgate.errors import JumpgateError, MalformedData
 
-#: after so long, what is left is for the next call
+#: seconds after which the rest is left to the next call
 SLICE_S = 1.0
 #: a writer gives checksums to the first pages of a chunk, or to none
 _FIRST = 2
@@ -29,7 +29,7 @@ _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _M
 
 @dataclass(frozen=True)
 class _Page:
-    """Where a page's bytes are, and their checksum if it has one."""
+    """The position of a page's bytes, and its checksum if it has one."""
 
     start: int
     size: int
@@ -37,7 +37,7 @@ class _Page:
 
 
 def with_checksums(files: Sequence[str]) -> list[str]:
-    """Those of the files in which the first pages of a column have checksums; what cannot be read has none."""
+    """Return the files in which the first pages of a column have checksums; unreadable files have none."""
     import pyarrow.parquet as pq
 
     found = []
@@ -51,7 +51,7 @@ def with_checksums(files: Sequence[str]) -> list[str]:
                 chunk = next((group.column(0) for group in groups if group.num_rows and group.num_columns), None)
                 if chunk is not None and _has_checksums(file.fileno(), chunk):
                     found.append(path)
-        except (JumpgateError, OSError, ValueError):  # among them all of pyarrow's; whoever reads it will say so
+        except (JumpgateError, OSError, ValueError):  # includes all of pyarrow's; reading the file reports it
             continue
     return found
 
@@ -139,7 +139,7 @@ def _header(file: int, position: int) -> tuple[dict[int, int], int] | None:
 
 
 def _struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
-    """Raises IndexError beyond the data, ValueError for what is no struct."""
+    """Parse a struct. Raises IndexError beyond the data, ValueError for malformed structs."""
     fields: dict[int, int] = {}
     number = 0
     while (head := data[at]) != _STOP:
@@ -157,7 +157,7 @@ def _struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
 
 
 def _after(data: bytes, at: int, kind: int) -> int:
-    """Where a value ends that begins at `at`."""
+    """Return the end of a value that begins at `at`."""
     if kind in (_TRUE, _FALSE, _BYTE):
         return at + 1
     if kind in (_I16, _I32, _I64):

@@ -28,7 +28,7 @@ class ParquetSource final : public Source {
   friend class ParquetWorker;
   Status check_columns() const;
   FileSourceOptions options_;
-  std::vector<FileSourceOptions::Bound> partners_;  // what the joins to come have partners for
+  std::vector<FileSourceOptions::Bound> partners_;  // ranges that have partners in the joins to come
   std::vector<ParquetFile> files_;
   MorselQueue queue_;
 };

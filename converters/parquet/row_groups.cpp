@@ -92,7 +92,7 @@ void refuse_encrypted_footer(InputFile& input, int64_t file_bytes) {
   if (std::memcmp(magic, "PARE", 4) == 0) throw ReadError("io", "its footer is encrypted, and Jumpgate has no keys");
 }
 
-// One row group of a file: what it has of the wanted columns, and which rows of it may match.
+// One row group of a file: its wanted columns, and the rows that may match.
 class GroupReader {
  public:
   GroupReader(parquet::ParquetFileReader& reader, int64_t file_bytes, const std::vector<FoundColumn>& found,
@@ -168,7 +168,7 @@ class GroupReader {
     return missing;
   }
 
-  // Whether the Bloom filter of a column may know the value; true where there is no filter for it.
+  // Return whether the Bloom filter of a column may contain the value; true without a filter.
   bool filter_knows(size_t i, const BoundValue& value) {
     if (!is_found(i)) return true;
     const parquet::ColumnDescriptor& column = *found_[i].leaves[0];

@@ -9,7 +9,7 @@ namespace jg::columnar {
 
 namespace {
 
-// Of the inner loop, which reads and writes past the end of what an element has: an element of up to 64 bytes and a
+// Slack of the inner loop, which reads and writes past the end of an element: an element of up to 64 bytes and a
 // following literal of up to 60, both rounded up.
 constexpr int64_t kReadSlack = 96, kWriteSlack = 160;
 constexpr uint64_t kShortLiteral = 60;   // lengths above are in the bytes that follow the tag
@@ -22,7 +22,7 @@ enum Kind : uint32_t {
   kFarther
 };  // the tag's lower bits; of copies, by the bytes of the offset
 
-// Of a copy's tag: its length, and above 8 bits the offset's part that is in the tag.
+// The length in a copy's tag, and above 8 bits the offset's part in the tag.
 constexpr auto kCopies = [] {
   std::array<uint32_t, 256> copies{};
   for (uint32_t tag = 0; tag < 256; ++tag)

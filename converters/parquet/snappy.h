@@ -4,9 +4,9 @@
 
 namespace jg::columnar {
 
-// The size of what a block holds; throws "malformed" where it begins with none, or with one that it cannot hold.
+// Return the size of a block's content. Throws "malformed" if it has no size, or one that it cannot hold.
 int64_t snappy_size(const uint8_t* block, int64_t bytes);
-// What it holds to out[0 … snappy_size). Throws "malformed"; writes nothing beyond.
+// Write the content to out[0 … snappy_size). Throws "malformed"; writes nothing beyond.
 void snappy_decompress(const uint8_t* block, int64_t bytes, uint8_t* out);
 
 }  // namespace jg::columnar

@@ -21,7 +21,7 @@
 
 namespace jg::columnar {
 
-// Of dictionaries, whatever their type: a column may have another physical type in another file.
+// Numbers dictionaries of any type: a column may have another physical type in another file.
 inline std::atomic<uint64_t> dictionary_numbers{0};
 
 // The value itself, in a type that holds it.
@@ -42,7 +42,7 @@ class TypedChunkReader final : public ChunkReader {
   static constexpr bool kBool = std::is_same_v<T, bool>;
   static constexpr bool kText = std::is_same_v<Out, JgStr>;
   static constexpr bool kSame = std::is_same_v<T, Out> && std::is_same_v<Convert, Cast<Out>>;
-  // Of a sequence, values that are read one after the other while a single one is picked.
+  // Sequential values that are read in the time of picking a single one.
   static constexpr int32_t kPickCost = 4;
 
  public:
@@ -115,7 +115,7 @@ class TypedChunkReader final : public ChunkReader {
     }
   }
 
-  // Whether the current page has these rows as they are wanted.
+  // Return whether the current page holds these rows in the wanted layout.
   bool is_ready(int64_t row, int32_t rows) const {
     return layout_ == Layout::kPlain && row >= pages_.first_row() && row + rows <= pages_.end_row() &&
            pages_.validity().all() && reinterpret_cast<uintptr_t>(data_) % alignof(T) == 0;
@@ -236,7 +236,7 @@ class TypedChunkReader final : public ChunkReader {
     return count < n;
   }
 
-  // Whether values of the page are passed one by one, and none that is passed can fail.
+  // Return whether values of the page are skipped one by one, and skipping cannot fail.
   bool is_sequence() const { return layout_ == Layout::kDictionary || (kText && layout_ == Layout::kText); }
 
   T plain_at(int64_t index) const {
@@ -327,7 +327,7 @@ class TypedChunkReader final : public ChunkReader {
     cursor_ = first + positions_[count - 1] + 1;
   }
 
-  // Copies texts of the current batch before their page goes away: values[0 … n), or those that `sel` lists.
+  // Copy texts of the current batch before their page is freed: values[0 … n), or those that `sel` lists.
   void keep(Out* values, const int32_t* sel, int32_t n) {
     if constexpr (kText) {
       if (layout_ == Layout::kDictionary) return;

@@ -1,4 +1,4 @@
-"""What the text formats share: options, whether files are packed or in other encodings, samples of their rows."""
+"""Common parts of the text formats: options, whether files are packed or in other encodings, samples of their rows."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def encoding_name(name: str) -> str:
 
 ENCODING = Option("encoding", "utf-8", ("utf-8", "utf-16", "utf-16le", "utf-16be", "latin-1"), canonical=encoding_name)
 ON_ERROR = Option("on_error", "fail", ("fail", "skip"), drops=("skip",))
-#: `exact`: what other readers may take for another value, or for other fields, is an error
+#: `exact`: a text that other readers may take for another value, or for other fields, is an error
 VALUES = Option("values", "convert", ("convert", "exact"))

@@ -49,7 +49,7 @@ class Decoded : public Stream {
   }
 
  protected:
-  // Appends what `size` bytes say; returns how many make whole characters.
+  // Append the decoded text of `size` bytes; return how many bytes make whole characters.
   virtual int64_t decode(const uint8_t* p, int64_t size, std::string* out) = 0;
 
  private:

@@ -1,4 +1,4 @@
-// Which text is a value in its type's one notation, of which no reader makes anything else (the option `values`).
+// Tests whether a text is a value in its type's one notation, which all readers understand alike (the option `values`).
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@ inline bool has_form(std::string_view v, std::string_view form) {
          });
 }
 
-// [-]digits, and a point and up to so many digits.
+// [-]digits, perhaps followed by a point and at most fraction_max digits.
 inline bool is_plain_number(std::string_view v, size_t fraction_max) {
   if (!v.empty() && v[0] == '-') v.remove_prefix(1);
   const size_t point = v.find('.');
@@ -50,7 +50,7 @@ inline bool is_exact_moment(std::string_view v) {
   return v.empty() || (v[0] == '.' && v.size() <= 1 + kFraction && are_digits(v.substr(1)));
 }
 
-// A field's text, without quotes. Text is always what it is.
+// Test a field's text, without quotes. Text always passes.
 inline bool is_exact(const ColumnSpec& spec, std::string_view v) {
   auto says = [v](std::string_view word) {
     return std::equal(v.begin(), v.end(), word.begin(), word.end(), [](char a, char b) { return (a | ' ') == b; });

@@ -47,7 +47,7 @@ Status Input::open(const std::string& path, const How& how, std::unique_ptr<Inpu
   return {};
 }
 
-// Whether the file's bytes are the text.
+// Return whether the file's bytes are the text.
 bool Input::is_plain() {
   if (how_.encoding != "utf-8") return false;
   std::string head(16, '\0');

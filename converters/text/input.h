@@ -15,8 +15,8 @@ inline constexpr int64_t kSizeUnknown = int64_t{1} << 62;
 
 class Input {
  public:
-  // How a file is written, as far as its bytes do not tell: the read's option `encoding`, and whether it may be one
-  // JSON array.
+  // Properties of a file that its bytes do not show: the read's option `encoding`, and whether it may be one JSON
+  // array.
   struct How {
     std::string encoding = "utf-8";
     bool json = false;

@@ -7,7 +7,7 @@ namespace jg::text {
 namespace {
 
 constexpr int64_t kTailBytes = 16 << 10;  // to find the end of a range's last line in
-// A range is that part of what is left of the scan (guided self-scheduling: Polychronopoulos and Kuck, 1987).
+// A range is this part of the rest of the scan (guided self-scheduling: Polychronopoulos and Kuck, 1987).
 constexpr int64_t kPartsLeft = 16;
 
 }  // namespace
@@ -65,7 +65,7 @@ void LineChunks::grow(int64_t bytes) {
   room_ = buffer_.data() + kPadding;
 }
 
-// Moves what is left to the front and reads behind it.
+// Move the rest to the front and read behind it.
 Status LineChunks::fill() {
   const int64_t rest = have_ - end_;
   if (end_ > 0 && rest > 0) std::memmove(room_, room_ + end_, rest);

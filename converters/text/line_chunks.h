@@ -1,5 +1,5 @@
-// Lines of text files in chunks that fit a core's cache: byte-range morsels over all files, dealt to instances and
-// threads. Memory does not depend on the files' size.
+// Lines of text files in chunks that fit a core's cache: byte-range morsels over all files for instances and threads.
+// Memory does not depend on the files' size.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace jg::text {
 inline constexpr int64_t kMorselBytes = 8 << 20, kChunkBytes = 512 << 10, kLineBytesMax = 64 << 20;
 inline constexpr int64_t kPadding = 64;  // readable bytes behind a chunk, and in front of it
 
-// Work of one source, shared by its threads: files cut into byte ranges, of which this instance has every
+// The work of one source, shared by its threads: files cut into byte ranges, of which this instance has every
 // share_count-th, or those that it gets of all. A file that is not read in parts is one range.
 class Ranges {
  public:

@@ -1,4 +1,4 @@
-// Text that is read from front to back: what a file's bytes become when they are unpacked, decoded and taken apart.
+// Text that is read from front to back: the bytes of a file, unpacked, decoded and taken apart.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,10 +16,10 @@ class Stream {
   virtual int64_t read(char* out, int64_t size) = 0;
 };
 
-// The unpacked contents of a file that gzip, bzip2 or zstd made, as its first bytes tell; the bytes themselves of any
-// other. Throws where the bytes are of another packer, or are not what the file's suffix says.
+// Return the unpacked contents of a file of gzip, bzip2 or zstd, detected by its first bytes; the bytes themselves of
+// any other file. Throws if the bytes are of another packer, or contradict the file's suffix.
 std::unique_ptr<Stream> unpacked(const std::string& path, const std::shared_ptr<columnar::InputFile>& file);
-// Whether unpacked() would unpack, or throw.
+// Return whether unpacked() would unpack or throw.
 bool is_packed(const std::string& path, std::string_view head);
 
 // UTF-8 from text in `encoding`: utf-16 (by its mark, else little-endian), utf-16le, utf-16be, latin-1; utf-8 is left

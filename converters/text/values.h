@@ -46,7 +46,7 @@ inline uint64_t load8(const char* p) {
   return word;
 }
 
-// Not zero: some byte of `word` is none of 0 to 9.
+// Not zero: some byte of `word` is not one of 0 to 9.
 inline uint64_t beyond_digits(uint64_t word) { return ((word + kEveryByte * 0x76) | word) & kEveryByte * 0x80; }
 
 // The number of 8 digits, 0 to 9 in each byte, the last on top, all at once (Lemire, "Quickly parsing eight digits",
@@ -93,7 +93,7 @@ inline bool packed_digits(const char* p, int size, int64_t* number, int* fractio
   return eight_digits((word ^ kEveryByte * '0') & ~uint64_t{0} << (64 - 8 * size), number);
 }
 
-// As packed_digits, with more than 8 bytes and up to 18 digits in all.
+// Like packed_digits, with more than 8 bytes and up to 18 digits in all.
 inline bool wide_digits(const char* p, int size, int64_t* number, int* fraction) {
   constexpr int kDigitsMax = 18;
   const char* end = p + size;
@@ -188,8 +188,8 @@ inline Parse to_integer(std::string_view v, int64_t low, int64_t high, int64_t* 
   return *out < low || *out > high ? Parse::kOverflow : Parse::kOk;
 }
 
-// As jg_text_to_timestamp, and: a zone behind the time (Z, +hh, +hh:mm, +hhmm), which is converted to UTC; zeros behind
-// the microseconds.
+// Like jg_text_to_timestamp, and: a zone behind the time (Z, +hh, +hh:mm, +hhmm), which is converted to UTC; zeros
+// behind the microseconds.
 inline Parse to_timestamp(std::string_view v, int64_t* out) {
   if (jg_text_to_timestamp({v.data(), v.size()}, out) == JG_OK) return Parse::kOk;
   auto digit = [](char c) { return static_cast<unsigned char>(c - '0') < 10; };
@@ -226,7 +226,7 @@ inline Parse to_timestamp(std::string_view v, int64_t* out) {
   return *out < kYear1 || *out >= kYear10000 ? Parse::kOverflow : Parse::kOk;
 }
 
-// As to_timestamp, with up to nine digits of a fraction.
+// Like to_timestamp, with up to nine digits of a fraction.
 inline Parse to_timestamp_ns(std::string_view v, int64_t* out) {
   constexpr size_t kKept = 6, kDigits = 9;
   const size_t point = v.find('.');

@@ -30,7 +30,7 @@ RUNS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """One format: the first run compiles (`first_s`), the others find everything cached (`best_s`)."""
+    """One format: the first run compiles (`first_s`), the others hit the caches (`best_s`)."""
 
     format: str
     first_s: float

@@ -1,4 +1,4 @@
-"""`jumpgate doctor`: what this machine has of what Jumpgate needs, with the remedy for what it lacks."""
+"""`jumpgate doctor`: checks this machine for Jumpgate's needs, with a remedy for each that is missing."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def runtime_build() -> Iterator[Finding]:
 
 
 def ports() -> Iterator[Finding]:
-    """Instances listen on ports that the kernel chooses."""
+    """Check the ports that the kernel chooses for instances."""
     held = []
     try:
         for _ in range(LOOPBACK_PORTS):
@@ -136,7 +136,8 @@ def packages() -> Iterator[Finding]:
 
 
 def accelerators() -> Iterator[Finding]:
-    """Those of installed packages and the kinds of devices that they drive; one that cannot be used harms no other."""
+    """Check installed accelerators and the kinds of devices that they drive; an unusable one does not affect the
+    others."""
     registry, kinds = default_registry(), DeviceKinds()
     yield Finding("accelerators", "ok", ", ".join(registry.names))
     yield Finding("kinds of devices", "ok", ", ".join(kind.name for kind in kinds.all()) or "none")

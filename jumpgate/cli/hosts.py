@@ -1,4 +1,4 @@
-"""`jumpgate hosts`: what the hosts of jumpgate.toml have and lack, and their agents."""
+"""`jumpgate hosts`: the state of the hosts of jumpgate.toml and their agents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def command() -> None:
 @json_option
 @names_argument
 def list_(names: Sequence[str], config: Path | None, as_json: bool) -> None:
-    """Whether each is reached, its versions, cores, memory, and how fast it was measured to be."""
+    """Show whether each host is reached, its versions, cores, memory, and its measured speed."""
     found = _looked(names, config)
     rows = [_row(host, one) for host, one in found]
     if as_json:
@@ -66,7 +66,7 @@ def list_(names: Sequence[str], config: Path | None, as_json: bool) -> None:
 @names_argument
 @click.pass_context
 def check(context: click.Context, names: Sequence[str], config: Path | None, as_json: bool) -> None:
-    """One sentence of remedy for each thing that is missing. Exit code 1 if a host cannot be used."""
+    """Name the remedy for each thing that is missing. Exit code 1 if a host cannot be used."""
     found = _looked(names, config)
     if as_json:
         output.print_json({"hosts": [{**_row(host, one), "lacks": one.lacks()} for host, one in found]})
@@ -115,7 +115,7 @@ def stop(names: Sequence[str], config: Path | None, as_json: bool) -> None:
 @json_option
 @names_argument
 def logs(names: Sequence[str], config: Path | None, as_json: bool, lines: int) -> None:
-    """What the agents of hosts with `ssh` wrote last."""
+    """Show the last log lines of the agents of hosts with `ssh`."""
 
     def logs(host: HostConfig) -> list[str]:
         return _over_ssh(host, lambda remote: remote.logs(lines))
@@ -149,7 +149,7 @@ def _with_ssh(names: Sequence[str], config: Path | None) -> list[HostConfig]:
 
 
 def _on_each(hosts: Sequence[HostConfig], verb: Callable[[HostConfig], T]) -> list[tuple[HostConfig, T]]:
-    """All at once; raises the first error once all have ended."""
+    """Call the verb on all at once; raise the first error once all have ended."""
     with ThreadPoolExecutor(HOSTS_AT_ONCE) as threads:
         return list(zip(hosts, threads.map(verb, hosts), strict=True))
 
@@ -205,7 +205,7 @@ def _row(host: HostConfig, found: Found) -> dict[str, Any]:
 
 
 def _speed(speeds: dict[str, float]) -> str:
-    """How fast a core reads Parquet files, as the one figure of a table."""
+    """Return how fast a core reads Parquet files, as the one figure of a table."""
     seconds = speeds.get("scan parquet byte")
     return f"{size(round(1 / seconds))}/s" if seconds else "not calibrated"
 

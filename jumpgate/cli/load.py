@@ -54,7 +54,7 @@ def _from_python(file: Path) -> Dataflow:
 
 
 def _names_of(file: Path) -> dict[str, Any]:
-    """What a Python file defines; of a function called `dataflow` what it returns."""
+    """Return what a Python file defines; a function called `dataflow` is replaced by its result."""
     sys.path.insert(0, str(file.parent.absolute()))
     try:
         found = runpy.run_path(str(file), run_name="__jumpgate__")

@@ -77,7 +77,7 @@ def list_(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """What one accelerator is and where it comes from."""
+    """Show what one accelerator is and where it comes from."""
     nca = registry().get(name)
     about = {**_about(nca), "description": inspect.getdoc(type(nca.operators)) or ""}
     if as_json:

@@ -24,7 +24,7 @@ progress_option = click.option(
 
 
 def credentials_options(command: F) -> F:
-    """What is shown to a service of somebody else; passed on to client.connect."""
+    """Add the credentials that a command passes on to client.connect."""
     for option in (
         click.option("--tls", metavar="FOLDER", help="This machine's certificate, for a service on another machine."),
         click.option("--token-file", metavar="FILE", help="The token to show to a service of another user."),
@@ -34,7 +34,7 @@ def credentials_options(command: F) -> F:
 
 
 def job_options(command: F) -> F:
-    """How a job is to be run; passed on to client.connect."""
+    """Add the options of a job that a command passes on to client.connect."""
     for option in (
         click.option("--prefer", multiple=True, metavar="NCA", help="Use it wherever it matches; may be repeated."),
         click.option("--timeout-ms", type=click.IntRange(0), default=0, help="Of the whole job. [default: none]"),

@@ -1,4 +1,4 @@
-"""What all commands print with: one console, one JSON writer, one table layout."""
+"""Output that all commands share: one console, one JSON writer, one table layout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from jumpgate.tpcds.data import Progress
 
-#: width of what is not a terminal
+#: width of the output if it is not a terminal
 PIPE_CELLS = 140
 
 

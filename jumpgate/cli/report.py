@@ -44,7 +44,7 @@ def command(
 
 
 def _record(job: str, address: str | None, **credentials: str | None) -> dict[str, Any]:
-    """From the service at `address`, else from the records that this machine's jobs left."""
+    """Return the record from the service at `address`, else from those that this machine's jobs left."""
     if address is None:
         from jumpgate.orchestrator.record import load
         from jumpgate.service.engine import records_folder

@@ -13,13 +13,13 @@ from jumpgate.words import counted
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: more rows than this are not printed to a terminal
+#: the most rows that are printed to a terminal
 ROWS_SHOWN = 100
 SUFFIXES = (".parquet", ".csv", ".arrow")
 
 
 def check_target(file: Path) -> None:
-    """Raises ConfigError if `file` could not be written later: before a long job, not after it."""
+    """Raise ConfigError if `file` is not writable: before a long job, not after it."""
     if file.suffix not in SUFFIXES:
         raise ConfigError(f"--output {file}: the suffix says the format; it can be {', '.join(SUFFIXES)}", file=file)
     if not file.absolute().parent.is_dir():
@@ -47,7 +47,7 @@ def save(table: pa.Table, file: Path) -> None:
 
 
 def show(table: pa.Table) -> None:
-    """The first rows as a table on stdout, and how many there are."""
+    """Print the first rows as a table on stdout, and their number."""
     import pyarrow as pa
 
     shown = table.slice(0, ROWS_SHOWN)

@@ -1,4 +1,4 @@
-"""`jumpgate simulate`: a dataflow on clusters that are not there."""
+"""`jumpgate simulate`: a dataflow on clusters that do not exist."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _text(file: str) -> str:
 
 
 def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) -> dict[str, str]:
-    """Name → path of each table; one that is named takes the place of one of the folder. Raises ConfigError."""
+    """Return name → path of each table; a named one replaces one of the folder. Raises ConfigError."""
     from jumpgate.dataflow.files import split_suffix
 
     named: dict[str, str] = {}
@@ -142,7 +142,7 @@ def _options(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def _register(connection: Any, name: str, path: str, format: str | None, options: dict[str, str]) -> None:
-    """With those of the options that the table's format has; of files on hosts, which know it, with all."""
+    """Register a table with the options that its format has; files on hosts, which know the format, get all options."""
     from jumpgate.dataflow import located
     from jumpgate.dataflow.files import list_files
 

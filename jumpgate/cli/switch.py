@@ -152,7 +152,7 @@ def verify(source: Path, compiler: str | None, seconds: float, as_json: bool) ->
 def entries(
     address: str, device_id: int, tls: str | None, token_file: str | None, bfrt: str | None, as_json: bool
 ) -> None:
-    """What the tables of the switch at HOST:PORT (P4Runtime) hold, but for those that never change."""
+    """Show the table entries of the switch at HOST:PORT (P4Runtime), except constant ones."""
     from jumpgate.p4.switch.credentials import Credentials
     from jumpgate.p4.switch.dump import bfrt_script, read_entries
 

@@ -1,4 +1,4 @@
-"""What a source need not read: bounds of columns that a filter's conjuncts set."""
+"""Bounds of columns that a filter's conjuncts set, so that a source can skip what is outside."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Physical = int | float | bytes
 
 
 def bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
-    """The conjuncts of a Read's hint that compare a column with literals, or ask whether it is NULL: (output column,
-    operator, physical text). A column with the operator `any` equals one of the values that it has with it."""
+    """Return the conjuncts of a Read's hint that compare a column with literals or test it for NULL: (output column,
+    operator, physical text). Operator `any`: the column equals one of the values that share it."""
     found: list[tuple[int, str, str]] = []
     listed: set[int] = set()
     for term in conjuncts(predicate) if predicate is not None else ():
@@ -32,7 +32,7 @@ def bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
 
 
 def _comparison(term: Expression) -> tuple[ColumnRef, str, Physical | None] | None:
-    """The column, the operator and the literal's value, None for NULL; of no column of floats."""
+    """Return the column, the operator and the literal's value (None for NULL); None for a column of floats."""
     if not isinstance(term, Call) or term.function not in _SWAPPED:
         return None
     a, b = term.args
@@ -45,7 +45,7 @@ def _comparison(term: Expression) -> tuple[ColumnRef, str, Physical | None] | No
 
 
 def _alternatives(term: Expression) -> tuple[ColumnRef, list[Physical]] | None:
-    """The column and the values that it has one of where the term, a list or an OR, is true."""
+    """Return the column and the values of a list or an OR of equalities."""
     if isinstance(term, InList):
         if not isinstance(term.input, ColumnRef) or term.input.type.is_float:
             return None
@@ -75,7 +75,7 @@ def _of_list(column: int, values: list[Physical], only_ends: bool) -> list[tuple
 
 
 def _bound_text(value: Physical) -> str | None:
-    """As the configuration carries it; None for bytes that are not UTF-8, which it cannot."""
+    """Return the value as configuration text; None for bytes that are not UTF-8, which it cannot hold."""
     try:
         return value.decode() if isinstance(value, bytes) else str(value)
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
-"""The user's cache directory: where built libraries live between runs, shared safely by concurrent processes.
+"""The user's cache directory, which keeps built libraries between runs and is safe for concurrent processes.
 
-It is this user's alone (mode 0700): what is built there is executed.
+Only this user has access (mode 0700), as its files are executed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 from jumpgate.errors import BuildError
 from jumpgate.trust import seal, state
 
-#: what was used in so many seconds is not evicted: whoever looked it up may be about to load it
+#: seconds since the last use before an entry may be evicted: a process that looked it up may be about to load it
 RECENT_S = 600
 
 
 def root() -> Path:
-    """$JUMPGATE_CACHE_DIR, else $XDG_CACHE_HOME/jumpgate, else ~/.cache/jumpgate. Not necessarily there yet."""
+    """Return $JUMPGATE_CACHE_DIR, else $XDG_CACHE_HOME/jumpgate, else ~/.cache/jumpgate. It may not exist yet."""
     own = os.environ.get("JUMPGATE_CACHE_DIR")
     if own:
         return Path(own).expanduser().absolute()
@@ -34,7 +34,7 @@ def root() -> Path:
 
 
 def folder(*names: str) -> Path:
-    """A folder below root(), created if need be. Raises BuildError when the cache cannot be written."""
+    """Return a folder below root(), created if needed. Raises BuildError if the cache is not writable."""
     path = root().joinpath(*names)
     with explained():
         path.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def explained() -> Iterator[None]:
 
 
 def unusable(cause: str, full: bool) -> BuildError:
-    """The error for a cache that is full or cannot be written."""
+    """Return the error for a cache that is full or not writable."""
     if full:
         return BuildError(
             f"the disk of the cache {root()} is full: free some space there, "
@@ -119,12 +119,12 @@ def publish(built: Path, target: Path) -> None:
 
 
 def is_usable(path: Path) -> bool:
-    """Whether a sealed file or folder is there, as it was built; marks it as used."""
+    """Return whether a sealed file or folder is intact; mark it as used."""
     if not mark_used(path):
         return False
     if seal.is_sealed(path):
         return True
-    if seal.beside(path).exists():  # else an earlier version built it
+    if seal.beside(path).exists():  # otherwise an earlier version built it
         print(f"jumpgate: {path} is not what was built here: it is built again", file=sys.stderr, flush=True)
     return False
 
@@ -160,10 +160,10 @@ def unused(folder: Path) -> Iterator[bool]:
 
 
 def evict(paths: Iterator[Path], bytes_max: int) -> None:
-    """Removes the least recently used of `paths` until what is left has at most `bytes_max` bytes, or was used in the
-    last RECENT_S. Others may do so, too."""
+    """Remove the least recently used of `paths` until the rest has at most `bytes_max` bytes, or was used in the last
+    RECENT_S. Safe for concurrent processes."""
     found = []
-    with contextlib.suppress(OSError):  # a folder of them has gone
+    with contextlib.suppress(OSError):  # the folder is gone
         for path in paths:
             with contextlib.suppress(OSError):
                 status = path.stat()
@@ -174,6 +174,6 @@ def evict(paths: Iterator[Path], bytes_max: int) -> None:
         if total <= bytes_max or used > recent:
             return
         with contextlib.suppress(OSError):
-            if path.stat().st_mtime_ns == used:  # else it was used meanwhile
+            if path.stat().st_mtime_ns == used:  # otherwise it was used meanwhile
                 seal.remove(path)
                 total -= size

@@ -1,7 +1,7 @@
-"""Calls of functions → C++: by the text of their declaration (`Function.cpp`), or by a writer here.
+"""Function calls → C++: by the text of their declaration (`Function.cpp`), or by a writer in this module.
 
-A writer gets the values of the arguments beside the shape, and the condition that one of them is NULL. Those of LAZY
-write the arguments themselves, where their outcome is open.
+A writer gets the arguments' values, the shape, and the condition that an argument is NULL. Those in LAZY write the
+arguments themselves, only where the outcome is still open.
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ def write_call(w: ExpressionWriter, e: Call) -> Value:
 
 
 def days(value: str, day: int = DAY_US) -> str:
-    """The day of a timestamp; `day`: how many of its units a day has."""
+    """Return the day of a timestamp; `day`: its units per day."""
     return f"(int32_t)(({value}) / {day}ll - (({value}) % {day}ll < 0))"
 
 
 def moved(value: str, source: DataType, target: DataType) -> str:
-    """A conversion between dates, times, timestamps, moments and durations that cannot fail; empty: it is another."""
+    """Convert between dates, times, timestamps, moments and durations where that cannot fail; empty for other
+    conversions."""
     kinds = source.kind.replace("tz", ""), target.kind.replace("tz", "")
     nanos = kinds[0] == "timestamp_ns"
     day = DAY_US * (1000 if nanos else 1)
@@ -89,7 +90,7 @@ def _text(function: Function, e: Call, args: list[Value], out: str = "") -> str:
 
 
 def _checked(w: ExpressionWriter, e: Call, null: str | None, routine: Callable[[str], str]) -> Value:
-    """The call of a routine that returns a JgFailure and writes its value to what it is given."""
+    """Call a routine that returns a JgFailure and writes its value through a pointer."""
     code = w.name("q")
     return w.guarded(
         e,
@@ -107,7 +108,8 @@ def _null_on_overflow(w: ExpressionWriter) -> bool:
 
 
 def _logic(w: ExpressionWriter, e: Call) -> Value:
-    """AND and OR, left to right; a term is computed only while the outcome is open: later failures do not count."""
+    """Write AND and OR from left to right; a term is computed only while the outcome is open, so later failures do not
+    count."""
     decisive = "false" if e.function == "and" else "true"
     v, n = w.name("e"), w.name("n") if e.type.nullable else None
     neutral = "true" if e.function == "and" else "false"
@@ -162,7 +164,7 @@ def _coupon(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -
 
 
 def _hash(v: Value, type: DataType) -> str:
-    """Numbers' hashes do not depend on their width."""
+    """Hash a value; a number's hash does not depend on its width."""
     found = f"jg_hash_wide({v.text})" if type.kind == "decimal" else hash_of(v.text, type)
     return f"(({v.null}) ? JG_HASH_NULL : {found})" if v.null else found
 
@@ -194,7 +196,7 @@ def _distinctness(w: ExpressionWriter, e: Call, args: list[Value], null: str | N
 
 
 def _extreme(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
-    """The least or greatest argument that is not NULL."""
+    """Write the least or greatest argument that is not NULL."""
     v, n = w.name("e"), w.name("n")
     w.lines.append(f"{cpp_type(e.type)} {v}{{}}; bool {n} = true;")
     sign = "<" if e.function == "least" else ">"
@@ -290,7 +292,7 @@ def _float_to_decimal(w: ExpressionWriter, e: Call, args: list[Value], null: str
 
 
 def _wide_result(w: ExpressionWriter, e: Call, null: str | None, call: str) -> Value:
-    """The decimal `w` of a routine that returns a JgFailure."""
+    """Call a routine that returns a JgFailure and writes the decimal `w`."""
     zero_null, overflow_null = w.dialect.division_by_zero == "null", _null_on_overflow(w)
     v, n, c, site = w.name("e"), w.name("n"), cpp_type(e.type), w.site(e)
     unknown = [
@@ -312,7 +314,7 @@ def _wide_result(w: ExpressionWriter, e: Call, null: str | None, call: str) -> V
 
 
 def _digits(e: Call) -> int:
-    """The digits of round and truncate, which are part of the shape: they decide the result's type."""
+    """Return the digits of round and truncate. They are part of the shape, as they decide the result's type."""
     if len(e.args) == 1:
         return 0
     digits = e.args[1]

@@ -1,4 +1,4 @@
-"""C++ of types and values: names, constants, comparison, and what an expression has become."""
+"""C++ of types and values: names, constants, comparisons, and the value of an expression."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Value:
-    """C++ texts: the value, valid unless `null` (None: never NULL) holds."""
+    """A C++ value and the condition `null` under which it is NULL (None: never)."""
 
     text: str
     null: str | None = None
 
 
 def any_null(*values: Value) -> str | None:
-    """The condition that one of the values is NULL."""
+    """Return the condition that one of the values is NULL."""
     found = list(dict.fromkeys(v.null for v in values if v.null is not None))
     return " || ".join(found) if found else None
 
@@ -46,7 +46,7 @@ def cpp_type(type: DataType) -> str:
 
 
 def is_word(type: DataType) -> bool:
-    """Whether a value is an integer of at most 64 bits in C++."""
+    """Return whether a value is an integer of at most 64 bits in C++."""
     return not (type.is_text or type.is_float or type.width == 16)
 
 
@@ -65,7 +65,7 @@ def constant(value: int, type: str = "int64_t") -> str:
 
 
 def hash_of(value: str, type: DataType) -> str:
-    """The C++ expression that hashes a non-NULL value."""
+    """Return the C++ expression that hashes a non-NULL value."""
     if type.is_text:
         return f"jg_hash_str({value})"
     if type.is_float:
@@ -91,18 +91,18 @@ def hash_group(keys: list[Value], types: list[DataType]) -> str:
 
 
 def hashes_added(keys: list[Value], types: list[DataType]) -> list[list[str]]:
-    """Statements that add a key each to the hash of row i."""
+    """Return statements that each add a key to the hash of row i."""
     at = "hashes[i - from]"
     return [[f"{at} = jg_hash_combine({at}, {hash_group([k], [t])});"] for k, t in zip(keys, types, strict=True)]
 
 
 def blank(v: Value, type: DataType) -> str:
-    """The value, or zero bits where it is NULL: what lies under NULL is the same everywhere."""
+    """Return the value, or zero bits for NULL, so that the bytes under NULL are the same everywhere."""
     return f"({v.null}) ? {cpp_type(type)}{{}} : {v.text}" if v.null else v.text
 
 
 def equal(a: str, b: str, type: DataType) -> str:
-    """The C++ condition that two non-NULL values are the same group or join key."""
+    """Return the C++ condition that two non-NULL values are the same group or join key."""
     if type.is_text:
         return f"jg_equal_str({a}, {b})"
     if type.is_float:
@@ -110,13 +110,13 @@ def equal(a: str, b: str, type: DataType) -> str:
     return f"(({a}) == ({b}))"
 
 
-#: of a text that are compared as numbers
+#: leading bytes of a text that are compared as numbers
 TEXT_BYTES = 16
 
 
 def ordered_words(value: str, type: DataType) -> tuple[str, ...]:
-    """C++ expressions of unsigned numbers that, one after the other, order as non-NULL values do. Of texts longer than
-    `TEXT_BYTES` the last one, their size, says nothing, and the others only what they begin with."""
+    """Return C++ expressions of unsigned numbers that, in sequence, order as non-NULL values do. For texts longer than
+    `TEXT_BYTES` the last number, their size, does not count, and the others cover only the beginning."""
     if type.is_text:
         return f"jg_text_bytes({value}, 0)", f"jg_text_bytes({value}, 8)", f"{value}.size"
     if type.is_float:
@@ -127,7 +127,7 @@ def ordered_words(value: str, type: DataType) -> tuple[str, ...]:
 
 
 def compare(a: str, b: str, type: DataType) -> str:
-    """The C++ expression that orders two non-NULL values: negative, zero, positive."""
+    """Return the C++ expression that orders two non-NULL values: negative, zero, positive."""
     if type.is_text:
         return f"jg_compare_str({a}, {b})"
     if type.is_float:

@@ -21,7 +21,8 @@ _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
 class ExpressionWriter:
-    """Writes the statements that compute expressions into `lines`. One writer per loop body: names never repeat."""
+    """Writes the statements that compute expressions into `lines`. One writer per loop body, so that names never
+    repeat."""
 
     def __init__(self, dialect: Dialect, site: Callable[[Expression], int]) -> None:
         self.dialect = dialect
@@ -32,7 +33,7 @@ class ExpressionWriter:
         self.columns: dict[int, DataType] = {}
         self.pointers: set[int] = set()
         self.marks: set[int] = set()
-        #: pointers that are not read from the chunk but named otherwise (a probe's candidate row)
+        #: pointers with a name of their own, not read from the chunk (a probe's candidate row)
         self.named: dict[int, str] = {}
 
     def name(self, prefix: str) -> str:
@@ -94,7 +95,7 @@ class ExpressionWriter:
         statements: Callable[[str, Callable[[str, str], str]], list[str]],
         nulls_on_failure: bool,
     ) -> Value:
-        """A result computed by statements only where no argument is NULL; they may fail. `statements(out, fail)`."""
+        """Compute a result by statements that may fail, only where no argument is NULL. `statements(out, fail)`."""
         v, n = self.name("e"), self.name("n")
         can_be_null = null is not None or nulls_on_failure
         self.lines.append(f"{cpp_type(e.type)} {v}{{}};")
@@ -138,7 +139,8 @@ class ExpressionWriter:
         return Value(found.text, f"({null})" if null else None)
 
     def block(self, e: Expression, v: str, n: str | None) -> str:
-        """Statements that compute `e` into the declared variables v and n (which stands false), as one block."""
+        """Return statements that compute `e` into the declared variables v and n (which is false initially), as one
+        block."""
         outer, self.lines = self.lines, []
         value = self.write(e)
         inner, self.lines = self.lines, outer
@@ -158,7 +160,7 @@ class ExpressionWriter:
         return Value(v, n)
 
     def _member(self, e: Member) -> Value:
-        """Reads the field out of the struct's bytes (jumpgate/ntf/README.md, "Nested values")."""
+        """Read the field from the struct's bytes (jumpgate/ntf/README.md, "Nested values")."""
         struct = self.write(e.input)
         fields = [p.type for p in e.input.type.parts]
         slot = (len(fields) + 7) // 8 + sum(4 if t.is_text else t.width for t in fields[: e.number])

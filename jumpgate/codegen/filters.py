@@ -1,7 +1,7 @@
-"""In which order the conditions of a filter are tried, and how each is.
+"""Orders the conditions of a filter and chooses how to evaluate each.
 
-Those about the same columns are tried together. Columns of files are decoded as they are needed, so what comes later is
-decoded only for the rows that are left: numbers come first, which cost least.
+Conditions on the same columns are evaluated together. Columns of files are decoded on demand, so later columns are
+decoded only for the rows that are left: cheap numeric conditions come first.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from jumpgate.codegen.program import InParameter, Null, Parameter, SourceColumn,
 from jumpgate.dataflow.expressions import Call, Expression, InList, Literal
 from jumpgate.dataflow.failing import may_fail
 
-#: what compares numbers without a branch
+#: functions that compare numbers without a branch
 PLAIN = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_not_null"})
-#: steps of a filter at most: each is a loop of its own to compile
+#: the most steps of a filter: each compiles to a loop of its own
 STEPS_MAX = 4
 
 
 def in_steps(terms: Sequence[Expression]) -> list[tuple[Expression, ...]]:
-    """The conditions of each step. Where one can fail they stay in their order."""
+    """Return the conditions of each step. If one can fail, they keep their order."""
     steps: list[list[Expression]] = []
     found: dict[frozenset[int], list[Expression]] = {}
     ordered = any(map(may_fail, terms))
@@ -38,14 +38,14 @@ def in_steps(terms: Sequence[Expression]) -> list[tuple[Expression, ...]]:
 
 
 def is_plain(e: Expression) -> bool:
-    """Whether it compares numbers of at most 64 bits."""
+    """Return whether the expression compares numbers of at most 64 bits."""
     if isinstance(e, SourceColumn | Parameter | Literal):
         return not e.type.is_text and e.type.width <= 8
     return isinstance(e, Call) and e.function in PLAIN and all(map(is_plain, e.args))
 
 
 def coded_column(terms: Sequence[Expression]) -> int | None:
-    """The column of texts that alone decides: rows that have the same value have the same answer."""
+    """Return the text column that alone decides: rows with equal values have the same answer."""
     constant = (Parameter, Literal, Null)
     found = {leaf for t in terms for leaf in leaves(t) if not leaf.children and not isinstance(leaf, constant)}
     columns = [leaf.index for leaf in found if isinstance(leaf, SourceColumn) and leaf.type.is_text]
@@ -57,10 +57,10 @@ def _columns(e: Expression) -> frozenset[int]:
 
 
 def _cost(step: Sequence[Expression]) -> tuple[bool, int, bool]:
-    """What orders steps: last, those that keep few rows come first."""
+    """Return the sort key of steps; it ends with preferring those that keep few rows."""
     return not all(map(is_plain, step)), len(_columns(step[0])), not any(map(_picks, step))
 
 
 def _picks(term: Expression) -> bool:
-    """Whether it keeps single values."""
+    """Return whether the term keeps single values."""
     return isinstance(term, InList | InParameter) or isinstance(term, Call) and term.function in ("eq", "or")

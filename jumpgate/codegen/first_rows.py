@@ -1,4 +1,4 @@
-"""The first rows of partitions, kept apart in front of a window's table → C++: the others need not be put in order."""
+"""The first rows of partitions, filtered in front of a window's table → C++: the others need not be sorted."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.operators import FirstRows, Window
 from jumpgate.dataflow.types import DataType
 
-#: numbers of a row that are compared, at most; rows that they do not tell apart count as ties
+#: the most words of a row that are compared; rows with equal words count as ties
 WORDS_MAX = 4
 
 
 def first_rows_step(
     node: Window, first: FirstRows, resolved: Callable[[Expression], Expression], count: int
 ) -> FirstRowsStep:
-    """The step in front of the window's table; `count` is the parameter with the number of rows."""
+    """Return the step in front of the window's table; `count` is the parameter with the number of rows."""
     return FirstRowsStep(
         count,
         first.ties,
@@ -29,10 +29,10 @@ def first_rows_step(
 
 
 def first_rows_code(step: FirstRowsStep, partition: Sequence[Value], order: Sequence[Value]) -> dict[str, Any]:
-    """What the template needs: how a partition is found and what is kept of its key, the numbers by which rows
-    compare, the condition under which they do not order a row, and whether the hash alone tells partitions apart."""
+    """Return the template's values: how to find a partition and what to keep of its key, the words by which rows
+    compare, the condition under which they do not order a row, and whether the hash alone identifies partitions."""
     types = [e.type for e in step.partition]
-    #: different keys have different hashes, but for the one that has NULL's
+    #: different keys have different hashes, except the one with NULL's hash
     injective = len(types) == 1 and is_word(types[0])
     words, unordered, exact = _words(order, [e.type for e in step.order], step.directions)
     if injective and partition[0].null:
@@ -56,8 +56,8 @@ def first_rows_code(step: FirstRowsStep, partition: Sequence[Value], order: Sequ
 def _words(
     order: Sequence[Value], types: Sequence[DataType], directions: Sequence[tuple[bool, bool]]
 ) -> tuple[list[str], str | None, bool]:
-    """Numbers that order rows as their keys do, the condition that they do not, and whether equal numbers are equal
-    keys. NULL has the place of the least or the greatest number, whose own rows are not ordered."""
+    """Return words that order rows as their keys do, the condition under which they do not, and whether equal words are
+    equal keys. NULL takes the place of the least or greatest word; rows with that word themselves are unordered."""
     words: list[str] = []
     unordered: list[str] = []
     for key, type, (descending, nulls_first) in zip(order, types, directions, strict=True):
@@ -70,7 +70,7 @@ def _words(
         if len(words) + len(numbers) > WORDS_MAX:
             return words, " || ".join(unordered) or None, False
         words += numbers
-        if type.is_text:  # of which these are the first bytes
+        if type.is_text:  # the words are its first bytes
             return words, " || ".join(unordered) or None, False
     return words, " || ".join(unordered) or None, True
 

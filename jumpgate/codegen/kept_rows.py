@@ -1,4 +1,4 @@
-"""Which operators of a fragment keep their rows in a table because several others read them."""
+"""Selects the operators of a fragment that keep their rows in a table, as several others read them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from jumpgate.dataflow.operators import Aggregate, Limit, Operator, Receive, Sky
 
 
 def used_twice(root: Operator) -> frozenset[int]:
-    """Ids of the nodes that have several users, no state to share, and cannot be computed once more for each user."""
+    """Return the ids of nodes with several consumers that have no state to share and cannot be computed again for
+    each."""
     users: dict[int, int] = {}
     once: dict[int, bool] = {}
 

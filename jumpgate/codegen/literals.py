@@ -20,7 +20,7 @@ _EPOCH_TIME = datetime.datetime(1970, 1, 1)
 
 
 def physical(value: Value, type: DataType) -> int | float | bytes:
-    """The value as the runtime holds it: scaled integer, days, microseconds, bytes."""
+    """Return the value as the runtime holds it: scaled integer, days, microseconds, bytes."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, decimal.Decimal):
@@ -52,7 +52,7 @@ def text(value: Value, type: DataType) -> str:
 
 
 def scalar(value: Value, type: DataType) -> dict[str, Any]:
-    """A parameter of the configuration."""
+    """Return a parameter of the configuration."""
     return {"type": carrier(type), "value": text(value, type)}
 
 
@@ -66,7 +66,7 @@ def members(values: tuple[Value, ...], type: DataType) -> dict[str, Any]:
 
 
 def member(type: DataType) -> str:
-    """The member of JgParam that holds a value of this type."""
+    """Return the member of JgParam that holds a value of this type."""
     if type.is_text:
         return "s"
     if type.is_float:
@@ -79,8 +79,8 @@ def carrier(type: DataType) -> str:
 
 
 def parameterised(e: Expression, program: Program) -> Expression:
-    """The expression with literals turned into parameters of the program (NULLs and what a function calls its shape
-    stay); notes the functions of installed packages that it calls."""
+    """Turn literals into parameters of the program (NULLs and a function's shape stay); note the functions of installed
+    packages that the expression calls."""
     if isinstance(e, Literal):
         return Null(e.type) if e.value is None else Parameter(e.type, program.parameter(scalar(e.value, e.type)))
     if isinstance(e, InList):

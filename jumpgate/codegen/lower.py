@@ -1,9 +1,9 @@
 """Operator tree of a fragment → pipelines (produce/consume): a chain of streaming operators becomes one pass.
 
 Walking up from a source, a pipeline collects steps and an environment that says how each output column is computed;
-projections cost nothing. It ends where state is needed (a join's build side, an aggregate, a sort) or at the Emit.
-A node that is used twice keeps one state where it has one; where it has none it is computed twice, unless that is
-impossible (an edge is received once) or not the same (a limit chooses rows): then its rows are kept.
+projections cost nothing. It ends at state (a join's build side, an aggregate, a sort) or at the Emit. A shared node
+keeps one state if it has state; otherwise it is computed twice, unless that is impossible (an edge is received once) or
+gives other rows (a limit chooses freely): then its rows are kept.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ from jumpgate.dataflow.types import DataType, Field, Schema, bool_
 from jumpgate.errors import InternalError
 from jumpgate.nca.interface import KeyFilter
 
-#: window functions that number rows, and that take values of other rows
+#: window functions that number rows, and those that take values of other rows
 RANKS = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile")
 LOOKS = ("lag", "lead", "first_value", "last_value", "nth_value")
 
@@ -111,11 +111,12 @@ class Lowering:
         self.shared: dict[int, tuple[Table, list[Expression], int]] = {}
         self.builds: dict[tuple[int, tuple[Expression, ...]], tuple[Table, list[int], int]] = {}
         self.distinct_tables: dict[int, dict[int, Table]] = {}
-        self.sorted_by: dict[int, tuple[Expression, ...]] = {}  # what the fields of a sort buffer are, by its table
-        self.keep: list[Operator] = []  # ids in `shared` and `builds` stay valid while the nodes live
+        self.sorted_by: dict[int, tuple[Expression, ...]] = {}  # expressions of a sort buffer's fields, by its table
+        self.keep: list[Operator] = []  # keeps nodes alive, so that ids in `shared` and `builds` stay valid
         self.kept_rows: frozenset[int] = frozenset()
-        self.numbers: dict[int, int] = {}  # of operators, by identity
-        self.passed: dict[int, list[tuple[Stream, int]]] = {}  # where the rows of an operator pass, by its number
+        self.numbers: dict[int, int] = {}  # numbers of operators, by identity
+        # places where the rows of an operator pass, by its number
+        self.passed: dict[int, list[tuple[Stream, int]]] = {}
         self.pipeline_of: dict[int, int] = {}  # by identity of its stream, which `passed` keeps alive
         self.lowering: list[int] = []  # numbers of the operators that are being lowered, the innermost last
 
@@ -135,7 +136,7 @@ class Lowering:
         return table
 
     def finish(self, stream: Stream, sinks: list[Sink], label: str) -> int:
-        """Closes the pipeline with its sinks; returns its number."""
+        """Close the pipeline with its sinks; return its number."""
         pipeline = Pipeline(
             len(self.program.pipelines),
             stream.source,
@@ -155,10 +156,10 @@ class Lowering:
         return pipeline.id
 
     def _join_filters(self, pipeline: Pipeline) -> Iterator[JoinFilter]:
-        """Columns of files that a join looks up, where rows without a partner are dropped."""
+        """Yield the columns of files that a join looks up and whose rows without a partner are dropped."""
         for step in pipeline.steps:
             if isinstance(step, LimitStep):
-                return  # which rows it counts must not depend on what is skipped
+                return  # its row count must not depend on skipping
             if not isinstance(step, ProbeStep) or (step.type.unmatched and not step.notes):
                 continue
             table = self.program.tables[step.table]
@@ -167,8 +168,8 @@ class Lowering:
                     yield JoinFilter(key.index, step.table, field_)
 
     def _mark_early(self, pipeline: Pipeline) -> None:
-        """Columns that are needed before any row is dropped are early; the others are loaded for the survivors. Where
-        nobody needs any, a columnar file's rows are counted without reading one."""
+        """Mark the columns that are needed before any row is dropped as early; the others are loaded for the rows that
+        are left. If no column is needed, a columnar file's rows are counted without reading any."""
         source = self.program.sources[pipeline.source[1]]
         assert isinstance(source, FileSource)
         expressions = [*map(step_expressions, pipeline.steps), *map(sink_expressions, pipeline.sinks)]
@@ -196,7 +197,7 @@ class Lowering:
     # ---- operators ----
 
     def lower(self, node: Operator) -> list[Stream]:
-        """The streams that together produce the node's rows."""
+        """Return the streams that together produce the node's rows."""
         if id(node) in self.shared:
             table, env, stage = self.shared[id(node)]
             return [self.drain(table, list(env), stage, f"{node.kind} (shared)")]
@@ -253,7 +254,7 @@ class Lowering:
         raise TypeError(f"{node.kind} does not belong in a fragment")
 
     def _keep_rows(self, node: Operator, streams: list[Stream]) -> Stream:
-        """The node's rows in a table (a sort buffer without an order), from which each of its users reads."""
+        """Keep the node's rows in a table (a sort buffer without an order) that each consumer reads."""
         table = self.table("sort")
         table.fields = list(node.schema.types)
         for s in streams:
@@ -290,9 +291,9 @@ class Lowering:
         return streams
 
     def _build(self, input: Operator, join_keys: tuple[Expression, ...], tracks: bool) -> tuple[Table, list[int], int]:
-        """Builds a side of a join; returns its table, the field of each of its columns, and the stage when it is ready.
+        """Build a side of a join; return its table, the field of each column, and the stage when it is ready.
 
-        Joins with the same input by the same keys share the table, unless matches are noted in it (`tracks`).
+        Joins with the same input and keys share the table, unless matches are marked in it (`tracks`).
         """
         key = (id(input), join_keys)
         if not tracks and key in self.builds:
@@ -360,8 +361,8 @@ class Lowering:
         return streams
 
     def _waiting(self, node: Join, build: Table, streams: list[Stream]) -> Stream:
-        """The left rows of a join, which wait in a table until its build is complete: where that is on disk, they are
-        looked up in a part of it at a time."""
+        """Buffer the left rows of a join in a table until its build is complete: if that has spilled, they are looked
+        up in one partition at a time."""
         build.on_disk = True
         table = self.table("rows")
         table.fields = list(node.left.schema.types)
@@ -372,7 +373,7 @@ class Lowering:
         return Stream(("pairs", table.id), (), [*self.fields(table, 0)], stage, "waiting rows", pointers=1)
 
     def _send_keys(self, table: Table, built: int) -> None:
-        """Sends the keys of the join that is being lowered over its filter edges when its table is complete."""
+        """Send the keys of the join that is being lowered over its filter edges when its table is complete."""
         for f in self.filters:
             if f.join != self.lowering[-1]:
                 continue
@@ -389,8 +390,8 @@ class Lowering:
                 self.finish(s, [sink], f"send {f.edge}")
 
     def _found(self, node: Join) -> Stream:
-        """A join whose right side looks for the rows of the left one, which wait in a table; then those
-        that were found, or were not, are what is left."""
+        """Lower a join that builds its left side: the right rows mark matches in the table, then the matched or
+        unmatched left rows are drained."""
         table, where, built = self._build(node.left, node.left_keys, tracks=True)
         self._send_keys(table, built)
         fields = self.fields(table, 0)
@@ -468,7 +469,7 @@ class Lowering:
         return self.distinct_tables.setdefault(table.id, {})
 
     def _drain_distinct(self, table: Table, measure: int, keys: int, stage: int) -> None:
-        """The (keys, value) pairs are made distinct in a table of their own, whose drain is the measure's input."""
+        """Deduplicate the (keys, value) pairs in a table of their own, whose drain is the measure's input."""
         pairs = self._distinct_of(table)[measure]
         fields = self.fields(pairs, 0)
         stream = self.drain(pairs, list(fields), stage, "distinct values")
@@ -489,7 +490,7 @@ class Lowering:
         return [self._kept(node, table, [fields[w] for w in where], stage, "sort")]
 
     def _skyline(self, node: Skyline) -> list[Stream]:
-        """Rows sorted by the keys, the best ones first: none is dominated by one that comes after it."""
+        """Sort rows by the keys, the best ones first, so that no later row dominates an earlier one."""
         table, where = self._sorted(node, tuple(replace(k, nulls_first=False) for k in node.keys))
         table.is_skyline = True
         stage = self._collect(node, table, "skyline")
@@ -497,7 +498,7 @@ class Lowering:
         return [self._kept(node, table, [fields[w] for w in where], stage, "skyline")]
 
     def _window(self, node: Window) -> list[Stream]:
-        """Rows sorted by partition and order; the functions' values are fields of the rows."""
+        """Sort rows by partition and order; the functions' values are fields of the rows."""
         partition = tuple(SortKey(e) for e in node.partition_by)
         table, where = self._sorted(node, (*partition, *node.order_by))
         ranks: list[tuple[str, int, int]] = []
@@ -532,7 +533,8 @@ class Lowering:
         return [self._kept(node, table, env, stage, "window")]
 
     def _count(self, f: WindowFunction) -> int:
-        """The parameter of a function's count, of rows or parts, or an offset of 1 where it is not given. -1: none."""
+        """Return the parameter of a function's count (rows, parts, or an offset, 1 by default), or -1 if it has
+        none."""
         if f.count is None:
             return self.integer(1) if f.function in ("lag", "lead") else -1
         literal = f.arguments[f.count]
@@ -541,7 +543,7 @@ class Lowering:
         return self.integer(literal.value)
 
     def _sorted(self, node: Sort | Skyline | Window, keys: Sequence[SortKey]) -> tuple[Table, list[int]]:
-        """A sort buffer in that order for all columns of the node's input; the field of each column."""
+        """Return a sort buffer in that order for all columns of the node's input, and the field of each column."""
         table = self.table("sort")
         schema = node.input.schema
         wanted: dict[Expression, int] = {}
@@ -557,7 +559,7 @@ class Lowering:
         return table, where
 
     def _collect(self, node: Sort | Skyline | Window, table: Table, label: str) -> int:
-        """Puts the input's rows into the sort buffer; returns the stage in which that happens."""
+        """Collect the input's rows in the sort buffer; return the stage in which that happens."""
         streams = self.lower(node.input)
         first = node.first if isinstance(node, Window) else None
         count = -1 if first is None else self.integer(first.count)
@@ -572,7 +574,7 @@ class Lowering:
         return max(s.stage for s in streams)
 
     def _kept(self, node: Operator, table: Table, env: list[Expression], stage: int, label: str) -> Stream:
-        """The drain of a table that every user of the node reads."""
+        """Return the drain of a table that every consumer of the node reads."""
         self.shared[id(node)] = (table, env, stage)
         self.keep.append(node)
         return self.drain(table, list(env), stage, label)
@@ -586,7 +588,7 @@ class Lowering:
         return streams
 
     def emit(self, node: Emit, stage: int) -> Program:
-        """Closes the fragment: everything that sends does so in one stage, that of the root's component."""
+        """Close the fragment: everything is sent in one stage, that of the root's component."""
         nodes = numbered(node)
         self.kept_rows = used_twice(node) | {id(nodes[number]) for number in self.kept}
         self.numbers = {id(n): number for number, n in enumerate(nodes)}
@@ -606,7 +608,7 @@ class Lowering:
         return self.program
 
     def _order_drains(self) -> None:
-        """A drain of matched or unmatched rows follows every pipeline that probes its table."""
+        """Let a drain of matched or unmatched rows wait for every pipeline that probes its table."""
         for p in self.program.pipelines:
             if p.source[0] in ("matched", "unmatched"):
                 p.after = tuple(
@@ -624,11 +626,11 @@ def lower_fragment(
     on_disk: frozenset[int] = frozenset(),
     kept: frozenset[int] = frozenset(),
 ) -> Program:
-    """The program of a fragment (root: Emit) that sends in `stage` or later.
+    """Return the program of a fragment (root: Emit) that sends in `stage` or later.
 
-    `input_stages`: the stage in which each Receive's edge is read; `filters`: what else it sends; `on_disk`: numbers of
-    the joins whose builds may be more than there is room for; `kept`: of the operators that others read, which keep
-    their rows in place of being computed for each.
+    `input_stages`: the stage in which each Receive's edge is read; `filters`: the filter edges that leave it;
+    `on_disk`: numbers of the joins whose builds may exceed memory; `kept`: shared operators that keep their rows
+    instead of computing them for each consumer.
     """
     if not isinstance(root, Emit):
         raise TypeError("a fragment's root is an Emit")
@@ -636,7 +638,7 @@ def lower_fragment(
 
 
 def _ordered_alike(a: DataType, b: DataType) -> bool:
-    """Whether the physical values of both are 64-bit integers that mean the same."""
+    """Return whether the physical values of both are 64-bit integers of the same meaning."""
     integers = a.is_integer and b.is_integer
     same = a.kind == b.kind and a.scale == b.scale and not (a.is_float or a.is_text or a.kind == "bool")
     return (integers or same) and max(a.width, b.width) <= 8

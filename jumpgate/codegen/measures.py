@@ -1,7 +1,7 @@
-"""How a group holds its measures: for each aggregate of dataflow/aggregates the fields of its state, the C++ that adds
-to them and combines them, and what is computed from them. STATES is complete against the declarations.
+"""The state of measures in a group: for each aggregate of dataflow/aggregates the fields of its state, the C++ that
+updates and merges them, and the result. STATES is complete against the declarations.
 
-In the C++, `row` is a group's row; `a` and `b` are rows of one group, of which b is added to a.
+In the C++, `row` is a group's row; `a` and `b` are rows of one group, of which b is merged into a.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ def measure_of(f: WindowFunction) -> Measure:
 
 
 def row_expressions(m: Measure) -> tuple[Expression, ...]:
-    """What a measure needs of each row: its values and the order's keys."""
+    """Return what a measure needs of each row: its values and the order's keys."""
     return (*m.values, *(k.expression for k in m.order))
 
 
 def state_types(m: Measure) -> Types:
-    """The fields of a group that hold one measure."""
+    """Return the fields of a group that hold one measure."""
     return STATES[m.declaration.plain].fields(m)
 
 
 def held(m: Measure, table: Table, lists: dict[object, int], options: tuple[int, ...]) -> Held:
-    """Where the next fields of a table of groups hold the measure. `lists`: the lists of values that the table has,
-    by what is in them; values that differ have one of their own. `options`: the parameters that hold them."""
+    """Place a measure in the next fields of a table of groups. `lists`: the table's lists of values, by their content;
+    measures over other values get one of their own. `options`: the parameters that hold the measure's options."""
     types, _ = m.row_types
     order = tuple((k.expression.type, k.descending, k.nulls_first) for k in m.order)
     texts = tuple(f"t->params[{i}].{literals.member(o.type)}" for i, o in zip(options, m.options, strict=True))
@@ -64,29 +64,29 @@ def held(m: Measure, table: Table, lists: dict[object, int], options: tuple[int,
 
 
 def finished(m: Measure, states: Fields) -> Expression:
-    """The measure's value."""
+    """Return the measure's value."""
     scale = m.argument.type.scale if m.argument is not None else 0
     return Finished(m.type, m.declaration.plain, states, scale)
 
 
 def partial_output(m: Measure, states: Fields) -> tuple[Expression, ...]:
-    """The columns that a partial aggregate emits for a measure (operators.partial_state)."""
+    """Return the columns that a partial aggregate emits for a measure (operators.partial_state)."""
     return STATES[m.function].partial(m, states)
 
 
 class State(ABC):
-    """One way to hold a measure. Of `values` some may be NULL; a row counts where none of them is."""
+    """A way to hold a measure. `values` may be NULL; a row counts if none of its values is."""
 
     @abstractmethod
     def fields(self, m: Measure) -> Types: ...
 
     @abstractmethod
     def update(self, h: Held, values: list[Value], table: int) -> list[str]:
-        """Adds the values of a row."""
+        """Add the values of a row."""
 
     @abstractmethod
     def merge_columns(self, h: Held, values: list[Value], table: int) -> list[str]:
-        """Adds a partial state that arrived as columns."""
+        """Merge a partial state that arrived as columns."""
 
     @abstractmethod
     def merge_rows(self, h: Held) -> str: ...
@@ -98,11 +98,11 @@ class State(ABC):
         return states
 
     def list_of(self, m: Measure) -> ValueList | None:
-        """The values of a group that must be side by side."""
+        """Return the list of a group's values that must be contiguous, if any."""
         return None
 
     def finish(self, h: Held) -> list[str]:
-        """Statements that end a group, whose n `values` are complete."""
+        """Return statements that finish a group whose n `values` are complete."""
         return []
 
 
@@ -125,7 +125,7 @@ class Count(State):
 
 
 class Sum(State):
-    """Integers and decimals are summed in 128 bits; the second field says whether there was a value."""
+    """Sums integers and decimals in 128 bits; the second field says whether there was a value."""
 
     def fields(self, m: Measure) -> Types:
         return (_DOUBLE if m.values[0].type.is_float else _WIDE, _FLAG)
@@ -177,7 +177,7 @@ class Sum(State):
 
 
 class Average(Sum):
-    """The second field counts the values."""
+    """A sum whose second field counts the values."""
 
     def fields(self, m: Measure) -> Types:
         return (super().fields(m)[0], _COUNT)
@@ -258,7 +258,7 @@ class Bits(State):
 
 
 class Moments(State):
-    """Welford's (count, mean, sum of squared differences), combined as Chan et al. do."""
+    """Welford's (count, mean, sum of squared differences), merged as in Chan et al."""
 
     def fields(self, m: Measure) -> Types:
         return (_COUNT, _DOUBLE, _DOUBLE)
@@ -293,7 +293,7 @@ class Moments(State):
         return w.local(e.type, f"{count} > {missing} ? {value} : 0", f"{count} <= {missing}")
 
 
-#: C++ of a comoment's value, of the names that `Comoments.value` gives
+#: C++ of a comoment's value, using the names that `Comoments.value` declares
 _COMOMENTS = {
     "covar_pop": "yx / n",
     "covar_samp": "yx / (n - 1)",
@@ -311,7 +311,7 @@ assert set(_COMOMENTS) == set(COMOMENTS)
 
 
 class Comoments(State):
-    """The same of pairs: (count, means of y and x, sums of squares of y and x, sum of products)."""
+    """Moments of pairs: (count, means of y and x, sums of squares of y and x, sum of products)."""
 
     def fields(self, m: Measure) -> Types:
         return (_COUNT, *[_DOUBLE] * 5)
@@ -355,7 +355,7 @@ class Comoments(State):
 
 
 class First(State):
-    """The argument and the order's keys of the row that comes first so far, and whether there is one."""
+    """The argument and the order's keys of the first row so far, and whether there is one."""
 
     def fields(self, m: Measure) -> Types:
         values, order = m.row_types
@@ -398,8 +398,8 @@ class First(State):
 
 
 def _before(h: Held, values: Sequence[tuple[str, str | None]], held: Sequence[tuple[str, str]]) -> list[str]:
-    """Statements that set `c`, if it is 0, to the order of a row's values before what is held: by the order's keys,
-    then by the argument with NULL last."""
+    """Return statements that set `c`, if it is 0, to how a row's values compare with the held ones: by the order's
+    keys, then by the argument with NULL last."""
     lines = []
     keys = [*zip(values[1:], held[1:], h.order, strict=True), (values[0], held[0], (h.types[0], False, False))]
     for (new, new_null), (text, null), (type, descending, nulls_first) in keys:
@@ -413,8 +413,7 @@ def _before(h: Held, values: Sequence[tuple[str, str | None]], held: Sequence[tu
 
 
 class Values(State):
-    """All values of a group side by side, in list `h.list` of its row; the fields are the result and whether there is
-    one."""
+    """All values of a group in list `h.list` of its row; the fields are the result and whether there is one."""
 
     def list_of(self, m: Measure) -> ValueList | None:
         type = m.values[0].type
@@ -426,7 +425,7 @@ class Values(State):
         return (m.type.with_nullable(False), _FLAG)
 
     def update(self, h: Held, values: list[Value], table: int) -> list[str]:
-        """Of the measures that share a list the first one fills it."""
+        """Fill the list; of measures that share one, the first does."""
         if not h.fills:
             return []
         entry, text = h.elements.entry(table, h.list), values[0].text
@@ -456,7 +455,7 @@ class Values(State):
 
     @abstractmethod
     def result(self, h: Held, out: str) -> list[str]:
-        """Statements that set `out`, given the n > 0 values."""
+        """Return statements that set `out`, given the n > 0 values."""
 
 
 class Median(Values):
@@ -516,7 +515,7 @@ class Texts(Values):
 
 
 def _where(values: list[Value], steps: str) -> str:
-    """The steps where none of the values is NULL."""
+    """Return the steps, guarded so that they run only if none of the values is NULL."""
     nulls = any_null(*values)
     return (f"if (!({nulls})) " if nulls else "") + f"{{ {steps} }}"
 
@@ -526,14 +525,14 @@ def _number(v: Value, type: DataType) -> str:
 
 
 def _kept(text: str, type: DataType, table: int, instead: str = "") -> str:
-    """The value, which the group has from now on; `instead` of what it may have had."""
+    """Return a copy of the value that the group owns; `instead` is a previous one to replace."""
     if not type.is_text:
         return text
     return f"jg_keep_instead(t, {table}, {instead}, {text})" if instead else f"jg_keep(t, {table}, 0, {text})"
 
 
 def _add_checked(f: int, value: str) -> str:
-    """Adds to a 128-bit sum."""
+    """Add to a 128-bit sum, with an overflow check."""
     return f"if (__builtin_add_overflow(row->f{f}, (jg_i128){value}, &row->f{f})) jg_fail(t, JG_OVERFLOW, -1);"
 
 

@@ -1,8 +1,8 @@
-"""A fragment lowered to pipelines: what templates/cpp turns into C++ and the executor runs.
+"""A fragment lowered to pipelines, which templates/cpp turns into C++ and the executor runs.
 
 A pipeline streams batches from one source through steps into one or several sinks. State lives in tables (join builds,
 groups, sort buffers) whose rows are generated structs. Expressions are the dataflow's, with leaves that say where a
-value is found at run time; literals have become parameters.
+value is at run time; literals have become parameters.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class SortField:
 
 @dataclass(frozen=True)
 class ValueList:
-    """Values of a group side by side. kind: `int` or `wide` (keys of 64 or 128 bits that order as the values do),
-    `text`, or `rows` of the value and the order's keys. `is_number`: keys are of the values as doubles."""
+    """A contiguous list of a group's values. kind: `int` or `wide` (keys of 64 or 128 bits that order as the values
+    do), `text`, or `rows` of the value and the order's keys. `is_number`: keys are the values as doubles."""
 
     kind: str
     types: tuple[DataType, ...]
@@ -122,18 +122,18 @@ class ValueList:
     is_number: bool = False
 
     def entry(self, table: int, number: int) -> str:
-        """The C++ type of an element."""
+        """Return the C++ type of an element."""
         return {"int": "int64_t", "wide": "jg_i128", "text": "JgStr", "rows": f"V{table}_{number}"}[self.kind]
 
     def key(self, value: str) -> str:
-        """C++ of the element for a value."""
+        """Return the C++ of the element for a value."""
         type = self.types[0]
         if self.is_number or type.is_float:
             return f"jg_number_key((double){value}{f' / 1e{type.scale}' if type.scale else ''})"
         return f"(int64_t){value}" if self.kind == "int" else value
 
     def value(self, key: str) -> str:
-        """C++ of the value of an element."""
+        """Return the C++ of an element's value."""
         if self.is_number or self.types[0].is_float:
             return f"jg_key_number({key})"
         return key
@@ -142,9 +142,9 @@ class ValueList:
 @dataclass(frozen=True)
 class Held:
     """Where and how a group, or a window function's state, holds a measure: its first field, the types of its
-    arguments, (type, descending, nulls first) of the order's keys, C++ of its options, and the list
-    of values, which the first one of those that share it `fills`. in_place: its texts are those of the rows that it is
-    about, which live as long."""
+    arguments, (type, descending, nulls first) of the order's keys, C++ of its options, and the list of values, which
+    the first measure that shares it `fills`. in_place: its texts belong to the rows that it is about, which live as
+    long."""
 
     function: str
     first: int
@@ -158,21 +158,20 @@ class Held:
 
     @property
     def elements(self) -> ValueList:
-        """Of the list."""
+        """Return the list's type."""
         assert self.list_type is not None
         return self.list_type
 
     @property
     def row_types(self) -> tuple[DataType, ...]:
-        """Of the argument and the order's keys."""
+        """Return the types of the argument and the order's keys."""
         return (self.types[0], *(t for t, _, _ in self.order))
 
 
 @dataclass(frozen=True)
 class Look:
-    """lag, lead, first_value, last_value or nth_value: `field` becomes that of `argument` in another row, `offset` (a
-    parameter) rows away or from the frame's start, or `default` of its own row where there is none. -1: no such thing.
-    """
+    """lag, lead, first_value, last_value or nth_value: `field` becomes the value of `argument` in another row, `offset`
+    (a parameter) rows away or from the frame's start, or `default` of its own row if there is none. -1: absent."""
 
     function: str
     field: int
@@ -181,16 +180,16 @@ class Look:
     default: int = -1
 
 
-#: where a frame's bound is that of the current row's peers
+#: a frame's bound at the current row's peers
 PEERS = -1
 
 
 @dataclass(frozen=True)
 class View:
-    """What a window function sees of the partition. seen: the `whole`, `rows` up to the current one, a `range` up to
-    its peers, or a `frame` of that unit: from `start` to `end`, parameters with offsets, PEERS, or None where it has
-    no bound. later: of a frame that leaves rows behind, (field, the field of the same state of the rows from there on).
-    """
+    """The part of the partition that a window function sees. seen: the `whole`, `rows` up to the current one, a `range`
+    up to its peers, or a `frame` of that unit: from `start` to `end`, parameters with offsets, PEERS, or None if
+    unbounded. later: for a frame that leaves rows behind, (field, the field of the same state over the rows from there
+    on)."""
 
     seen: str
     unit: str = ""
@@ -234,23 +233,23 @@ class Table:
     tracks_matches: bool = False
     #: join by keys: a row is visited together with all others of its key
     is_expanded: bool = False
-    #: join: its rows may go to disk, as do those that are looked up in it
+    #: join: its rows may spill, as may the rows that probe it
     on_disk: bool = False
     #: sort: parameters that hold limit and offset
     limit: int | None = None
     offset: int | None = None
     windows: Windows | None = None
-    #: sort: only rows that none dominates by the fields of `order` stay
+    #: sort: keep only rows that none dominates by the fields of `order`
     is_skyline: bool = False
 
     @property
     def is_ordered(self) -> bool:
-        """Whether its rows are read in order."""
+        """Return whether its rows are read in order."""
         return self.kind == "sort" and self.windows is None
 
     @property
     def partition(self) -> int:
-        """Of window functions: how many fields of the order make a partition."""
+        """Return how many fields of the order make a partition of window functions."""
         return self.windows.partition if self.windows else 0
 
 
@@ -261,8 +260,8 @@ class FilterStep:
 
 @dataclass(frozen=True)
 class ProbeStep:
-    """Looks up rows of a join's table and passes on what `type` says; with `notes` nothing, but the table keeps which
-    rows of it were found. `pointer` names the matched row in the chunks that follow, if there is one."""
+    """Looks up rows of a join's table and passes on what `type` says. With `notes` it passes on nothing but marks the
+    table's matched rows. `pointer` names the matched row in the chunks that follow, if there is one."""
 
     table: int
     type: JoinType
@@ -284,9 +283,9 @@ class LimitStep:
 
 @dataclass(frozen=True)
 class FirstRowsStep:
-    """Drops rows that come after the first ones of their partition, as far as one thread knows it; the parameter
-    `count` says how many these are. With `ties` rows that tie with the last of them stay. `directions`: of the order's
-    keys, (descending, nulls first)."""
+    """Drops rows beyond the first ones of their partition, as far as one thread knows; the parameter `count` is their
+    number. With `ties`, rows that tie with the last one stay. `directions`: (descending, nulls first) of the order's
+    keys."""
 
     count: int
     ties: bool
@@ -300,7 +299,7 @@ Step = FilterStep | ProbeStep | LimitStep | FirstRowsStep
 
 @dataclass(frozen=True)
 class AppendSink:
-    """Rows for a join build (hashed by `keys`) or a sort buffer (dealt out by `keys`, if there are any)."""
+    """Appends rows to a join build (hashed by `keys`) or a sort buffer (partitioned by `keys`, if there are any)."""
 
     table: int
     keys: tuple[Expression, ...]
@@ -329,8 +328,8 @@ Sink = AppendSink | GroupSink | EmitSink
 
 @dataclass(frozen=True)
 class JoinFilter:
-    """A row whose source column `column` is outside the range of field `field` of join build `table` is of no use: its
-    source may skip what holds no other rows."""
+    """A filter that a join gives to a source: a row whose source column `column` is outside the range of field `field`
+    of join build `table` has no partner, so the source may skip parts with no other rows."""
 
     column: int
     table: int
@@ -367,7 +366,7 @@ class Pipeline:
 
     @property
     def build(self) -> int:
-        """The table that rows of `pairs` are looked up in; -1: they are not."""
+        """Return the table in which rows of `pairs` are looked up; -1 for other sources."""
         first = self.steps[0] if self.source[0] == "pairs" else None
         return first.table if isinstance(first, ProbeStep) else -1
 
@@ -392,7 +391,7 @@ class FileSource:
 
     @cached_property
     def hosts(self) -> dict[str, list[str]]:
-        """The paths by the hosts that have them, "" where all do."""
+        """Return the paths by the hosts that have them, "" for all hosts."""
         return located.hosts(self.files)
 
 
@@ -404,7 +403,8 @@ class EdgeSource:
 
 @dataclass
 class Program:
-    """`shape` (everything but literals, files and edges) decides the generated text; the rest is configuration."""
+    """A generated program. `shape` (everything but literals, files and edges) decides the generated text; the rest is
+    configuration."""
 
     tables: list[Table] = field(default_factory=list)
     pipelines: list[Pipeline] = field(default_factory=list)
@@ -412,15 +412,15 @@ class Program:
     sinks: list[str] = field(default_factory=list)
     params: list[dict[str, Any]] = field(default_factory=list)
     limits: list[tuple[int, int]] = field(default_factory=list)
-    #: (operator's number, pipeline, step): the rows that enter that step are those that the operator hands on
+    #: (operator's number, pipeline, step): the rows that enter that step are the operator's output
     passed: list[tuple[int, int, int]] = field(default_factory=list)
-    #: the number of the operator that takes in what a pipeline computes, by pipeline
+    #: the number of the operator that consumes each pipeline
     ends: list[int] = field(default_factory=list)
     #: functions of installed packages that the program calls: C++ of the call and C++ beside it, by name
     installed: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def parameter(self, param: dict[str, Any]) -> int:
-        """Adds one; each literal has a slot of its own, so that equal literals do not make another shape."""
+        """Add a parameter; each literal has its own slot, so that equal literals do not change the shape."""
         self.params.append(param)
         return len(self.params) - 1
 
@@ -453,5 +453,5 @@ def source_columns(expressions: tuple[Expression, ...]) -> frozenset[int]:
 
 
 def leaves(e: Expression) -> list[Expression]:
-    """All sub-expressions, also the state fields below a Finished."""
+    """Return all sub-expressions, also the state fields below a Finished."""
     return [x for node in e.walk() for x in (node, *(node.states if isinstance(node, Finished) else ()))]

@@ -62,7 +62,7 @@ from jumpgate.dataflow.functions import BUILT_IN
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import InternalError
 
-#: words from which a group follows, at most: more cost as much as hashing keys
+#: the most words that identify a group: more cost as much as hashing keys
 MEMO_WORDS_MAX = 4
 
 
@@ -75,12 +75,12 @@ def _template() -> jinja2.Template:
 
 
 def _unknown(what: object) -> str:
-    """Ends a template's choice that must be complete."""
+    """End a template's choice that must be complete."""
     raise InternalError(f"no template knows {what!r}")
 
 
 def shape_key(program: Program, dialect: Dialect) -> str:
-    """Content key of the generated text, computed without rendering it."""
+    """Return the content key of the generated text, computed without rendering it."""
     pipelines = [(p.id, p.source, p.columns, p.steps, p.sinks, p.filters) for p in program.pipelines]
     shape = repr((program.tables, pipelines, sorted(program.installed.items()), dialect))
     return hashlib.sha256(f"{__version__}\n{_generator_key()}\n{shape}".encode()).hexdigest()[:32]
@@ -88,7 +88,8 @@ def shape_key(program: Program, dialect: Dialect) -> str:
 
 @functools.cache
 def _generator_key() -> str:
-    """Generator, templates and the functions' C++ are part of every key: a changed generator makes new artifacts."""
+    """Return the key of the generator, templates and the functions' C++; it is part of every key, so a changed
+    generator makes new artifacts."""
     here = Path(__file__).parent
     files = [*sorted(here.glob("*.py")), *sorted((Path(jumpgate.templates.__file__).parent / "cpp").glob("*.j2"))]
     functions = repr([(f.name, f.cpp, f.strict, f.fallible, f.shape) for f in BUILT_IN.values()])
@@ -97,7 +98,7 @@ def _generator_key() -> str:
 
 @dataclass
 class Live:
-    """What a chunk between two steps carries, and where it stands in the pipeline's scratch (`version`)."""
+    """The content of a chunk between two steps, and its place in the pipeline's scratch (`version`)."""
 
     version: int
     dense: bool  # row i is source row i: no selection yet
@@ -108,7 +109,7 @@ class Live:
 
 @dataclass
 class Loop:
-    """Everything that a loop's template needs: declarations before it, statements in it."""
+    """The values of a loop's template: declarations before it, statements in it."""
 
     kind: str
     live: Live
@@ -123,8 +124,8 @@ class Loop:
 
 @dataclass(frozen=True)
 class Output:
-    """An output's C++ type and names; of many, their places in the scratch, in bytes of a row: of its values, of its
-    validity, and of what comes next."""
+    """An output's C++ type and names; for many outputs, their offsets in the scratch, in bytes per row: of its values,
+    of its validity, and of the next output."""
 
     type: str
     nullable: bool
@@ -144,21 +145,21 @@ class Output:
         return replace(found, valid_place=end, end=end + 1) if nullable else found
 
     def sent(self, number: int) -> list[str]:
-        """Statements that say where it is."""
+        """Return statements that set the output's location."""
         data = f"out[{number}].data = w->outputs[{self.place}];"
         return [data, f"out[{number}].valid = w->outputs[{self.valid_place}];"] if self.nullable else [data]
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """The C++ source, and the expressions that can fail, by the number with which the program names them in errors."""
+    """The C++ source, and the expressions that can fail, by the numbers that errors use."""
 
     text: str
     fallible: tuple[str, ...]
 
 
 def render(program: Program, dialect: Dialect) -> Rendered:
-    """The program in C++. A shape without a template raises InternalError."""
+    """Render the program in C++. Raises InternalError for a shape without a template."""
     fallible: list[str] = []
     layouts = [Layout(t) for t in program.tables]
     pipelines = [PipelineRenderer(program, p, dialect, fallible, layouts).context() for p in program.pipelines]
@@ -185,8 +186,8 @@ def render(program: Program, dialect: Dialect) -> Rendered:
 
 
 class PipelineRenderer:
-    """One pipeline as its template needs it; expressions that can fail are added to `fallible`, whose indexes are
-    their numbers."""
+    """Prepares one pipeline for its template; adds expressions that can fail to `fallible`, whose indexes are their
+    numbers."""
 
     def __init__(
         self,
@@ -241,7 +242,8 @@ class PipelineRenderer:
     # ---- what stays alive ----
 
     def _needed(self) -> list[tuple[set[int], set[int], bool]]:
-        """For each position in the chain: row pointers, marks and whether source columns are used from there on."""
+        """Return, for each position in the chain, the row pointers, the marks and whether source columns are used from
+        there on."""
         parts: list[tuple[Expression, ...]] = [step_expressions(s) for s in self.pipeline.steps]
         parts.append(tuple(e for s in self.pipeline.sinks for e in sink_expressions(s)))
         needs: list[tuple[set[int], set[int], bool]] = []
@@ -283,12 +285,12 @@ class PipelineRenderer:
     def _loop(
         self, kind: str, live: Live, after: Live, writer: ExpressionWriter, runs: Sequence[Run] = (), **data: Any
     ) -> Loop:
-        """Late columns that this loop is the first to need are loaded before it, for the rows that are left."""
+        """Build a loop. Late columns that it is the first to need are loaded before it, for the rows that are left."""
         late = sorted(set(writer.columns) - self.loaded)
         later = sorted(set(range(len(self.pipeline.columns))) - self.loaded) if self.early else []
         self.loaded.update(late)
         columns = [(i, cpp_type(t)) for i, t in sorted(writer.columns.items())]
-        if runs or any(data.get(key) for key in data if key.endswith("_runs")):  # which find theirs by number
+        if runs or any(data.get(key) for key in data if key.endswith("_runs")):  # which find their fields by number
             named = _columns_named((writer.lines, data))
             columns = [(i, type) for i, type in columns if i in named]
         data["pointers_read"] = sorted(writer.pointers)
@@ -331,7 +333,7 @@ class PipelineRenderer:
         )
         key = f"(int64_t)({keys[0].text})" if integer_key(table) is not None else None
         if key:
-            match_ = f"(join->span || {match_})"  # a chain by key has no others
+            match_ = f"(join->span || {match_})"  # a chain by key has no other rows
         head = list(writer.lines)
         writer.lines = []
         writer.named[step.pointer] = "row"
@@ -448,8 +450,8 @@ class PipelineRenderer:
         )
 
     def _words(self, sink: GroupSink, writer: ExpressionWriter, wanted: bool) -> dict[str, Any]:
-        """Values of 64 bits from which a row's group follows, of what its keys are computed from: joined rows, and
-        columns, of which those that are `coded` give their codes; `unknown` is of which rows nobody knows them."""
+        """Return words of 64 bits that identify a row's group, from what its keys are computed from: joined rows, and
+        columns, of which those that are `coded` give their codes; `unknown` is the condition for rows without words."""
         words: list[Value] = []
         coded: list[int] = []
         found = dict.fromkeys(leaf for k in sink.keys for leaf in leaves(k))
@@ -458,7 +460,7 @@ class PipelineRenderer:
             match leaf:
                 case RowField(pointer=p) if fields[p] > 1 or not is_word(leaf.type):
                     words.append(Value(f"(uint64_t)r{p}[i]"))
-                case RowField():  # of which there are fewer than rows
+                case RowField():  # fewer than rows
                     value = writer.write(leaf)
                     words.append(Value(f"(uint64_t)({value.text})", value.null))
                 case SourceColumn(index=c) if leaf.type.is_text:
@@ -509,7 +511,7 @@ class PipelineRenderer:
     def _stores(
         self, table: Table, values: Sequence[Expression], writer: ExpressionWriter, keep: bool = True
     ) -> list[Run]:
-        """Fills the fields of `row`, by statements of the writer's and by runs after them."""
+        """Fill the fields of `row` by statements of the writer and runs after them."""
         head, units = writer.lines, []
         for i, e in enumerate(values):
             writer.lines = []
@@ -527,7 +529,7 @@ class PipelineRenderer:
 
 
 def _columns_named(statements: object) -> set[int]:
-    """Those that the statements of a loop, nested as its template takes them, call by their names."""
+    """Return the columns that a loop's statements, nested as its template takes them, refer to by name."""
     return {int(number) for number in re.findall(r"\b[cv](\d+)\b", repr(statements))}
 
 
@@ -548,7 +550,7 @@ def _same_key(k: Value, i: int, type: DataType, table: Table) -> str:
 
 
 def _sets(program: Program) -> set[int]:
-    """Joins by an integer of which nobody asks more than whether a key is there."""
+    """Return joins by an integer that only test whether a key is present."""
     found = {t.id for t in program.tables if integer_key(t) is not None}
     for step in (s for p in program.pipelines for s in p.steps if isinstance(s, ProbeStep)):
         if step.residual is not None or step.notes or step.type.output.value != "left":

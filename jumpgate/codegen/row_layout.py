@@ -1,4 +1,4 @@
-"""Where the fields of a table's row are: those of one C++ type lie side by side, and loops count to the next one."""
+"""The layout of a table's rows: fields of one C++ type are adjacent, so that a loop steps from one to the next."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from jumpgate.codegen.runs import RUN_MIN, Place
 
 
 def names(text: str) -> frozenset[str]:
-    """All fields and NULL flags that C++ calls by their names."""
+    """Return all fields and NULL flags that the C++ refers to by name."""
     return frozenset(re.findall(r"\b[fn]\d+\b", text))
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Fields of one C++ type of so many bytes, or NULL flags: a letter and their numbers are their names. `notes`: what
-    is said of each."""
+    """Adjacent fields of one C++ type and width, or NULL flags: their names are a letter and a number. `notes`: a
+    comment for each."""
 
     cpp: str
     bytes: int
@@ -30,7 +30,7 @@ class Segment:
     notes: Sequence[str] = ()
 
     def declarations(self, named: frozenset[str]) -> Iterator[str]:
-        """One for each field; of many, those that follow each other and are not among `named` are an array."""
+        """Yield one declaration for each field; consecutive ones that are not among `named` become an array."""
         wide = len(self.numbers) >= RUN_MIN
         places = range(len(self.numbers))
         for alone, group in groupby(places, lambda i: not wide or f"{self.letter}{self.numbers[i]}" in named):
@@ -45,7 +45,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Layout:
-    """Of the rows of a table: the widest fields come first, those of one type together, and NULL flags after them."""
+    """Orders the fields of a table's rows: the widest first, those of one type together, NULL flags last."""
 
     table: Table
 
@@ -66,7 +66,7 @@ class Layout:
         return Segment("uint8_t", 1, "n", [i for i, type in enumerate(self.table.fields) if type.nullable])
 
     def place(self, name: str) -> Place:
-        """Where in a row a field or NULL flag is: after the first one of its segment."""
+        """Return the position of a field or NULL flag, relative to the first one of its segment."""
         return self._places[name]
 
     @cached_property

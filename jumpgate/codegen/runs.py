@@ -1,9 +1,9 @@
-"""Statements that differ in numbers only, such as those of 300 sums, as one loop over these numbers: what is wide then
-costs the C++ compiler no more than what is narrow.
+"""Folds statements that differ only in numbers, such as those of 300 sums, into one loop over the numbers, so that wide
+queries compile as fast as narrow ones.
 
-A unit is the statements of one output, key or measure. Units that follow each other make a run if their texts are equal
-but for the numbers of columns, fields, outputs, parameters and sites, and these have equal types in every unit. Digits
-tell units apart: what stands between them is read once, in the first unit that has it.
+A unit is the statements of one output, key or measure. Consecutive units form a run if their texts are equal except for
+the numbers of columns, fields, outputs, parameters and sites, and these have equal types in every unit. Units differ
+only in digits: the text between them is parsed once, in the first unit.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from itertools import count
 from operator import eq
 from typing import Any, NamedTuple
 
-#: units from which on a loop is written; fewer are unrolled, which the C++ compiler makes more of
+#: the fewest units for a loop; fewer are unrolled, which the C++ compiler optimises better
 RUN_MIN = 24
 
-#: what has a number: a source column or its validity, a row's field or NULL flag, a local name; a parameter, a site
-#: that can fail, a column that is loaded, an output, its place and that of what it is sent from
+#: numbered names: a source column or its validity, a row's field or NULL flag, a local name; a parameter, a site that
+#: can fail, a column that is loaded, an output, its place and that of its source
 _NUMBERED = re.compile(
     r"(?<!>)\b(?P<column>[cv])(?P<c>\d+)\b"
     r"|(?P<row>\(\(const T(?P<table>\d+)\*\)r\d+\[i\]\))?(?<!entry)->(?P<field>[fn])(?P<f>\d+)\b"
@@ -35,8 +35,8 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Scope:
-    """What names stand for where units are: the types of source columns, the table of rows that are called `row`, `a`
-    or `b`; a C++ type for a field, and the place of a field or NULL flag in a row."""
+    """The meaning of names in units: the types of source columns, the table of the rows `row`, `a` or `b`; a C++ type
+    for a field, and the position of a field or NULL flag in a row."""
 
     column: Callable[[int], str] = str
     table: int = -1
@@ -46,9 +46,9 @@ class Scope:
 
 @dataclass(frozen=True)
 class Run:
-    """A loop of `count` rounds: one for each unit, whose numbers are `m`. They are `first`, and grow by `steps` from
-    round to round; or, where they do not grow evenly, they are those of `table`. `columns`: (place of the number, type)
-    of source columns; `lines`: of a unit."""
+    """A loop of `count` rounds, one for each unit, whose numbers are `m`. They start at `first` and grow by `steps`; if
+    they do not grow evenly, they come from `table`. `columns`: (place of the number, type) of source columns; `lines`:
+    the text of a unit."""
 
     count: int
     first: tuple[str, ...]
@@ -59,7 +59,7 @@ class Run:
 
 
 def fold(units: Iterable[Sequence[str]], scope: Scope) -> tuple[list[Run], list[str]]:
-    """The runs, and the statements of the other units. Units must not depend on each other's order."""
+    """Return the runs, and the statements of the other units. Units must not depend on each other's order."""
     units = list(units)
     if len(units) < RUN_MIN:
         return [], [line for unit in units for line in unit]
@@ -82,20 +82,20 @@ def fold(units: Iterable[Sequence[str]], scope: Scope) -> tuple[list[Run], list[
 
 
 def condition(terms: Sequence[str], scope: Scope) -> tuple[list[Run], str]:
-    """Whether all terms hold: runs of `if (!(term)) return 0;`, and what must be true as well."""
+    """Test that all terms hold: return runs of `if (!(term)) return 0;`, and the condition for the rest."""
     before, after = "if (!(", ")) return 0;"
     runs, rest = fold([[f"{before}{term}{after}"] for term in terms], scope)
     return runs, " && ".join(line.removeprefix(before).removesuffix(after) for line in rest) or "true"
 
 
 def any_runs(parts: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether templates are given any: then fields are read by their places."""
+    """Return whether templates are given any runs: then fields are read by their positions."""
     return any(part[key] for part in parts for key in part if key == "runs" or key.endswith("_runs"))
 
 
 class _Token(NamedTuple):
-    """Digits that are a number or part of a local name: `kind` tells which, `digits` where among all digits of a text
-    they are; those of a field's table, where the text has them, are at `table`."""
+    """Digits that are a number or part of a local name: `kind` tells which, `digits` is their position among all digits
+    of a text; those of a field's table, if the text has them, are at `table`."""
 
     kind: str
     digits: int
@@ -103,9 +103,9 @@ class _Token(NamedTuple):
 
 
 class _Alike(NamedTuple):
-    """Units of one shape, and for each of their numbers the column of what it is in each unit. The shape: digits that
-    are no numbers; by token which of the numbers or declared names it is, or the digits of any other name; of each
-    number the type of what it names, and what it is added to."""
+    """Units of one shape, and for each of their numbers a column of its values by unit. The shape consists of digits
+    that are no numbers; for each token, which number or declared name it is, or the digits of another name; and for
+    each number its type and base."""
 
     units: list[Sequence[str]]
     shape: tuple[tuple[str, ...], tuple[int | str, ...], tuple[str, ...], tuple[str, ...]]
@@ -113,7 +113,7 @@ class _Alike(NamedTuple):
 
 
 class _Form:
-    """Units that are equal but for their digits: what these belong to."""
+    """Units that are equal except for their digits, and what the digits belong to."""
 
     def __init__(self, text: str, scope: Scope) -> None:
         at = {found.start(): number for number, found in enumerate(_DIGITS.finditer(text))}
@@ -130,7 +130,7 @@ class _Form:
         self._digits.append(digits)
 
     def alike(self) -> Iterable[_Alike]:
-        """All of its units by shape, which one unit alone always has."""
+        """Group all units by shape; one unit alone always has one."""
         if (all_of_them := self._read(self._units, self._digits)) is not None:
             return [all_of_them]
         found: dict[object, _Alike] = {}
@@ -146,7 +146,7 @@ class _Form:
         return found.values()
 
     def _read(self, units: list[Sequence[str]], digits: list[Sequence[str]]) -> _Alike | None:
-        """The units, if they are all of one shape: of two columns of numbers, all are equal then or none."""
+        """Parse the units if they share one shape: in each column of numbers, all values then are equal or none are."""
         columns = [*zip(*digits, strict=True)]
         try:
             others = tuple([_only(columns[at]) for at in self._others])
@@ -158,7 +158,7 @@ class _Form:
             for kind, at, table_at in self._tokens:
                 column = columns[at]
                 if kind in _LOCAL and _find(declared, kind, column) is None:
-                    names.append(_only(column))  # what other statements declare keeps its name
+                    names.append(_only(column))  # names that other statements declare stay the same
                 elif kind in _LOCAL:
                     names.append(_place(local, kind, column))
                 else:
@@ -182,19 +182,19 @@ class _Form:
 
 
 class _Numbers(NamedTuple):
-    """Of each unit one, the type of what they name, and what they are added to."""
+    """A number for each unit, its type, and its base."""
 
     values: list[int]
     type: str
     base: str
 
 
-#: digits of each unit, and what they tell
+#: the digits of each unit, and their meaning
 _Column = tuple[object, Sequence[str]]
 
 
 class _Differ(Exception):
-    """Units are not of one shape."""
+    """Raised if units are not of one shape."""
 
 
 def _only(column: Sequence[str]) -> str:
@@ -204,7 +204,7 @@ def _only(column: Sequence[str]) -> str:
 
 
 def _find(known: Sequence[_Column], kind: object, column: Sequence[str]) -> int | None:
-    """The place of a column among those that are known, if it is there."""
+    """Return the position of a column among the known ones, or None."""
     for place, (other, digits) in enumerate(known):
         if other == kind:
             if digits == column:
@@ -215,7 +215,7 @@ def _find(known: Sequence[_Column], kind: object, column: Sequence[str]) -> int 
 
 
 def _place(known: list[_Column], kind: object, column: Sequence[str]) -> int:
-    """The same of one that is added where it is new."""
+    """Return the position of a column, which is added if it is new."""
     place = _find(known, kind, column)
     if place is None:
         known.append((kind, column))
@@ -223,7 +223,7 @@ def _place(known: list[_Column], kind: object, column: Sequence[str]) -> int:
     return place
 
 
-#: kinds of local names, and of what is in a row
+#: kinds of local names, and kinds of row fields
 _LOCAL, _FIELDS = frozenset({".e", ".n", ".q"}), frozenset({"f", "n"})
 
 
@@ -260,7 +260,7 @@ def _number(base: str, number: int) -> str:
 
 
 def _text(text: str, names: Sequence[int | str], types: Sequence[str]) -> str:
-    """A unit's text with `m` for its numbers."""
+    """Return a unit's text with `m` for its numbers."""
     remaining = iter(names)
 
     def without(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""What the C++ generator cannot do, each with its reason: asked by the operator interface of ncas/cpp."""
+"""Lists what the C++ generator cannot do, with reasons, for the operator interface of ncas/cpp."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ WRAP = Unsupported(
 )
 
 WINDOW_FUNCTIONS = (*RANKS, *LOOKS, "sum", "count", "count_star", "min", "max", "avg", "stddev")
-#: digits of a decimal by whose values rows are in range: differences of two have 38 at most
+#: the most digits of a decimal that orders a range: differences of two have at most 38
 RANGE_DIGITS_MAX = 37
 
 
 def unsupported(what: Operator | Expression, dialect: Dialect = DEFAULT) -> Unsupported | None:
-    """The first thing about an operator (without its inputs) or an expression that generated C++ cannot compute."""
+    """Return the first part of an operator (without its inputs) or expression that generated C++ cannot compute."""
     if isinstance(what, Operator):
         if isinstance(what, Shuffle) and what.partitioning.kind == "murmur3":
             return Unsupported("Spark's Murmur3 partitioning is not generated", "murmur3", "partition by hash")
@@ -62,5 +62,5 @@ def _window(node: Window) -> Unsupported | None:
 
 
 def _can_overflow(e: Expression) -> bool:
-    """Whether the dialect decides what comes out: arithmetic whose exact result may not fit its type."""
+    """Return whether the dialect decides the result: arithmetic whose exact result may not fit its type."""
     return isinstance(e, Call) and find(e.function).fallible and not e.type.is_float

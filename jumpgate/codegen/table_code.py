@@ -1,4 +1,4 @@
-"""The state rows of a table as templates need them: how they are compared, merged, ordered and completed."""
+"""State rows of a table for templates: how to compare, merge, order and finish them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from jumpgate.codegen.runs import Scope, condition, fold
 from jumpgate.codegen.window_code import keeps_hash, windows_code
 from jumpgate.dataflow.types import DataType
 
-#: numbers of a row by which it is sorted, at most; wider orders go on by comparing rows
+#: the most words of a row to sort by; wider orders then compare rows
 SORT_WORDS = 16
 
 
 def table_code(layout: Layout, scope: Scope, memo_words: list[int], is_set: bool) -> dict[str, Any]:
-    """What the template is told of a table; `memo_words` of each sink that adds to its groups."""
+    """Return the template's values for a table; `memo_words` of each sink that adds to its groups."""
     table = layout.table
     keys = []
     for i in range(table.keys):
@@ -51,7 +51,7 @@ def table_code(layout: Layout, scope: Scope, memo_words: list[int], is_set: bool
 
 
 def _order(keys: Sequence[SortField], types: Sequence[DataType]) -> list[dict[str, Any]]:
-    """How rows a and b compare by each key."""
+    """Return how rows a and b compare by each key."""
     order = []
     for s in keys:
         c = compare(f"a->f{s.field}", f"b->f{s.field}", types[s.field])
@@ -67,7 +67,8 @@ def _order(keys: Sequence[SortField], types: Sequence[DataType]) -> list[dict[st
 
 
 def _sort_words(table: Table) -> dict[str, Any]:
-    """Numbers that order rows a as its keys do, as many as fit; of how many, and where they end for some rows."""
+    """Return words that order rows as their keys do, as many as fit; how many keys they cover, and where they are
+    inexact."""
     words: list[str] = []
     cuts: list[dict[str, Any]] = []
     order = table.order
@@ -90,7 +91,7 @@ def _sort_words(table: Table) -> dict[str, Any]:
 
 
 def _list(table: Table, number: int) -> dict[str, Any]:
-    """A list of values: what its elements are, and what is made of them once a group is complete."""
+    """Return the elements of a list of values, and how a complete group uses them."""
     values = table.lists[number]
     measures = [h for h in table.measures if h.list == number]
     return {
@@ -104,7 +105,7 @@ def _list(table: Table, number: int) -> dict[str, Any]:
 
 
 def integer_key(table: Table) -> int | None:
-    """The field of a join's only key, if that is an integer: rows may then be found without hashing."""
+    """Return the field of a join's only key if that is an integer: rows may then be found without hashing."""
     if table.kind != "join" or len(table.key_fields) != 1:
         return None
     return table.key_fields[0] if is_word(table.fields[table.key_fields[0]]) else None

@@ -1,4 +1,4 @@
-"""The C++ templates: compiled once for each version of theirs, and kept in the cache, so that a process need not."""
+"""The C++ templates: compiled once for each version and kept in the cache, so that not every process compiles them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jumpgate.errors import BuildError
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """The templates' environment: undefined names are errors; nothing is escaped because nothing foreign goes in."""
+    """Return the templates' environment: undefined names are errors; nothing is escaped, as no user text goes in."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(jumpgate.templates.__file__).parent / "cpp"),
         bytecode_cache=CompiledTemplates(),
@@ -29,7 +29,7 @@ def environment() -> jinja2.Environment:
 
 
 class CompiledTemplates(jinja2.BytecodeCache):
-    """Sealed files in the cache; without one that can be read and written, templates are compiled in each process."""
+    """Caches compiled templates in sealed files; if the cache is unusable, each process compiles them."""
 
     def load_bytecode(self, bucket: Bucket) -> None:
         with contextlib.suppress(BuildError, OSError):
@@ -40,7 +40,7 @@ class CompiledTemplates(jinja2.BytecodeCache):
     def dump_bytecode(self, bucket: Bucket) -> None:
         with contextlib.suppress(BuildError, OSError):
             with cache.locked("templates"), cache.scratch() as work:
-                if not cache.is_usable(_path(bucket)):  # else another process was first
+                if not cache.is_usable(_path(bucket)):  # otherwise another process was first
                     built = work / "template"
                     built.write_bytes(bucket.bytecode_to_string())
                     cache.publish(built, _path(bucket))

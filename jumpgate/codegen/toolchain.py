@@ -29,9 +29,9 @@ VARIANTS = {
     "asan": ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
 }
 ARTIFACT_BYTES_MAX = 512 << 20
-#: what a process adds to the artifacts between two looks at how much all of them take
+#: bytes that a process adds to the artifacts before it checks the total
 ARTIFACT_BYTES_UNSEEN = 32 << 20
-#: of the compiler's time for one generated program, which takes a second unless a query is huge
+#: CPU seconds of the compiler for one generated program, which takes a second unless a query is huge
 COMPILE_CPU_S = 120
 RUNTIMES_MAX = 6
 #: in a runtime's folder: whose secrets have sealed it
@@ -39,7 +39,7 @@ OWNER = ".owner"
 #: runs a command when nothing else wants the processor
 LEISURE = ("nice", "-n", "19")
 SANITIZERS = "address,undefined"
-#: what generated programs include before all else; it is compiled ahead
+#: the first include of generated programs; it is precompiled
 HEADER = "jg/kernel.h"
 
 
@@ -74,7 +74,7 @@ def compiler() -> str:
 
 @functools.cache
 def compiler_version() -> str:
-    """What the compiler calls itself, e.g. "g++ (Debian 12.2.0-14) 12.2.0"."""
+    """Return the compiler's version line, e.g. "g++ (Debian 12.2.0-14) 12.2.0"."""
     try:
         out = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True, timeout=30)
     except (OSError, subprocess.SubprocessError) as error:
@@ -84,26 +84,27 @@ def compiler_version() -> str:
 
 @dataclass(frozen=True)
 class Building:
-    """How far the runtime's build in this process is: steps that are done, of so many (0 of 0: it has just begun)."""
+    """Progress of the runtime's build in this process: `done` of `of` steps (0 of 0: just begun)."""
 
     done: int = 0
     of: int = 0
 
 
-#: while this process builds the runtime, or waits for another one to
+#: set while this process builds the runtime or waits for another one
 building: Building | None = None
 
 
 def is_built() -> bool:
-    """Whether the runtime needs no build. Raises BuildError where none is possible."""
+    """Return whether the runtime needs no build. Raises BuildError if none is possible."""
     return cache.is_usable(_home(default_variant())) or _given() is not None
 
 
 def runtime(variant: str | None = None) -> Runtime:
-    """The runtime library for this machine, built on first use (half a minute, with progress on stderr).
+    """Return the runtime library for this machine, built on first use (half a minute, with progress on stderr).
 
-    Concurrent processes build once, and environments with the same versions share what was built. The result is fixed
-    for the life of this process, even if sources change.
+    Concurrent processes build once, and environments with the same versions share the result. It stays the same for the
+    life of this process, even if sources change.
+
     Raises BuildError: no compiler, a cache that is full or not writable, or the first error of the build.
     """
     variant = variant or default_variant()
@@ -146,14 +147,14 @@ def _building() -> Iterator[None]:
 
 
 def artifact(key: str, variant: str | None = None) -> Path | None:
-    """The built program of that content key, or None; at once, also while the runtime is built. It belongs to the
-    current runtime and marks itself as used."""
+    """Return the built program of that content key, or None; at once, also while the runtime is built. It belongs to
+    the current runtime and is marked as used."""
     path = _artifact_path(key, variant)
     return path if cache.is_usable(path) else None
 
 
 def _discard(home: Path) -> None:
-    """Takes a runtime away that is not what was built, with its programs; those who run it keep their files."""
+    """Remove a damaged runtime with its programs; processes that run it keep their files."""
     for path in (home, cache.root() / "artifacts" / home.name):
         shutil.rmtree(path, ignore_errors=True)
 
@@ -192,7 +193,7 @@ def build_artifact(
 
 
 def keep_artifact(key: str, content: bytes, variant: str | None = None) -> Path:
-    """Caches a program that an equal machine has built for the same runtime; returns its path."""
+    """Cache a program that an equal machine has built for the same runtime; return its path."""
     path = _artifact_path(key, variant)
     cache.folder("artifacts", path.parent.name)
     with cache.scratch() as work, cache.explained():
@@ -202,14 +203,14 @@ def keep_artifact(key: str, content: bytes, variant: str | None = None) -> Path:
     return path
 
 
-#: what this process has added to the artifacts since it last looked at them; others may have filled them before
+#: bytes that this process has added to the artifacts since it last checked; other processes may have filled them before
 _unseen_bytes = ARTIFACT_BYTES_UNSEEN
 
 
 def _bound_artifacts(added: Path) -> None:
-    """Keeps the artifacts within ARTIFACT_BYTES_MAX, to ARTIFACT_BYTES_UNSEEN of each process, after one was added.
+    """Keep the artifacts within ARTIFACT_BYTES_MAX, to ARTIFACT_BYTES_UNSEEN of each process, after one was added.
 
-    To look at thousands takes as long as compiling half a program, so a thread does it now and then, and nobody waits.
+    Checking thousands of files takes as long as compiling half a program, so a background thread does it now and then.
     """
     global _unseen_bytes
     with contextlib.suppress(FileNotFoundError):  # another process may have evicted it
@@ -259,33 +260,34 @@ def _compile(
 
 
 def flags(variant: str, include: Path) -> tuple[str, ...]:
-    """The compiler's for generated programs, and for the header that all of them begin with: one that was compiled with
-    other flags is not used."""
+    """Return the compiler's flags for generated programs and for their precompiled header, which is only used with
+    equal flags."""
     return (
         "-std=gnu++20", *VARIANTS[variant], "-march=native", "-fPIC",
-        "-ffp-contract=off",  # a number does not depend on the machine, nor on how much was optimised
+        "-ffp-contract=off",  # results do not depend on the machine or the optimisation level
         "-I", str(include), "-isystem", str(include.parent / "arrow" / "include"),
     )  # fmt: skip
 
 
 def _libraries(source: str, variant: str) -> tuple[str, ...]:
-    """What a program is linked with.
+    """Return the libraries that a program is linked with.
 
-    Whoever loads it has the libraries of C and C++ loaded. Looking into these takes the linker 20 ms, and is needed to
-    find the right one of a function's versions. What includes only the runtime's headers calls one function that has
-    several: memcpy, of which each will do.
+    The process that loads it has the libraries of C and C++ loaded. Searching these takes the linker 20 ms, and is
+    needed to find the right version of a function. A program that includes only the runtime's headers calls one
+    function with several versions: memcpy, and each will do.
     """
     is_plain = all(header.startswith('"jg/') for header in re.findall(r"^\s*#\s*include\s*(\S+)", source, re.MULTILINE))
     return ("-nodefaultlibs", "-lgcc") if is_plain and variant == "release" else ()
 
 
 def _environment(work: Path) -> dict[str, str]:
-    """The compiler's temporary files go to the cache's disk; messages are in English so that they can be understood."""
+    """Return the compiler's environment: temporary files go to the cache's disk, and messages are in English for
+    parsing."""
     return {**os.environ, "TMPDIR": str(work), "LC_ALL": "C"}
 
 
 def _failure(what: str, output: str, kept: Path) -> BuildError:
-    """BuildError from a compiler's output: the disk being full, memory running out, or the first error line."""
+    """Return the BuildError for a compiler's output: disk full, out of memory, or the first error line."""
     if "No space left on device" in output or "Disk quota exceeded" in output:
         return cache.unusable("no space left", full=True)
     if "Killed signal terminated program" in output:
@@ -306,7 +308,7 @@ def _say(text: str) -> None:
 
 
 def _package(name: str) -> Path:
-    """The folder of an installed package, found without importing it."""
+    """Return the folder of an installed package without importing it."""
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise BuildError(f"the Python package '{name}' is missing; run `pip install jumpgate` again", package=name)
@@ -314,7 +316,7 @@ def _package(name: str) -> Path:
 
 
 def _sources() -> Iterator[tuple[str, Path]]:
-    """Every file the runtime is built from, with a name that does not depend on where Jumpgate is installed."""
+    """Yield every file the runtime is built from, with a name that does not depend on where Jumpgate is installed."""
     for package in ("jumpgate.ncas.runtime", "jumpgate.converters"):
         base = _package(package)
         for path in sorted(base.rglob("*")):
@@ -338,14 +340,14 @@ def _own_home(variant: str) -> Path:
 
 
 def _given() -> Path | None:
-    """$JUMPGATE_RUNTIME: a runtime that was built on an equal machine, whatever the sources and the compiler here."""
+    """Return $JUMPGATE_RUNTIME: a runtime built on an equal machine, whatever the sources and the compiler here."""
     given = os.environ.get("JUMPGATE_RUNTIME")
     return Path(given) if given else None
 
 
 def runtime_home(variant: str | None = None) -> Path:
-    """The folder for the runtime that is built from the sources as they are now; it exists once that is built."""
-    from importlib.metadata import version  # takes 20 ms, and whoever only runs what is built needs none of it
+    """Return the folder for the runtime built from the current sources; it exists once that is built."""
+    from importlib.metadata import version  # takes 20 ms, which running cached programs does not need
 
     variant = variant or default_variant()
     digest = hashlib.sha256()
@@ -361,7 +363,7 @@ def runtime_home(variant: str | None = None) -> Path:
 
 
 def _cpu_flags() -> str:
-    """What -march=native depends on."""
+    """Return what -march=native depends on."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -410,9 +412,9 @@ def _build_runtime(variant: str) -> Path:
 
 
 def _precompile(variant: str, include: Path, work: Path, log: Path) -> None:
-    """Compiles the header that generated programs begin with, which takes a fifth off the smallest ones. g++ uses the
-    result where it is its own and the flags are the same, else the header; a compiler that makes none has that. Raises
-    BuildError if it was ended."""
+    """Precompile the header of generated programs, which saves a fifth of the smallest ones' time. g++ ignores it if
+    the flags differ; a compiler that does not support it uses the header itself. Raises BuildError if it was
+    interrupted."""
     header = include / HEADER
     command = [compiler(), *flags(variant, include), "-x", "c++-header", str(header), "-o", f"{header}.gch"]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=_environment(work))
@@ -421,7 +423,7 @@ def _precompile(variant: str, include: Path, work: Path, log: Path) -> None:
 
 
 def _link_arrow(home: Path) -> None:
-    """Points a runtime at an installed pyarrow, whose libraries it loads.
+    """Point a runtime at an installed pyarrow, whose libraries it loads.
 
     Environments with the same versions share a runtime, so the one that built it may be gone.
     """

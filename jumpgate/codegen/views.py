@@ -1,4 +1,4 @@
-"""What window functions see of a partition, from the frame of their window."""
+"""The part of a partition that window functions see, by their window's frame."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from jumpgate.dataflow.operators import Window
 
 
 def view_of(node: Window, table: Table, states: Sequence[int], parameter: Callable[[int], int]) -> View:
-    """The frame, whose offsets are parameters. Where it leaves rows behind, the table gets a field for each of the
-    `states`, of the rows from each one on."""
+    """Return the view of the frame, whose offsets are parameters. If the frame leaves rows behind, the table gets a
+    field for each of the `states` over the rows from each row on."""
     frame = node.frame
     if (frame.start is None and frame.end is None) or (frame.unit != "rows" and not node.order_by):
         return View("whole")

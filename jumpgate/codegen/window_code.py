@@ -1,4 +1,4 @@
-"""Window functions over a sort buffer's rows → C++, of rows `a`, `b` and the current one, `cur`."""
+"""Window functions over a sort buffer's rows → C++, with rows `a`, `b` and the current one, `cur`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from jumpgate.codegen.program import PEERS, Look, SortField, Table, View, Window
 
 
 def keeps_hash(table: Table) -> bool:
-    """Whether rows that are dealt out keep the hash, and are in its order: their partitions' keys would take too many
+    """Return whether partitioned rows keep the hash and sort by it: their partitions' keys would take too many
     words."""
     types = [table.fields[k.field] for k in table.order[: table.partition]]
     return len(types) > 2 or not all(is_word(t) for t in types)
 
 
 def windows_code(table: Table, windows: Windows) -> dict[str, Any]:
-    """What the template needs to compute window functions over rows in order; a and b are rows, cur the current one."""
+    """Return the template's values to compute window functions over sorted rows; a and b are rows, cur the current
+    one."""
     split = windows.partition
     ties = table.order[split : split + windows.peers]
     updates = []
@@ -30,7 +31,7 @@ def windows_code(table: Table, windows: Windows) -> dict[str, Any]:
     set_at_once = {f for _, f, _ in windows.ranks} | {look.field for look in windows.looks} | {f for _, f in view.later}
     states = sorted(set(range(len(table.fields))) - set_at_once)
     first_state = min((held.first for held, _ in windows.states), default=len(table.fields))
-    # rows that nothing tells apart need no order
+    # indistinguishable rows need no order
     is_whole = 0 < split == len(table.order) and view.seen == "whole" and not windows.ranks and not windows.looks
     ties_count = (
         view.seen == "range"
@@ -53,8 +54,8 @@ def windows_code(table: Table, windows: Windows) -> dict[str, Any]:
 
 
 def _frame(table: Table, ties: Sequence[SortField], view: View) -> dict[str, Any]:
-    """What the template needs to find a frame's first row, `low`, and the row after its last one, `high`: the value of
-    rows' frames by offset, or the conditions under which a bound moves on, past row b for row cur."""
+    """Return the template's values to find a frame's first row, `low`, and the row after its last one, `high`: the
+    value of rows' frames by offset, or the conditions under which a bound moves past row b for row cur."""
     start, end = (
         None if bound is None else "0" if bound == PEERS else f"t->params[{bound}].i"
         for bound in (view.start, view.end)
@@ -75,7 +76,7 @@ def _frame(table: Table, ties: Sequence[SortField], view: View) -> dict[str, Any
 
 
 def _partition_hash(table: Table) -> str:
-    """The hash of what partitions row cur."""
+    """Return the hash of the columns that partition row cur."""
     if keeps_hash(table):
         return "jg_mix(cur->hash)"
     fields = [k.field for k in table.order[: table.partition]]
@@ -84,7 +85,7 @@ def _partition_hash(table: Table) -> str:
     return hash_group(keys, types)
 
 
-#: row i, of the rows from first on that tie, of a partition from begin to end
+#: row i; first: start of its ties; begin, end: those of its partition
 RANKS = {
     "row_number": "i - begin + 1",
     "rank": "first - begin + 1",
@@ -96,7 +97,7 @@ RANKS = {
 
 
 def _look(table: Table, look: Look, seen: str) -> dict[str, Any]:
-    """The row that a value comes from; whether there is one; what stands for it otherwise."""
+    """Return the row that a value comes from, the condition that it exists, and the default."""
     offset = f"t->params[{look.offset}].i"
     low = "low" if seen == "frame" else "begin"
     high = {"whole": "end", "rows": "i + 1", "range": "last", "frame": "high"}[seen]
@@ -119,7 +120,7 @@ def _look(table: Table, look: Look, seen: str) -> dict[str, Any]:
 
 
 def _same_fields(table: Table, fields: list[int]) -> str:
-    """Whether rows a and b have equal values there; NULL equals NULL."""
+    """Return the condition that rows a and b have equal values there; NULL equals NULL."""
     terms = []
     for i in fields:
         same = equal(f"a->f{i}", f"b->f{i}", table.fields[i])

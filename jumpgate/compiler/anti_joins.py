@@ -1,4 +1,4 @@
-"""Left joins of which only the rows without a partner are kept are anti joins: these build keys and keep no pairs."""
+"""Turns left joins that keep only rows without a partner into anti joins, which build keys and keep no pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jumpgate.dataflow.operators import Filter, Join, Operator, Project, Send, r
 
 
 def anti_joins(plan: Plan) -> Plan:
-    """`(l left join r) where r.key is null` becomes `l anti join r`, with NULL for the columns of r."""
+    """Rewrite `(l left join r) where r.key is null` as `l anti join r`, with NULL for the columns of r."""
     used = uses(plan.root)
 
     def change(node: Operator) -> Operator:
@@ -33,8 +33,8 @@ def anti_joins(plan: Plan) -> Plan:
 
 
 def _says_unmatched(term: Expression, join: Join) -> bool:
-    """Whether the term holds for rows without a partner only: it asks for NULL in a right column that has none of its
-    own, or that is a key."""
+    """Return whether the term is TRUE only for rows without a partner: it tests a right column for NULL that is a key
+    or not nullable."""
     if not isinstance(term, Call) or term.function != "is_null" or not isinstance(term.args[0], ColumnRef):
         return False
     index = term.args[0].index - len(join.left.schema)

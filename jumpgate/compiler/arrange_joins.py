@@ -1,10 +1,10 @@
-"""Joins of one input in another order, so that those which a device in the network takes are next to each other.
+"""Reorders joins of one probe input so that the joins which a device in the network takes are adjacent.
 
     ((L ⋈ T1) ⋈ T2) ⋈ T3   with T1 and T3 on the device becomes   ((L ⋈ T1) ⋈ T3) ⋈ T2
 
-A join whose keys are columns of L may come first, whatever joins it passes: each of these keeps rows of its left input,
-drops them, or repeats them, by what is in that row. All others keep their order, so that they find the columns which
-they need. Which joins go to the device is exact: of all sets, the one is taken that saves most bytes of those that fit.
+A join whose keys are columns of L may move below any other join of the run: each join keeps, drops or repeats rows of
+its left input by the values in that row alone. All other joins keep their order, so that they find the columns they
+need. The set of joins for the device is chosen exactly: of all sets that fit, the one that saves most bytes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, Project, column
 from jumpgate.dataflow.types import Field
 
-#: joins of a run that are looked at: of so many there are 2^7 sets with the last one
+#: the most joins of a run to consider: there are 2^7 sets that include the last of 8
 JOINS_MAX = 8
 
 
 @dataclass(frozen=True)
 class Step:
-    """A join, with expressions over numbered columns: those of L first, then those of each build side. `join` is the
-    one in the request that it is; None: there is none."""
+    """A join over numbered columns: first the columns of L, then those of each build side. `join` is the join of the
+    request, or None for an added one."""
 
     join: Join | None
     type: JoinType
@@ -39,14 +39,14 @@ class Step:
     moves: bool
 
     def needs(self) -> set[int]:
-        """Numbers of the columns that it reads."""
+        """Return the numbers of the columns that the join reads."""
         read = (*self.probing, *((self.residual,) if self.residual is not None else ()))
         return {i for e in read for i in e.columns()}
 
 
 @dataclass(frozen=True)
 class Run:
-    """Joins above one input, the deepest first; `output`: the numbers of the root's columns."""
+    """Joins above one input, the deepest first. `output` holds the numbers of the root's columns."""
 
     root: Operator
     leaf: Operator
@@ -54,7 +54,8 @@ class Run:
     output: tuple[int, ...]
 
     def tree(self, order: Sequence[int], upto: int) -> tuple[Operator, dict[int, int]]:
-        """The first `upto` joins in this order, with the columns that are read above them, and where these are."""
+        """Return the first `upto` joins in this order with the columns that are read above them, and each column's
+        position."""
         node, place = self.leaf, {i: i for i in range(len(self.leaf.schema))}
         for at in range(upto):
             step = self.steps[order[at]]
@@ -80,7 +81,7 @@ class Run:
         return node, place
 
     def arranged(self, first: Sequence[int]) -> Operator:
-        """The same rows, with these joins below all others."""
+        """Return the same rows with the joins `first` below all others."""
         order = _order(first, len(self.steps))
         node, place = self.tree(order, len(order))
         columns = tuple(column(node.schema, place[i]) for i in self.output)
@@ -88,8 +89,8 @@ class Run:
 
 
 def run_of(root: Operator, joins_min: int = 3) -> Run | None:
-    """The joins from `root` down, at most JOINS_MAX; None where they are too few: two are next to each other in any
-    order."""
+    """Return the joins from `root` down, at most JOINS_MAX, or None for fewer than `joins_min`: two joins are adjacent
+    in any order."""
     operators: list[Operator] = []
     node, joins = root, 0
     while joins < JOINS_MAX and (below := _probe(node)) is not None:
@@ -101,7 +102,7 @@ def run_of(root: Operator, joins_min: int = 3) -> Run | None:
     if joins < joins_min:
         return None
     leaf = node
-    columns = [*range(len(leaf.schema))]  # numbers of those of the operator at hand
+    columns = [*range(len(leaf.schema))]  # the numbers of this operator's columns
     count = len(columns)
     steps: list[Step] = []
     for operator in reversed(operators):
@@ -128,9 +129,11 @@ def run_of(root: Operator, joins_min: int = 3) -> Run | None:
 
 
 def best_order(run: Run, takes: Callable[[Operator, int], bool], saved: Callable[[Join], float]) -> Operator | None:
-    """The run with those joins first that save most on a device: `takes` says whether it takes a tree of so many joins,
-    `saved` is the bytes that stay off the links for one. Only sets with the last join, and whose joins
-    are not next to each other as they are: other roots have the others. None where there is no better one."""
+    """Return the run with the joins first that save most on a device, or None if no order is better.
+
+    `takes` tells whether the device takes a tree of that many joins; `saved` is the bytes that one join keeps off the
+    links. Only sets that include the last join and are not adjacent yet are tried: other roots cover the others.
+    """
     last = len(run.steps) - 1
     gains = {t: saved(step.join) for t, step in enumerate(run.steps) if step.join is not None and step.moves}
     fit = [t for t, gain in gains.items() if gain > 0 and takes(run.tree(_order((t,), last + 1), 1)[0], 1)]
@@ -152,7 +155,7 @@ def _numbered(expression: Expression, columns: Sequence[int], fields: Sequence[F
 
 
 def _probe(node: Operator) -> Operator | None:
-    """The input whose rows go on through a run; None below it."""
+    """Return the input whose rows continue through the run, or None at its end."""
     if isinstance(node, Project) and all(isinstance(e, ColumnRef) for e in node.expressions):
         return node.input
     if not isinstance(node, Join) or node.type.unmatched_right or node.type.marks or not node.left_keys:

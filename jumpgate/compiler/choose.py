@@ -1,4 +1,4 @@
-"""Takes the cheapest candidate and writes it out: operators again, with an exchange where rows change accelerators."""
+"""Takes the cheapest candidate and expands it into operators, with an exchange where rows change accelerators."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from jumpgate.nca.matching import partial_phase, pruned_leaf
 
 
 def choose(plan: Plan) -> Plan:
-    """Sets `chosen`; the new root is Send over an Exchange of the site that computes the result."""
+    """Set `chosen`. The new root is Send over an Exchange of the site that computes the result."""
     best = plan.candidates[0]
     root = best.root
     assert isinstance(root, Mapped)
     writer, site = _Writer(), root.site
     body = writer.expand(root)
-    if root.match.wire is not None:  # the client reads rows: who sends to the device makes them of what comes back
+    if root.match.wire is not None:  # the client reads rows: the sender to the device converts what comes back
         sender = root.members[0]
         assert isinstance(sender, Mapped)
         body, site = writer.exchange(body, root), sender.site
@@ -28,13 +28,13 @@ def choose(plan: Plan) -> Plan:
 
 
 class _Writer:
-    """Unfolds matches; what is used twice stays one node."""
+    """Expands matches into operators; a shared match stays one node."""
 
     def __init__(self) -> None:
         self._done: dict[int, Operator] = {}
 
     def expand(self, box: Mapped) -> Operator:
-        """The operators behind `box`, and below them those of its inputs."""
+        """Return the operators behind `box` over those of its inputs."""
         if id(box) not in self._done and box.match.wire is not None:
             self._done[id(box)] = self._on_wire(box, box.match.wire)
         elif id(box) not in self._done:
@@ -49,7 +49,7 @@ class _Writer:
         return self._done[id(box)]
 
     def _on_wire(self, box: Mapped, wire: Wire) -> Operator:
-        """What a device runs, over exchanges of what is sent to it."""
+        """Return the device's operators over exchanges of the rows that are sent to it."""
         inputs: dict[int, Operator] = {}
         for i, w in enumerate(wire.inputs):
             member = box.members[w.leaf]
@@ -64,7 +64,7 @@ class _Writer:
         return rewrite(wire.body, receive)
 
     def exchange(self, below: Operator, member: Mapped) -> Operator:
-        """What `member` computes, for another instance: as rows, whatever travels."""
+        """Return the result of `member` as rows for another instance, whatever format travels."""
         key = -id(member)  # beside the box's own entry
         if key not in self._done:
             wire = member.match.wire
@@ -78,7 +78,8 @@ class _Writer:
 
 
 def _instantiate(match: Match, inputs: dict[int, Operator]) -> Operator:
-    """What the NCA runs: the match's operators over new inputs, as a first phase or as a pruning where it said so."""
+    """Return the operators that the NCA runs over new inputs: the match's own, as a first phase or a pruning where it
+    said so."""
 
     def rebuild(node: Operator) -> Operator:
         if id(node) in inputs:

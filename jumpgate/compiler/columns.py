@@ -1,4 +1,4 @@
-"""What becomes of a column's values where rows are dropped, joined or put together."""
+"""Column statistics after rows are filtered, joined or united."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jumpgate.nca.interface import ColumnStatistics
 
 
 def remaining(distinct: float, before: float, after: float) -> float:
-    """How many of the values are left when so many of the rows are."""
+    """Estimate the distinct values left when `after` of `before` rows are left."""
     if after >= before or before <= 0:
         return distinct
     if distinct <= 1:
@@ -20,14 +20,15 @@ def remaining(distinct: float, before: float, after: float) -> float:
 
 
 def thinned(known: ColumnStatistics, before: float, after: float) -> ColumnStatistics:
-    """A column of which so many of the rows are left."""
+    """Return the statistics of a column when `after` of `before` rows are left."""
     if known.distinct is None:
         return known
     return replace(known, distinct=remaining(known.distinct, before, after))
 
 
 def between(known: ColumnStatistics, kept: ColumnStatistics, low: float, high: float) -> ColumnStatistics:
-    """Of a column's `known` values those between two; `kept` is what other conditions leave of them."""
+    """Return the statistics of `known` limited to values from `low` to `high`. `kept` is what other conditions
+    leave."""
     if kept.low is None or kept.high is None or known.low is None or known.high is None:
         return kept
     distinct = None
@@ -38,7 +39,8 @@ def between(known: ColumnStatistics, kept: ColumnStatistics, low: float, high: f
 
 
 def united(members: list[ColumnStatistics]) -> ColumnStatistics:
-    """Members are mostly alike, but for literals that tell them apart."""
+    """Combine the statistics of a union's members: they are mostly alike, except for literals that tell the members
+    apart."""
     distinct = [m.distinct for m in members]
     if None in distinct:
         return NOTHING
@@ -53,7 +55,7 @@ def united(members: list[ColumnStatistics]) -> ColumnStatistics:
 
 
 def overlap(a: ColumnStatistics, b: ColumnStatistics) -> float:
-    """Of the values of `a`, the part that lies where those of `b` are."""
+    """Return the fraction of the values of `a` that lie in the range of `b`."""
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return 1.0
     low, high = max(a.low, b.low), min(a.high, b.high)
@@ -64,7 +66,7 @@ def overlap(a: ColumnStatistics, b: ColumnStatistics) -> float:
 
 
 def met(a: ColumnStatistics, b: ColumnStatistics) -> ColumnStatistics:
-    """Of the values of `a`, those that `b` has, too."""
+    """Return the statistics of the values of `a` that also occur in `b`."""
     low = a.low if b.low is None or a.low is None else max(a.low, b.low)
     high = a.high if b.high is None or a.high is None else min(a.high, b.high)
     if a.distinct is None or b.distinct is None:

@@ -1,7 +1,7 @@
-"""Compares finished plans where candidates differ in the devices in the network that they use.
+"""Compares finished plans of candidates that use different devices in the network.
 
-Which rows travel, and how often, is only known of a plan that is spread over instances and cut: while operators are
-mapped, what shuffles between hosts cost is not.
+Only a plan that is parallelised and cut shows which rows travel and how often. While operators are mapped, the cost of
+shuffles between hosts is unknown.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ FINISHING = (choose, parallelise, prune_columns, filter_edges, cut)
 
 
 def compare(plan: Plan) -> Plan:
-    """Leaves the rivals for the best candidate, the fastest first, each with the seconds of its finished plan. The plan
-    as it is where there are none, or where the seconds of one are not known."""
+    """Leave the rivals of the best candidate, the fastest first, each with the seconds of its finished plan. Return the
+    plan unchanged if there are no rivals or if the seconds of one are unknown."""
     rivals = [*_rivals(plan)]
     if len(rivals) < 2:
         return plan
@@ -47,8 +47,8 @@ def compare(plan: Plan) -> Plan:
 
 
 def _rivals(plan: Plan) -> Iterator[Candidate]:
-    """Of the candidates that are preferred as much as the first one and fit as well: the best with each set of devices
-    that are no hosts."""
+    """Yield the best candidate for each set of devices other than hosts, among those as preferred as the first one and
+    that fit as well."""
     first = plan.candidates[0]
     seen: set[frozenset[str]] = set()
     for candidate in plan.candidates:

@@ -1,4 +1,4 @@
-"""From a request to a job plan: the passes in order, checked after each."""
+"""Compiles a request into a job plan: runs the passes in order and verifies the plan after each."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from jumpgate.nca.registry import Registry
 
 Pass = Callable[[Plan], Plan]
 
-#: push_filters runs again for what outer joins kept from going further, prune_columns to keep what nobody needs off the
-#: edges that parallelise has made
+#: push_filters runs again for filters that outer joins held back; prune_columns runs again to narrow the edges that
+#: parallelise has made
 PASSES: tuple[Pass, ...] = (
     opaque_columns,
     member_columns,
@@ -68,10 +68,10 @@ PASSES: tuple[Pass, ...] = (
 def compile_dataflow(
     root: Send | Operator, devices: Sequence[Device], registry: Registry, options: CompileOptions | None = None
 ) -> JobPlan:
-    """The cheapest plan for `root` on `devices` with the accelerators of `registry`.
+    """Return the cheapest plan for `root` on `devices` with the accelerators of `registry`.
 
-    A root that is not a Send delivers to `options.endpoints`. Pure but for `options.statistics`. Raises CannotPlace
-    with everything that no accelerator takes, ConfigError without devices.
+    A root that is not a Send delivers to `options.endpoints`. The only side effects are those of `options.statistics`.
+    Raises CannotPlace with every operator that no accelerator takes, and ConfigError without devices.
     """
     options = options or CompileOptions()
     refused = [(name, "it was full, or failed, before; planned without it") for name in options.without]
@@ -80,7 +80,7 @@ def compile_dataflow(
     while True:
         try:
             return _compile(root, devices, registry, options, refused)
-        except DeviceFull as full:  # only the finished plan shows how many instances send to it
+        except DeviceFull as full:  # only the finished plan shows how many instances send to the device
             devices = [device for device in devices if device != full.device]
             refused.append((full.device.name, f"{full.reason}; planned without it"))
 
@@ -92,7 +92,7 @@ def _compile(
     options: CompileOptions,
     refused: Sequence[tuple[str, str]],
 ) -> JobPlan:
-    """One attempt; `refused` goes into what explain says. Raises DeviceFull."""
+    """Compile once; explain shows `refused`. Raises DeviceFull."""
     if not devices and refused:
         reasons = "; ".join(f"{device}: {reason}" for device, reason in refused)
         raise CannotPlace(f"no device is left to run on ({reasons}): try again later, or add a host to jumpgate.toml")

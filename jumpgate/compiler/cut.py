@@ -27,7 +27,7 @@ RESULT = "result"
 @dataclass
 class Fragment:
     """One operator tree and the instances that will run it. `inputs` maps edges to the fragments that feed them;
-    `filters` are the filter edges that leave it, each with the join that it is of."""
+    `filters` maps the filter edges that leave it to their joins."""
 
     index: int
     root: Emit
@@ -42,7 +42,7 @@ class Fragment:
 
 
 def cut(plan: Plan) -> Plan:
-    """Fills instances, edges and stages. Raises DeviceFull."""
+    """Fill instances, edges and stages. Raises DeviceFull."""
     result = plan.root.input
     assert isinstance(result, Exchange)
     cutter = _Cutter(plan)
@@ -67,12 +67,12 @@ def cut(plan: Plan) -> Plan:
 
 @dataclass
 class _Waiting:
-    """A filter edge whose producer is above its consumer, and not cut yet."""
+    """A filter edge whose producer is above its consumer and not cut yet."""
 
     edge: str
     keys: KeysOfBuild
     partitioning: Partitioning
-    inputs: dict[str, Fragment]  # of the consumer
+    inputs: dict[str, Fragment]  # the consumer's inputs
 
 
 class _Cutter:
@@ -83,7 +83,8 @@ class _Cutter:
         self._filters = 0
 
     def fragment(self, exchange: Exchange, edge: str = "") -> Fragment:
-        """The fragment below `exchange`, after those that feed it. A node used by two fragments is computed by both."""
+        """Return the fragment below `exchange`, after those that feed it. A node used by two fragments is computed by
+        both."""
         inputs: dict[str, Fragment] = {}
         memo: dict[int, Operator] = {}
         waited = len(self._waiting)
@@ -109,7 +110,7 @@ class _Cutter:
         return fragment
 
     def _received(self, node: Exchange, inputs: dict[str, Fragment]) -> Receive:
-        """What arrives in the place of `node` at the fragment that has these inputs."""
+        """Return the Receive that replaces `node` in the fragment with these inputs."""
         if isinstance(node.input, KeysOfBuild):
             edge = f"k{self._filters}"
             self._filters += 1
@@ -123,7 +124,8 @@ class _Cutter:
         return Receive(edge, node.schema)
 
     def _send_filters(self, fragment: Fragment, below: list[_Waiting], memo: dict[int, Operator]) -> None:
-        """Those of the fragment's joins that are waited for `below` it. `memo`: its nodes, by what they were before."""
+        """Connect the fragment's joins to the filter edges that wait `below` it. `memo` maps former nodes to the
+        fragment's."""
         for waiting in below:
             build = memo.get(id(waiting.keys.input))
             for join in unique(fragment.root) if build is not None else ():
@@ -147,7 +149,7 @@ class _Stages:
         self.of_fragment: dict[int, int] = {}
 
     def need(self, fragment: Fragment) -> int:
-        """The first stage in which the component of the fragment's root can run."""
+        """Return the first stage in which the component of the fragment's root can run."""
         return self._below(fragment.root, fragment)
 
     def _below(self, node: Operator, fragment: Fragment) -> int:
@@ -164,14 +166,15 @@ class _Stages:
         return self._need[id(node)]
 
     def assign(self, fragment: Fragment, stage: int) -> None:
-        """Gives the fragment's root `stage`, and what is below its own; what is used twice runs when first needed."""
+        """Give the fragment's root `stage`, and the nodes below their own; a shared node runs when it is first
+        needed."""
         self.of_fragment[fragment.index] = stage
         found = {id(fragment.root): stage}
 
         def lower(node: Operator, to: int) -> None:
             found[id(node)] = min(to, found.get(id(node), to))
 
-        for node in reversed([*unique(fragment.root)]):  # users before what they use
+        for node in reversed([*unique(fragment.root)]):  # consumers before their inputs
             mine = found[id(node)]
             if isinstance(node, Join):
                 lower(node.probe, mine)
@@ -187,7 +190,7 @@ class _Stages:
 
 
 def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
-    """The edge out of a fragment in the layout that its producer offers; both ends' NCAs have their say."""
+    """Create the edge out of a fragment in the layout that its producer offers and both ends' NCAs accept."""
     body, site = producer.root.input, producer.site
     match = Match(site.nca, tuple(unique(body)), Completeness.FULL, body.schema, site.fusion)
     layout = Layout.COLUMNAR if consumer else plan.root.layout
@@ -212,7 +215,7 @@ def _filter_edge(plan: Plan, producer: Fragment, id: str, consumer: Fragment) ->
     _, keys, to = producer.filters[id]
     kind = "bloom" if keys.blocks else "keys"
     ends = {(f.site.devices, f.site.count) for f in (producer, consumer)}
-    if to.kind == "paired" and len(ends) > 1:  # a part of the plan that other instances run, too
+    if to.kind == "paired" and len(ends) > 1:  # other instances run a part of the plan, too
         to = replace(to, kind="broadcast")
     match = Match(producer.site.nca, (keys,), Completeness.FULL, keys.schema, producer.site.fusion)
     ntf, transport = plan.registry.get(producer.site.nca).operators.match_output(match, consumer.site.count)
@@ -236,7 +239,7 @@ def _check_ports(instances: tuple[InstancePlan, ...], edges: tuple[Edge, ...]) -
 
 
 def _load(fragments: list[Fragment]) -> dict[str, int]:
-    """How many instances of the most numerous fragment share each device: its cores are divided among them."""
+    """Return how many instances of the largest fragment share each device: they divide its cores."""
     load: dict[str, int] = {}
     for f in fragments:
         share = math.ceil(f.site.count / len(f.site.devices))

@@ -1,4 +1,4 @@
-"""Plans as people read them: a line for each operator, trees with shared parts named once."""
+"""Prints plans for people: one line for each operator, shared parts once."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from jumpgate.dataflow.operators import Join, Operator, Partitioning, Prune, Rea
 from jumpgate.dataflow.tree import line
 from jumpgate.words import counted
 
-TEXT_MAX = 200  #: characters of one operator before it is cut
+TEXT_MAX = 200  #: the most characters of one operator, before it is cut
 
 
 def describe(node: Operator) -> str:
-    """One operator in one line, without its inputs."""
+    """Describe one operator in one line, without its inputs."""
     match node:
         case Exchange():
             text = f"exchange {partitioning(node.partitioning)} from {node.site}"
@@ -30,14 +30,14 @@ def describe(node: Operator) -> str:
 
 
 def short(node: Operator) -> str:
-    """An operator named as in an error: join(store_sales, item)."""
+    """Name an operator as errors do: join(store_sales, item)."""
     if isinstance(node, Join):
         return f"join({origin(node.left)}, {origin(node.right)})"
     return f"{node.kind}({origin(node)})"
 
 
 def origin(node: Operator) -> str:
-    """The name of the file behind the leftmost leaf of `node`."""
+    """Return the name of the file behind the leftmost leaf of `node`."""
     while node.inputs:
         node = node.inputs[0]
     if isinstance(node, Read):
@@ -46,15 +46,15 @@ def origin(node: Operator) -> str:
 
 
 def partitioning(p: Partitioning) -> str:
-    """`hash(#0) × 4`, `hash(#0) × 4, 2 heavy keys to all`, `broadcast × 2`, `single`."""
+    """Describe a partitioning: `hash(#0) × 4`, `hash(#0) × 4, 2 heavy keys to all`, `broadcast × 2`, `single`."""
     keys = f"({', '.join(f'#{k}' for k in p.keys)})" if p.keys else ""
     heavy = f", {counted(len(p.heavy), 'heavy key')} {'to all' if p.copied else 'in turn'}" if p.heavy else ""
     return f"{p.kind}{keys}" + (f" × {p.count}" if p.count > 1 else "") + heavy
 
 
 def tree(root: Operator, note: Callable[[Operator], str] = lambda _: "") -> list[str]:
-    """The graph as indented lines; a node used more than once is printed once and named after that. `note` is what to
-    say of a node at the end of its line."""
+    """Print the graph as indented lines; a shared node is printed once and referred to after that. `note` returns the
+    text to append to a node's line."""
     shared = {i for i, n in uses(root).items() if n > 1}
     names: dict[int, str] = {}
     lines: list[str] = []

@@ -1,10 +1,10 @@
-"""Rows and bytes of every operator's output, the values in its columns, and how sure all that is.
+"""Estimates each operator's rows and bytes, the statistics of its columns, and the error factor of each estimate.
 
-Filters over files are tried on the files' rows where these can be looked at. Join sizes follow Selinger et al. (SIGMOD
-1979): |L ⋈ R| = |L|·|R| / max(d(L), d(R)) for each key, d being the distinct values of the unfiltered column among
-those that both sides may have: where the ranges of their keys meet. Where they are unknown, the rows of the smaller
-table behind a key stand for them, which is exact for a foreign key. Several keys never have more values than the larger
-table has rows. What is left of d values when m of n rows are left is d·(1 - (1 - m/n)^(n/d)) (Cardenas, CACM 1975).
+Filters over files are evaluated on samples of the files' rows where there are any. Join sizes follow Selinger et al.
+(SIGMOD 1979): |L ⋈ R| = |L|·|R| / max(d(L), d(R)) for each key, where d counts the distinct values of the unfiltered
+column in the range that both sides share. Where d is unknown, the rows of the smaller table behind a key replace it,
+which is exact for a foreign key. Several keys together never have more values than the larger table has rows. When m of
+n rows are left, d·(1 - (1 - m/n)^(n/d)) of d values are left (Cardenas, CACM 1975).
 """
 
 from __future__ import annotations
@@ -56,31 +56,29 @@ from jumpgate.nca.interface import ColumnStatistics, Completeness, Selection, St
 from jumpgate.nca.matching import pruned_leaf
 
 UNKNOWN = Statistics()
-STRING_BYTES = 16  #: average length where nothing is known
-KEYS_ASKED = (
-    16  #: of more keys the first ones alone are looked at: they tell nearly all rows apart, and each takes time
-)
-UNIQUE = 0.8  #: a column with so many distinct values a row is a key
+STRING_BYTES = 16  #: average length of a string where it is unknown
+KEYS_ASKED = 16  #: the most keys to consider: they tell nearly all rows apart, and each takes time
+UNIQUE = 0.8  #: a column with this many distinct values per row is a key
 
-PRUNED = 0.1  #: of the rows that do not matter, how many a pruning accelerator lets pass
-UNMATCHED = 0.1  #: of the rows that look for partners, how many find none where all seem to
-#: rows that a textbook selectivity counts for beside a sample
+PRUNED = 0.1  #: fraction of the unneeded rows that a pruning accelerator lets pass
+UNMATCHED = 0.1  #: fraction of the probing rows without a partner where all seem to have one
+#: the weight of a textbook selectivity beside a sample, in rows
 PRIOR_ROWS = 50.0
-#: by which factor an estimate may be off: of a sample, of a foreign key's join, of groups, of what is guessed
+#: error factors: of a sample, of a foreign key's join, of groups, of a guess
 SAMPLED, REFERRED, GROUPED, GUESSED = 1.2, 1.3, 1.5, 3.0
 DOUBT_MAX = 100.0
 
-#: operators whose columns are those of their input
+#: operators that pass on the columns of their input
 SAME_COLUMNS = Filter | Sort | Skyline | Limit | Exchange | Shuffle | Emit | Distinct
 
 
 def row_bytes(schema: Schema) -> int:
-    """Bytes of one row as columns in memory."""
+    """Return the bytes of one row as columns in memory."""
     return sum(STRING_BYTES if f.type.is_text else f.type.width for f in schema) + len(schema) // 8 + 1
 
 
 class Estimator:
-    """Answers for any node of one compilation; remembers by identity, and so keeps the nodes alive."""
+    """Estimates any node of one compilation. It caches by identity and so keeps the nodes alive."""
 
     def __init__(self, statistics: StatisticsFunction | None) -> None:
         self._statistics = statistics
@@ -91,22 +89,22 @@ class Estimator:
         self._arrives: dict[str, Operator] = {}
 
     def arrives(self, edge: str, node: Operator) -> None:
-        """What a Receive of that edge receives."""
+        """Set the node whose rows arrive at the Receive of `edge`."""
         self._arrives[edge] = node
 
     def files(self, read: Read) -> Statistics:
-        """What is known about the files themselves: all rows, and their bytes on disk."""
+        """Return the statistics of the files: all rows, and their bytes on disk."""
         key = (read.files, read.format, read.options)
         if key not in self._files:
             self._files[key] = self._statistics(*key) if self._statistics else UNKNOWN
         return self._files[key]
 
     def of(self, node: Operator) -> Statistics:
-        """Rows and bytes of `node`'s output; unknown where any file below is."""
+        """Return the rows and bytes of `node`'s output; unknown where any file below is."""
         return self._found(node)[1]
 
     def doubt(self, node: Operator) -> float:
-        """By which factor the rows may be off, either way; 1: they are known."""
+        """Return the error factor of the rows, either way; 1 if they are exact."""
         return self._found(node)[2]
 
     def _found(self, node: Operator) -> tuple[Operator, Statistics, float]:
@@ -118,18 +116,18 @@ class Estimator:
         return found
 
     def is_counted(self, node: Filter) -> bool:
-        """Whether the filter was tried on all rows, so that nothing about single columns is needed."""
+        """Return whether the filter was evaluated on all rows, so that no statistics of single columns are needed."""
         found = self._select(node, node.input) if isinstance(node.input, Read) else None
         return found is not None and found.whole and not found.left
 
     def rows(self, node: Operator) -> float:
-        """Of `node`'s output; 0 where they are unknown."""
+        """Return the rows of `node`'s output, or 0 if they are unknown."""
         return self.of(node).rows or 0.0
 
     # ---- columns ----
 
     def column(self, node: Operator, key: Expression) -> ColumnStatistics:
-        """What is known of the values of `key`, an expression over `node`'s output."""
+        """Return the statistics of `key`, an expression over `node`'s output."""
         key = _plain(key)
         if isinstance(key, Literal):
             return ColumnStatistics(distinct=1.0)
@@ -148,7 +146,8 @@ class Estimator:
         return ColumnStatistics(distinct=min(distinct, max(1.0, self.rows(node))))
 
     def base(self, node: Operator, key: Expression) -> tuple[float | None, ColumnStatistics]:
-        """Rows of the unfiltered table (or of the groups) in which the key column originates, and its values there."""
+        """Return the rows of the unfiltered table (or of the groups) in which the key column originates, and its
+        statistics there."""
         origin, column = self.origin(node, key)
         if isinstance(origin, Read):
             known = self._of_file(origin, column.index) if isinstance(column, ColumnRef) else NOTHING
@@ -156,12 +155,12 @@ class Estimator:
         return self.of(origin).rows, self.column(origin, column)
 
     def origin(self, node: Operator, key: Expression) -> tuple[Operator, Expression]:
-        """The lowest node of which `key` is a column, and that column."""
+        """Return the lowest node of which `key` is a column, and that column."""
         *_, last = self.path(node, key)
         return last
 
     def path(self, node: Operator, key: Expression) -> Iterator[tuple[Operator, Expression]]:
-        """The nodes from `node` down to the one in which `key` originates, each with what the key is there."""
+        """Yield the nodes from `node` down to the origin of `key`, each with the key as an expression over it."""
         while True:
             key = _plain(key)
             yield node, key
@@ -186,10 +185,10 @@ class Estimator:
                 return
 
     def _at(self, node: Operator, index: int) -> ColumnStatistics:
-        """What is known of a column of `node`'s output."""
+        """Return the statistics of a column of `node`'s output."""
         place = (id(node), index)
         if place not in self._columns:
-            rows = self.of(node).rows  # which keeps the node alive
+            rows = self.of(node).rows  # keeps the node alive
             found = NOTHING if rows is None else self._column(node, index)
             if found.distinct is not None and rows is not None:
                 found = replace(found, distinct=max(1.0, min(found.distinct, rows)))
@@ -220,9 +219,9 @@ class Estimator:
                 function = node.functions[index - len(node.input.schema)].function
                 if function not in ("row_number", "rank", "dense_rank"):
                     return NOTHING
-                groups = max(1.0, self._groups(node.input, node.partition_by))  # none where there are no rows
+                groups = max(1.0, self._groups(node.input, node.partition_by))  # none if there are no rows
                 most = max(1.0, self.rows(node) / groups)
-                if function == "dense_rank":  # one for each value that rows are in order of
+                if function == "dense_rank":  # one for each value of the order
                     order = tuple(key.expression for key in node.order_by)
                     most = max(1.0, min(most, self._groups(node.input, order)))
                 return ColumnStatistics(most, 1.0, most, 0.0)
@@ -282,8 +281,8 @@ class Estimator:
         return found
 
     def _met_by(self, node: Join, side: Operator, index: int) -> ColumnStatistics | None:
-        """What is known of a column of those rows of a file whose key is where the other side's keys are, if they can
-        be looked at: of all days those that have sales."""
+        """Return the statistics of a column over the file's rows whose key is in the other side's range, if the rows
+        can be sampled: of all days, those that have sales."""
         if len(node.left_keys) != 1:
             return None
         (mine,), (other,) = (
@@ -301,7 +300,7 @@ class Estimator:
             return None
         if limits.low <= known.low and known.high <= limits.high:
             return None
-        most = (1 << 8 * key.type.width - 1) - 1  # beyond which a bound may be, which is a float
+        most = (1 << 8 * key.type.width - 1) - 1  # the largest bound, which is a float, may exceed this
         terms: list[Expression] = [
             Call(bool_, "ge", (key, Literal(key.type, max(-most - 1, round(limits.low))))),
             Call(bool_, "le", (key, Literal(key.type, min(most, round(limits.high))))),
@@ -317,7 +316,7 @@ class Estimator:
     # ---- rows ----
 
     def _rows(self, node: Operator) -> tuple[float | None, float]:
-        """Rows, and by which factor they may be off."""
+        """Return the rows and their error factor."""
         if isinstance(node, Read):
             return self.files(node).rows, 1.0 if formats()[node.format].self_describing else SAMPLED
         if isinstance(node, Mapped):
@@ -365,7 +364,7 @@ class Estimator:
         return None if look is None else look(node, names)
 
     def _chosen(self, node: Filter) -> tuple[float, float]:
-        """The fraction of rows that a filter chooses, and by which factor it may be off."""
+        """Return the fraction of rows that a filter selects, and its error factor."""
         terms = conjuncts(node.predicate)
         found = self._select(node, node.input) if isinstance(node.input, Read) else None
         if found is None or not found.seen:
@@ -390,7 +389,8 @@ class Estimator:
         return product * selectivity(conjunction(tuple(others)), lambda c: self._at(input, c.index))
 
     def _counted(self, term: Expression, input: Operator) -> float | None:
-        """Of groups, those with more, or fewer, rows than a literal says: as if their sizes were exponential."""
+        """Estimate the fraction of groups with more, or fewer, rows than a literal, as if group sizes were
+        exponential."""
         match term:
             case Call(function="gt" | "ge" as function, args=(side, Literal(value=int() as bound))):
                 more = True
@@ -405,7 +405,7 @@ class Estimator:
         if number < 0 or groups.measures[number].function not in ("count", "count_star") or not groups.keys:
             return None
         mean = max(1.0, self.rows(groups.input) / max(1.0, self.rows(groups)))
-        least = bound + (function in ("gt", "le")) - 1  # so many rows beyond the first one
+        least = bound + (function in ("gt", "le")) - 1  # rows beyond the first one
         larger = math.exp(-max(0.0, least) / max(mean - 1.0, 0.2))
         return larger if more else 1.0 - larger
 
@@ -431,12 +431,12 @@ class Estimator:
         assert_never(node.type.output)
 
     def _pairs(self, node: Join, left: float, right: float) -> tuple[float, float]:
-        """How many pairs of rows have equal keys, and of the left rows the fraction that has a partner."""
+        """Return the number of pairs of rows with equal keys, and the fraction of left rows that have a partner."""
         if not node.left_keys:
             return left * right, 1.0 if right >= 1 else right
         values, most = 1.0, 1.0
-        ours, theirs = left, right  # those whose keys the other side may have
-        in_left, in_right = 1.0, 1.0  # their keys
+        ours, theirs = left, right  # rows whose keys the other side may have
+        in_left, in_right = 1.0, 1.0  # their distinct keys
         for lk, rk in zip(node.left_keys, node.right_keys, strict=True):
             (base_left, a), (base_right, b) = self.base(node.left, lk), self.base(node.right, rk)
             base_left, base_right = base_left or left, base_right or right
@@ -462,8 +462,9 @@ class Estimator:
         return pairs, partners
 
     def _is_key_in_use(self, node: Operator, key: Expression, known: ColumnStatistics, base: float) -> bool:
-        """Whether rows are those of a table by its key that conditions on other columns choose, which nobody has tried
-        on all rows: taken to choose what the other side has, of all days those with sales."""
+        """Return whether the rows are those of a table by its unique key, filtered by other columns, and not all rows
+        were sampled. Such a filter is assumed to select the keys that the other side has: of all days, those with
+        sales."""
         if known.distinct is None or known.distinct < UNIQUE * base:
             return False
         filters = [(f, k) for f, k in self.path(node, key) if isinstance(f, Filter) and isinstance(f.input, Read)]
@@ -472,8 +473,8 @@ class Estimator:
         )
 
     def _of_both(self, node: Join, left: Expression, right: Expression, values: float) -> float:
-        """Of so many values of a key those that can be on both sides: where both have theirs of the same rows, as after
-        a semi join by keys of the other side, no more than there are in these."""
+        """Limit the key values that both sides can have: if both sides take their keys from the same rows, as after a
+        semi join, there are no more than in those rows."""
         places = {(id(place), key) for place, key in origins(node.left, left)}
         for place, key in origins(node.right, right):
             if (id(place), key) in places:
@@ -491,19 +492,19 @@ class Estimator:
         return (REFERRED if known else GUESSED) * (1.0 if node.residual is None else GUESSED)
 
     def _groups(self, node: Operator, keys: tuple[Expression, ...]) -> float:
-        """How many values the keys have together: of columns of one table no more than it has rows."""
+        """Return the distinct combinations of the keys: keys of one table have no more than the table has rows."""
         rows = self.rows(node)
         groups = 1.0
         for table, of_table in self.by_table(node, keys[:KEYS_ASKED]):
             groups *= self._together(node, table, of_table, rows)
         if groups <= 0 or rows <= 0:
             return max(min(groups, rows), 0.0)
-        # so many of the groups that could be are there, if rows fall into them at random
+        # the expected number of groups that occur if rows fall into them at random
         return max(1.0, min(rows, groups * -math.expm1(-rows / groups)))
 
     def held(self, node: Window) -> float:
-        """How many of its input's rows a window puts in order. Of those that come in any order, the n-th of a partition
-        is among the first k so far with probability k / n."""
+        """Estimate the rows that a window must sort. The n-th row of a partition, in random order, is among the first k
+        so far with probability k / n."""
         rows = self.rows(node.input)
         partitions = max(1.0, self._groups(node.input, node.partition_by))
         if node.first is None or rows <= partitions * node.first.count:
@@ -511,7 +512,7 @@ class Estimator:
         return partitions * node.first.count * (1.0 + math.log(rows / (partitions * node.first.count)))
 
     def by_table(self, node: Operator, keys: tuple[Expression, ...]) -> list[tuple[Operator, list[Expression]]]:
-        """The keys by the node in which they originate."""
+        """Group the keys by the node in which they originate."""
         found: dict[int, tuple[Operator, list[Expression]]] = {}
         for key in keys:
             origin, _ = self.origin(node, key)
@@ -519,14 +520,15 @@ class Estimator:
         return [*found.values()]
 
     def names(self, node: Operator, table: Operator, keys: list[Expression]) -> tuple[str, ...]:
-        """Of the file's columns that the keys are; () if they are not, or if it is one."""
+        """Return the file's columns that the keys are; () if they are not columns of a file, or if there is only
+        one."""
         columns = [self.origin(node, key)[1] for key in keys]
         if not isinstance(table, Read) or len(keys) < 2 or not all(isinstance(c, ColumnRef) for c in columns):
             return ()
         return tuple(sorted({table.schema.names[c.index] for c in columns if isinstance(c, ColumnRef)}))
 
     def _together(self, node: Operator, table: Operator, keys: list[Expression], rows: float) -> float:
-        """How many values the keys have together that are of one table."""
+        """Return the distinct combinations of keys of one table."""
         left = min(self._left_of(node, key) for key in keys)
         product = 1.0
         for key in keys:
@@ -540,7 +542,7 @@ class Estimator:
         return min(product, left)
 
     def _left_of(self, node: Operator, key: Expression) -> float:
-        """How many rows of the key's table there may be among those of `node`: no more than anywhere on the way."""
+        """Return the most rows of the key's table that can be among those of `node`: the minimum along the way."""
         least = math.inf
         above: Operator | None = None
         for place, _ in self.path(node, key):
@@ -550,7 +552,8 @@ class Estimator:
         return max(1.0, least)
 
     def _partners(self, node: Join, side: Operator) -> float:
-        """How many rows of one side find a partner: where its key is unique, no more than the other side has values."""
+        """Return the most rows of one side that find a partner: if its key is unique, one for each value of the other
+        side."""
         pairs = [*zip(node.left_keys, node.right_keys, strict=True)]
         if not pairs:
             return math.inf
@@ -571,7 +574,7 @@ class Estimator:
 
 
 def _plain(key: Expression) -> Expression:
-    """What it has the values of, as far as they can be told apart."""
+    """Strip what does not change how many distinct values the key has."""
     key = bloom.key_of(key)
     while isinstance(key, Cast):
         key = key.input
@@ -579,28 +582,28 @@ def _plain(key: Expression) -> Expression:
 
 
 def whole(read: Read) -> Filter:
-    """All of its rows, for questions about several columns together."""
+    """Return a filter that passes all rows, for statistics of several columns together."""
     return Filter(read, Literal(bool_, True))
 
 
 def _keeps_matched_alone(node: Join) -> bool:
-    """Whether rows without a partner, of either side, are not in the result."""
+    """Return whether the join drops the rows without a partner of both sides."""
     return node.type.matched and not (node.type.unmatched or node.type.unmatched_right)
 
 
 def _pruned(before: float | None, needed: float | None) -> float | None:
-    """What a pruning accelerator lets pass."""
+    """Return the rows that a pruning accelerator lets pass."""
     if before is None or needed is None:
         return needed
     return min(before, needed + (before - min(before, needed)) * PRUNED)
 
 
 def _limited(rows: float, most: float, doubt: float) -> tuple[float, float]:
-    """As few rows as a limit has are there for sure."""
+    """Cap rows at a limit; if even the low end of the estimate exceeds the limit, the result is exact."""
     return min(rows, most), 1.0 if rows > most * doubt else doubt
 
 
 def _is_fixed(args: Sequence[Expression], index: int) -> bool:
-    """Whether one argument is that column and the other one a literal."""
+    """Return whether one argument is this column and the other one a literal."""
     columns = [a for a in args if isinstance(a, ColumnRef)]
     return len(columns) == 1 and columns[0].index == index and any(isinstance(a, Literal) for a in args)

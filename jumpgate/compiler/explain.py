@@ -1,4 +1,4 @@
-"""Why the plan is what it is, as data (JSON) and as text."""
+"""Explains a plan and the reasons for it, as data (JSON) and as text."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from jumpgate.nca.interface import Figures, InstancePlan, JobFigures
 from jumpgate.ntf.crossed import Crossed, crossed
 from jumpgate.words import counted
 
-#: a line of a plan that stands for an operator that was printed before
+#: a plan's line that refers to an operator printed before
 AGAIN = re.compile(r" *@[0-9]+ again")
-#: how many times the mean an instance receives before explain says so
+#: an instance that receives this many times the mean is reported as skewed
 SKEWED = 1.5
-#: links that explain lists
+#: the most links that explain lists
 LINKS_SHOWN = 12
 
 
 def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> dict[str, Any]:
-    """Chosen NCAs, instances, edges, stages, what each operator is expected to take, losing candidates, refusals;
-    `trace` holds the plan after each pass."""
+    """Return the chosen NCAs, instances, edges, stages, expected figures of each operator, losing candidates and
+    refusals. `trace` holds the plan after each pass."""
     best = plan.chosen
     assert best is not None
     notes = {b.site.nca: b.match.note for b in unique(best.root) if isinstance(b, Mapped) and not b.site.fusion}
@@ -39,8 +39,8 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> 
                 "threads": i.threads,
                 "note": notes.get(i.nca, ""),
                 "read_rows": _read_rows(i, found),
-                "on_disk": [],  # numbers of joins that may go there (join_memory.py)
-                "kept_rows": [],  # numbers of operators that keep them (keep_rows.py)
+                "on_disk": [],  # numbers of the joins that may spill (join_memory.py)
+                "kept_rows": [],  # numbers of the operators whose rows are kept (keep_rows.py)
                 "instances": [],
                 "plan": tree(i.root),
                 "operators": [_expected(found.operators.get((i.fragment, n))) for n in range(len(numbered(i.root)))],
@@ -73,14 +73,14 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> 
 
 
 def _read_rows(instance: InstancePlan, found: JobFigures) -> float | None:
-    """That all instances of the fragment are expected to read from files; None where that is not known."""
+    """Return the rows that all instances of the fragment are expected to read from files, or None if unknown."""
     places = (n for n, node in enumerate(numbered(instance.root)) if isinstance(node, Read))
     reads = [found.operators.get((instance.fragment, n)) for n in places]
     return None if None in reads else sum((read.rows for read in reads if read), 0.0)
 
 
 def _expected(figures: Figures | None) -> dict[str, float]:
-    """Of one operator; empty where too little is known."""
+    """Return one operator's expected figures; empty if too little is known."""
     if figures is None:
         return {}
     return {
@@ -103,7 +103,7 @@ def _cost(candidate: Candidate) -> dict[str, Any]:
 
 
 def _why(best: Candidate, other: Candidate) -> str:
-    """In one clause, by what `other` lost."""
+    """Say in one clause why `other` lost."""
     if other.preferred < best.preferred:
         return "uses less of what is preferred"
     if other.overloaded > best.overloaded:
@@ -118,7 +118,7 @@ def _why(best: Candidate, other: Candidate) -> str:
 
 
 def _with_figures(fragment: dict[str, Any], were: dict[int, dict[str, float]]) -> list[str]:
-    """The lines of a fragment's plan, each with what is expected of its operator and what it was."""
+    """Return the lines of a fragment's plan with the expected and the measured figures of each operator."""
     lines, number = [], 0
     for line in fragment["plan"]:
         if AGAIN.fullmatch(line):
@@ -138,7 +138,8 @@ def _with_figures(fragment: dict[str, Any], were: dict[int, dict[str, float]]) -
 
 
 def _noted(expected: dict[str, float]) -> str:
-    """`~1.2 k rows (×/÷ 1.3), 14.4 kB, 3.1 ms`; rows that are known for sure have no sign and no factor."""
+    """Format expected figures: `~1.2 k rows (×/÷ 1.3), 14.4 kB, 3.1 ms`. Exact row counts have no sign and no
+    factor."""
     sure = expected["doubt"] <= 1.0
     rows = counted(count(expected["rows"]), "row")
     if not sure:
@@ -147,8 +148,8 @@ def _noted(expected: dict[str, float]) -> str:
 
 
 def _travelled(edge: dict[str, Any], counters: Mapping[str, Any]) -> str:
-    """`; was 1.2 M rows, 34 MB, 2.5 times the mean to f1.2`: what crossed an edge, and its skew where some instance got
-    far more than the others."""
+    """Format an edge's measured traffic: `; was 1.2 M rows, 34 MB, 2.5 times the mean to f1.2`. The last part appears
+    only if an instance received far more than the others."""
     sent = [s for i in edge["from"] for s in counters.get(i, {}).get("sinks", ()) if s["edge"] == edge["id"]]
     if not sent:
         return ""
@@ -163,7 +164,7 @@ def _travelled(edge: dict[str, Any], counters: Mapping[str, Any]) -> str:
 
 
 def links(data: Mapping[str, Any], counters: Mapping[str, Any]) -> Crossed:
-    """What crossed links while the job ran that `explain_data` is of."""
+    """Return the bytes that crossed links while the job of `explain_data` ran."""
     host_of = {i["id"]: i["device"] for f in data["fragments"].values() for i in f["instances"]}
     edges = (
         (e["id"], e["from"], [i for i in e["to"] if i in host_of], e["partitioning"].startswith("paired"))
@@ -173,7 +174,7 @@ def links(data: Mapping[str, Any], counters: Mapping[str, Any]) -> Crossed:
 
 
 def _links(data: Mapping[str, Any], counters: Mapping[str, Any]) -> list[str]:
-    """`host a: sent 12 MB, received 34 MB`, and the links with most bytes; nothing of one host."""
+    """Format `host a: sent 12 MB, received 34 MB` and the busiest links; nothing for a single host."""
     found = links(data, counters)
     if len(found.hosts) < 2:
         return []
@@ -189,7 +190,8 @@ def _links(data: Mapping[str, Any], counters: Mapping[str, Any]) -> list[str]:
 
 
 def _shares(fragment: dict[str, Any], counters: Mapping[str, Any]) -> list[str]:
-    """`parts of sales.parquet: f0.0 read 14, 4 of them taken over; f0.1 read 10`: of each scan that siblings shared."""
+    """List each scan that siblings shared: `parts of sales.parquet: f0.0 read 14, 4 of them taken over; f0.1 read
+    10`."""
     read: dict[int, list[tuple[str, dict[str, Any]]]] = {}
     for i in fragment["instances"]:
         for source in counters.get(i["id"], {}).get("sources", ()):
@@ -215,7 +217,7 @@ def _was(measured: dict[str, float]) -> str:
 
 
 def count(value: float) -> str:
-    """A number of rows in three digits: 12, 1.23 k, 45.6 M."""
+    """Format a number of rows in three digits: 12, 1.23 k, 45.6 M."""
     for unit, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= unit:
             return f"{value / unit:.3g}{letter}"
@@ -223,7 +225,7 @@ def count(value: float) -> str:
 
 
 def size(value: float) -> str:
-    """Bytes in three digits."""
+    """Format bytes in three digits."""
     return f"{count(value)}B" if value >= 1e3 else f"{value:.3g} B"
 
 
@@ -232,7 +234,7 @@ def _seconds(value: float) -> str:
 
 
 def _sent(cost: Mapping[str, Any]) -> str:
-    """What a candidate's joins move over the network."""
+    """Format the bytes that a candidate's joins send over the network."""
     return f"; {size(cost['sent_bytes'])} between hosts and devices" if cost["sent_bytes"] else ""
 
 
@@ -242,8 +244,8 @@ def _kind(edge: Mapping[str, Any]) -> str:
 
 
 def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[str, Any] | None = None) -> str:
-    """What `explain_data` gave, to be read; `verbose` adds every pass, `counters` (of the job's instances, once it ran)
-    what the operators' figures were."""
+    """Format the result of `explain_data`. `verbose` adds every pass; `counters` of the finished job add measured
+    figures."""
     lines: list[str] = []
     if verbose:
         for step in data["passes"]:

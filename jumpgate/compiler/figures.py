@@ -1,4 +1,4 @@
-"""What a plan is expected to take, operator by operator, and what it took once it ran."""
+"""Expected and measured figures of a plan, operator by operator."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from jumpgate.nca.speeds import Work, assumed, seconds_of, unit_seconds
 
 
 def figures(plan: Plan) -> JobFigures:
-    """Of every operator of which enough is known, and of the job if nothing is missing."""
+    """Return the figures of every operator with known statistics, and of the job if none is missing."""
     found: dict[tuple[str, int], Figures] = {}
     receive_s: dict[str, float] = {}
     total: float | None = {**assumed(), **plan.options.speeds}["job"]
     for instance in plan.instances:
         if instance.index:
-            continue  # the same operators again
+            continue  # runs the same operators
         speeds = plan.registry.get(instance.nca).operators.speeds(instance.device).of(plan.options.speeds)
         cores = max(1, instance.threads) * instance.count
         for number, node in enumerate(numbered(instance.root)):
@@ -40,8 +40,8 @@ def figures(plan: Plan) -> JobFigures:
 
 
 def _travel(plan: Plan, receive_s: Mapping[str, float]) -> tuple[dict[str, float], float]:
-    """The bytes of each edge that cross links, and what links and devices take for them, stage by stage. The edge to
-    the client is left out: wherever the last rows are, they go there."""
+    """Return the bytes of each edge that cross links, and the seconds of links and devices, stage by stage. The edge to
+    the client is left out: every plan sends it the same rows."""
     devices = {i.device.name: i.device for i in plan.instances}
     where = {i.id: i.device.name for i in plan.instances}
     stage_of = {e: stage for i in plan.instances for e, stage in zip(i.inputs, i.input_stages, strict=True)}
@@ -72,8 +72,8 @@ def _sending(plan: Plan, node: Emit) -> Work:
 
 
 def measured(instances: Mapping[str, Mapping[str, Any]], fragment: str) -> dict[int, dict[str, float]]:
-    """What the counters of a job's instances say of a fragment's operators, by number: `rows`, and of those in which
-    pipelines end the `seconds` of a core that these took. The instances' figures are added up."""
+    """Sum the counters of a fragment's instances by operator number: `rows`, and for ends of pipelines the core
+    `seconds`."""
     found: dict[int, Counter[str]] = {}
     for instance, counters in instances.items():
         if instance.rpartition(".")[0] != fragment:

@@ -1,15 +1,14 @@
-"""Filter edges: a join gives the keys of its build side to who reads the other side, so that rows without partners stay
-where they are read.
+"""Filter edges: a join sends its build keys to the reader of its probe side, which drops rows without partners early.
 
-A row of the probe side that has no partner is of no use where it would not be in the result. If such rows travel, a
-semi join with the keys goes to where they come from, as far down as the keys are columns there: its right input is what
-the join's instances send when their table is complete. The join's other side starts in a later stage anyway, so nobody
-waits for a filter who would not wait for the table; but the build sides of joins on the way, which are filtered, too,
-where the keys are columns of theirs, come a stage later. Where a build side is what travels, the join may be turned
-round. What that saves is an estimate: it is done where the rows that stay are `WORTH` times the bytes of the keys.
-Many keys travel as a Bloom filter, where both ends know it and that is smaller.
+A probe row without a partner is useless if the join drops it. If such rows travel, a semi join with the build keys
+moves to where they come from, as far down as the keys are columns there; its right input is what the join's instances
+send once their table is complete. The probe side starts in a later stage anyway, so the filter delays nothing that does
+not wait for the table. Build sides on the way that have the keys as columns are filtered, too, and start one stage
+later. If the build side is what travels, the join may be swapped. The saving is an estimate: a filter is added if the
+rows that stay are `WORTH` times the bytes of the keys. Many keys travel as a Bloom filter if both ends support it and
+it is smaller.
 
-Of a join on a device in the network the hosts that send it the build side send the keys: they read that side twice.
+For a join on a device in the network, the hosts that send the build side also send its keys, and read that side twice.
 (Predicate transfer: Yang et al., CIDR 2024.)
 """
 
@@ -38,16 +37,17 @@ from jumpgate.dataflow.operators import (
     with_partners,
 )
 
-#: bytes that stay for each byte of a filter, and the least that is worth an edge
+#: bytes that must stay for each byte of a filter, and the least that justifies an edge
 WORTH, SAVED_MIN = 2.0, 64e3
-#: bytes of keys that travel as they are, whatever their Bloom filter has: a scan skips what is outside their range
+#: keys of at most this many bytes travel as a list even if a Bloom filter is smaller: a scan skips what is outside
+#: their range
 LIST_MAX = 16e3
-#: bytes on the network that take as long as to hold one row in a table instead of handing it on
+#: network bytes that take as long as inserting one row into a table instead of passing it on
 BUILT = 16.0
 
 
 def filter_edges(plan: Plan) -> Plan:
-    """Gives the probe sides that travel a semi join with the keys of the build side."""
+    """Add a semi join with the keys of the build side to probe sides that travel."""
     result = plan.root.input
     assert isinstance(result, Exchange)
     body = _Filters(plan).visit(result, result)
@@ -60,8 +60,8 @@ def filter_edges(plan: Plan) -> Plan:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the rows of a probe side come from: `node` of the fragment below an exchange, with the keys there, below
-    the operators of `path` (each with the number of its input), and the bytes that travel from there on."""
+    """The origin of a probe side's rows: `node` in the fragment below an exchange, its keys there, the operators of
+    `path` above it (each with its input's number), and the bytes that travel from there."""
 
     node: Operator
     keys: tuple[Expression, ...]
@@ -70,7 +70,7 @@ class _Place:
     path: tuple[tuple[Operator, int], ...] = ()
 
     def below(self, keys: tuple[Expression, ...], input: int = 0) -> _Place:
-        """The same rows at an input of the node."""
+        """Return the place of the same rows at an input of the node."""
         return replace(self, node=self.node.inputs[input], keys=keys, path=(*self.path, (self.node, input)))
 
 
@@ -79,13 +79,13 @@ class _Filters:
         self._plan, self._estimator = plan, plan.estimator
         self._uses = _uses_within(plan.root)
         self._done: dict[int, Operator] = {}
-        #: what nodes were before something below them changed, each beside the node, whose id stays its own thereby
+        #: former node of each rebuilt node, with the node itself so that its id stays valid
         self._was: dict[int, tuple[Operator, int]] = {}
-        #: build sides whose keys are sent, by identity: they stay as they are
+        #: build sides whose keys are sent, by identity: they must not change
         self._sent: dict[int, Operator] = {}
 
     def visit(self, node: Operator, fragment: Exchange) -> Operator:
-        """`node` of the fragment below that exchange, with the filters of all joins below it."""
+        """Return `node` of the fragment below that exchange with the filters of all joins below it."""
         if id(node) not in self._done:
             within = node if isinstance(node, Exchange) else fragment
             inputs = tuple(self.visit(i, within) for i in node.inputs)
@@ -98,19 +98,20 @@ class _Filters:
         return self._done[id(node)]
 
     def _kinds(self, site: Site) -> tuple[str, ...]:
-        """Of the filters that it sends and takes."""
+        """Return the kinds of filters that the site's NCA sends and takes."""
         return getattr(self._plan.registry.get(site.nca).operators, "travelling_filters", ())
 
     def _original(self, node: Operator) -> int:
         return self._was[id(node)][1] if id(node) in self._was else id(node)
 
     def _shared(self, node: Operator, fragment: Exchange) -> bool:
-        """Whether several operators of the fragment use it; what several fragments use each of them computes anyway."""
+        """Return whether several operators of the fragment use the node. Nodes shared by fragments are computed by each
+        anyway."""
         return self._uses[self._original(fragment), self._original(node)] > 1
 
     def _filtered(self, join: Join, fragment: Exchange) -> Operator:
-        """The join with its filter on its way to the probe side, if it pays; or, if it pays to hold the other side and
-        so filter this one where it comes from, that way round."""
+        """Return the join with a filter on its probe side if that pays, swapped if holding the other side and filtering
+        this one pays more."""
         found = self._with_filter(join, fragment, 0.0)
         if found is not None:
             return found
@@ -125,7 +126,7 @@ class _Filters:
         return join
 
     def _turned(self, join: Join, fragment: Exchange) -> tuple[Join, tuple[ColumnRef, ...]] | None:
-        """The join with its sides exchanged, where the build side is sent to all and the other one can be held."""
+        """Return the join with its sides swapped if the build side is broadcast and the other one can be held."""
         right = join.right
         if join.builds_left or not isinstance(right, Exchange) or right.partitioning.kind != "broadcast":
             return None
@@ -136,8 +137,8 @@ class _Filters:
         return mirrored(join)
 
     def _with_filter(self, join: Join, fragment: Exchange, spent: float) -> Join | None:
-        """The join with a semi join where its probe side comes from; None if that cannot be, or saves no more than
-        `spent`."""
+        """Return the join with a semi join at the origin of its probe side; None if that is impossible or saves no more
+        than `spent`."""
         mine, other = join.left_keys, join.right_keys
         if join.builds_left:
             mine, other = other, mine
@@ -163,7 +164,7 @@ class _Filters:
         return replace(join, right=probe) if join.builds_left else replace(join, left=probe)
 
     def _giver(self, join: Join, fragment: Exchange) -> Site | None:
-        """Who sends the keys of a join's build side; None if nobody does, as for a join that only filters."""
+        """Return the site that sends the keys of a join's build side, or None, as for a join that only prunes."""
         if self._kinds(fragment.site):
             return fragment.site
         if isinstance(fragment.input, Prune):
@@ -173,7 +174,8 @@ class _Filters:
         return build.site if isinstance(build, Exchange) and by_host and self._kinds(build.site) else None
 
     def _lowest(self, place: _Place) -> _Place | None:
-        """The lowest place for a filter, from `place` down; None if nothing travels from where one can be."""
+        """Return the lowest place for a filter from `place` down; None if nothing travels from a place that can have
+        one."""
         node, keys = place.node, place.keys
         below: _Place | None = None
         if not self._shared(node, place.fragment):
@@ -195,7 +197,8 @@ class _Filters:
         return lowest or (place if place.travels and "keys" in self._kinds(place.fragment.site) else None)
 
     def _beside(self, place: _Place, join: Join) -> _Place | None:
-        """At the input of a join of which all keys are columns, if what it lacks then is of no use to the join."""
+        """Return the input of a join that has all keys as columns, if the join does not need the rows that the filter
+        drops."""
         width, columns = len(join.left.schema), {i for key in place.keys for i in key.columns()}
         below: _Place | None = None
         if all(i < width for i in columns) and not join.type.unmatched_right:
@@ -206,7 +209,7 @@ class _Filters:
         return None if below is None or (below.node is join.build and id(join.build) in self._sent) else below
 
     def _bytes(self, node: Exchange) -> float:
-        """That leave their host."""
+        """Return the bytes of the exchange that leave their host."""
         count, senders = node.partitioning.count, node.site.count
         sent = self._estimator.of(node.input).bytes or 0.0
         if node.transport is not None:
@@ -218,7 +221,7 @@ class _Filters:
     def _worth(
         self, place: _Place, build: Operator, keys: tuple[Expression, ...], site: Site, spent: float
     ) -> KeysOfBuild | None:
-        """What to send of the keys; None if that does not pay."""
+        """Return the keys to send, or None if that does not pay."""
         rows = self._estimator.of(place.node).rows
         partners = with_partners(place.node, build, place.keys, keys)
         sent = KeysOfBuild(build, keys)
@@ -227,8 +230,8 @@ class _Filters:
             return None
         gone = 1 - min(1.0, left / rows)
         to = _partitioning(build, site, place.fragment.site)
-        senders = site.count if _is_everywhere(build) else 1  # of each key
-        copies = 0 if to == "paired" else place.fragment.site.count  # paired: they stay on their host
+        senders = site.count if _is_everywhere(build) else 1  # senders of each key
+        copies = 0 if to == "paired" else place.fragment.site.count  # a paired edge stays on its host
         best, cost, saved = sent, known.bytes * copies * senders, place.travels * gone
         kinds = {*self._kinds(site)} & {*self._kinds(place.fragment.site)}
         if "bloom" in kinds and copies and known.bytes > LIST_MAX:
@@ -240,40 +243,40 @@ class _Filters:
         return best if saved > max(SAVED_MIN, WORTH * cost + spent) else None
 
     def _sketched(self, sent: KeysOfBuild, keys: float, instances: int, senders: int) -> tuple[KeysOfBuild, float]:
-        """The same as a Bloom filter of each instance's share of the keys, and the share of other keys that pass one of
-        those that differ. How many keys differ is a guess, after which a filter may be too full: there is room for as
-        many as lie between them and all rows."""
+        """Return the keys as a Bloom filter of each instance's share, and the fraction of other keys that pass at least
+        one. The number of distinct keys is uncertain, so the filter has room for the geometric mean of it and the
+        number of rows."""
         share = keys * senders / instances
         blocks = bloom.blocks_for(share * math.sqrt(max(1.0, self._estimator.rows(sent.input) / max(1.0, keys))))
         return replace(sent, blocks=blocks), min(1.0, bloom.passing(share, blocks) * instances / senders)
 
 
 def _is_everywhere(build: Operator) -> bool:
-    """Whether each instance has all rows."""
+    """Return whether each instance has all rows."""
     while isinstance(build, Filter | Project):
         build = build.input
     return isinstance(build, Exchange) and build.partitioning.kind == "broadcast"
 
 
 def _is_local(node: Operator) -> bool:
-    """Whether a host computes it from files alone."""
+    """Return whether a host computes the node from files alone."""
     return not any(isinstance(n, Exchange) for n in unique(node))
 
 
 def _read_again(sent: KeysOfBuild) -> Operator:
-    """The keys of a build side that is sent to a device, for a fragment of their own."""
+    """Return the keys of a build side that is sent to a device, as a fragment of their own."""
     (build,) = sent.input.inputs
     return bloom.sent(Project(build, sent.keys, sent.key_schema.names), sent.blocks)
 
 
 def _partitioning(build: Operator, sender: Site, reader: Site) -> str:
-    """Of the filter edge: whoever has all keys sends them to the instance on its own host."""
+    """Return the filter edge's partitioning: a sender with all keys sends them to the instance on its own host."""
     same = sender.count == reader.count and sender.devices == reader.devices
     return "paired" if same and _is_everywhere(build) else "broadcast"
 
 
 def _through(place: _Place, columns: tuple[Expression, ...]) -> _Place | None:
-    """Below an operator whose first output columns are `columns` over its input; None where a key is none there."""
+    """Return the place below an operator that outputs `columns` over its input; None if a key is no column there."""
     below = tuple(columns[k.index] for k in place.keys if isinstance(k, ColumnRef) and k.index < len(columns))
     if len(below) < len(place.keys) or not all(isinstance(k, ColumnRef) for k in below):
         return None
@@ -281,7 +284,7 @@ def _through(place: _Place, columns: tuple[Expression, ...]) -> _Place | None:
 
 
 def _uses_within(root: Operator) -> Counter[tuple[int, int]]:
-    """How many operators of the fragment below an exchange use a node, by both identities."""
+    """Count how many operators of the fragment below an exchange use a node, by both identities."""
     found: Counter[tuple[int, int]] = Counter()
     for exchange in unique(root):
         if not isinstance(exchange, Exchange):

@@ -1,4 +1,4 @@
-"""Windows of which a filter keeps the first rows of each partition only need not put all of them in order."""
+"""Limits a window to the first rows of each partition if a filter keeps only those."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from jumpgate.compiler.tree import uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.operators import Filter, FirstRows, Frame, Operator, Send, Window, WindowFunction, rewrite
 
-#: rows of a partition that are looked for, at most: more are as well sorted
+#: the most rows per partition: for more, a full sort is as fast
 COUNT_MAX = 128
-#: of the rows that reach the window, those that are held if it pays
+#: the largest fraction of the window's input that it may hold for this to pay
 HELD_MAX = 0.75
-#: `literal < column` as `column > literal`
+#: operators that turn `literal < column` into `column > literal`
 TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 
 
 def first_rows(plan: Plan) -> Plan:
-    """`row_number() <= k` and its like, above a window that has no other user, are told to the window."""
+    """Give a window without other consumers the bound of a filter such as `row_number() <= k`."""
     used = uses(plan.root)
 
     def change(node: Operator) -> Operator:
@@ -38,7 +38,7 @@ def first_rows(plan: Plan) -> Plan:
 
 
 def _first(window: Window, terms: tuple[Expression, ...]) -> FirstRows | None:
-    """The least of the rows that the terms allow; None if that are all, or many."""
+    """Return the smallest bound that the terms set; None if there is none or it is large."""
     bounds = [found for t in terms if (found := _bound(window, t)) is not None]
     if not bounds:
         return None
@@ -47,7 +47,7 @@ def _first(window: Window, terms: tuple[Expression, ...]) -> FirstRows | None:
 
 
 def _bound(window: Window, term: Expression) -> tuple[int, bool] | None:
-    """Up to which place in its partition a row may be for which the term holds, and whether its ties may, too."""
+    """Return the last position in a partition that satisfies the term, and whether its ties do, too."""
     match term:
         case Call(function=how, args=(ColumnRef(index=index), Literal(value=int() as bound))):
             pass
@@ -70,9 +70,9 @@ def _bound(window: Window, term: Expression) -> tuple[int, bool] | None:
 
 
 def _sees_earlier_rows(function: WindowFunction, frame: Frame) -> bool:
-    """Whether its value for a row follows from those that come before it, and cannot fail."""
+    """Return whether the function's value for a row depends only on earlier rows and cannot fail."""
     if function.function == "first_value":
-        return frame.start is None  # else of a frame that may begin after the row
+        return frame.start is None  # another frame may begin after the row
     if function.function != "lag":
         return function.function in ("row_number", "rank", "dense_rank")
     offset = function.arguments[1] if function.count is not None else None

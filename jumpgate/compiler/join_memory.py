@@ -1,4 +1,4 @@
-"""Joins whose builds may be more than their instance has room for: these may go to disk (nca/disk_joins.py)."""
+"""Marks joins whose builds may exceed their instance's memory: these may spill to disk (nca/disk_joins.py)."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from jumpgate.nca.disk_joins import candidates
 from jumpgate.nca.interface import InstancePlan, JobPlan
 from jumpgate.nca.operator_lists import JOINS_ON_DISK, option
 
-#: of a host's memory, for the tables of one job where nobody set a limit
+#: fraction of a host's memory for the tables of one job, without a configured limit
 HOST_SHARE = 0.6
-#: of that, for join builds: the other tables need some, too
+#: fraction of that for join builds: other tables need memory, too
 BUILD_SHARE = 0.5
-#: how wrong an estimate is taken to be at most: to let rows wait costs more than a look-up
+#: the largest error factor to plan for: spilling rows costs more than a look-up
 DOUBT_MAX = 4.0
 
 
 def joins_to_disk(plan: JobPlan, limit_bytes: int, can: Callable[[str], bool]) -> JobPlan:
-    """The plan with the largest builds allowed to go to disk, until what others are estimated to hold has room.
+    """Allow the largest builds to spill until the estimated others fit.
 
-    limit_bytes: of each instance; 0: what its host has, shared by the job's instances there. can: whether the
-    accelerator of that name has joins on disk. What is estimated is
-    taken times the factor by which it may be off, DOUBT_MAX at most.
+    limit_bytes: of each instance; 0: the host's memory, shared by the job's instances there. can: whether the
+    accelerator of that name supports joins on disk. Estimates are multiplied by their error factor, at most DOUBT_MAX.
     """
     of_host = Counter(i.device.name for i in plan.instances)
     chosen: dict[str, list[int]] = {}
@@ -61,7 +60,7 @@ def _chosen(plan: JobPlan, instance: InstancePlan, room: float) -> list[int]:
 
 
 def _held(plan: JobPlan, instance: InstancePlan, join: Join, build: int) -> float:
-    """Bytes of a build, the operator of that number, that one instance holds at most; 0 where that is not known."""
+    """Return the most bytes that one instance holds for the build with that operator number; 0 if unknown."""
     known = plan.figures.operators.get((instance.fragment, build))
     if known is None:
         return 0.0

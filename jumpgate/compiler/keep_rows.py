@@ -1,5 +1,5 @@
-"""Operators without state that several others read: they are computed once for each, or once for all, which then read
-the rows that were kept (nca/operator_lists.py)."""
+"""Materialises stateless operators with several consumers: they are computed once, and all consumers read the kept rows
+(nca/operator_lists.py)."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from jumpgate.dataflow.operators import (
 from jumpgate.nca.interface import InstancePlan, JobPlan
 from jumpgate.nca.operator_lists import KEPT_ROWS, option
 
-#: seconds of a core to keep a row and to read it again, and for each value of it
+#: core seconds to keep and read back a row, and each value of it
 ROW, VALUE, TEXT = 15e-9, 3e-9, 15e-9
-#: how many times as much computing the rows again must take as keeping them: filters that joins send to scans, which do
-#: not reach them through kept rows, may spare much of it; where a text is read they spare little
+#: recomputing the rows must take this many times as long as keeping them: filters that joins push into scans do not
+#: reach through kept rows and may save much of that; for text files they save little
 WORTH, WORTH_TEXT = 3.0, 1.5
-#: seconds that must be saved, as what keeps rows is one more step of the job
+#: the fewest seconds to save: keeping rows adds a step to the job
 SAVED_MIN = 5e-4
-#: how wrong an estimate is taken to be at most
+#: the largest error factor to plan for
 DOUBT_MAX = 4.0
-#: what holds its rows, or has them once
+#: operators that hold their rows or read them once
 HOLDS = (Aggregate, Distinct, Sort, Skyline, Window, Receive)
 
 
 def keep_rows(plan: JobPlan, can: Callable[[str], bool]) -> JobPlan:
-    """The plan with those operators chosen whose rows take far less to keep than to compute again. can: whether the
-    accelerator of that name keeps rows."""
+    """Choose the operators whose rows cost far less to keep than to recompute. can: whether the accelerator of that
+    name keeps rows."""
     chosen = {i.fragment: found for i in plan.instances if not i.index and can(i.nca) if (found := _chosen(plan, i))}
     if not chosen:
         return plan
@@ -53,7 +53,7 @@ def keep_rows(plan: JobPlan, can: Callable[[str], bool]) -> JobPlan:
 
 
 def kept_seconds(node: Operator, rows: float) -> float:
-    """Seconds of a core to keep so many rows of `node` and to read them again."""
+    """Return the core seconds to keep `rows` rows of `node` and read them again."""
     return rows * (ROW + sum(TEXT if f.type.is_text else VALUE for f in node.schema))
 
 
@@ -66,8 +66,8 @@ def _chosen(plan: JobPlan, instance: InstancePlan) -> list[int]:
     found: list[int] = []
 
     def again(node: Operator) -> tuple[float, float]:
-        """Seconds for its rows once more (infinite where a part is unknown; the tables of joins are there already), and
-        how many times as much these must be as to keep them. What only reads columns is not kept: each reader's own
+        """Return the seconds to recompute the node's rows (infinite where a part is unknown; join tables exist
+        already), and the factor by which these must exceed keeping. Columnar scans are not kept: each consumer's
         conditions decide which row groups and values are decoded."""
         if isinstance(node, HOLDS) or numbers[id(node)] in found:
             return 0.0, math.inf
@@ -79,7 +79,7 @@ def _chosen(plan: JobPlan, instance: InstancePlan) -> list[int]:
         return known[id(node)]
 
     users = _users(nodes)
-    for node in unique(instance.root):  # inputs before what reads them
+    for node in unique(instance.root):  # inputs before their consumers
         (seconds, worth), mine = again(node), figures[id(node)]
         if worth < math.inf and mine is not None and seconds < math.inf:
             keep = kept_seconds(node, mine.rows * min(mine.doubt, DOUBT_MAX)) / cores
@@ -95,7 +95,8 @@ def _worth(node: Operator) -> float:
 
 
 def _users(nodes: list[Operator]) -> Mapping[int, set[object]]:
-    """Who reads each operator, by identity. Joins that build it by the same keys are one: they share the table."""
+    """Return the consumers of each operator by identity. Joins that build it by the same keys share the table and count
+    once."""
     users: defaultdict[int, set[object]] = defaultdict(set)
     for node in nodes:
         for place, input in enumerate(node.inputs):

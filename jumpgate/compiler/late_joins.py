@@ -1,4 +1,4 @@
-"""Outer, semi, anti and mark joins that come after the inner joins around them, which leave fewer rows to look up."""
+"""Moves outer, semi, anti and mark joins above the inner joins around them, which leave fewer rows to look up."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from jumpgate.dataflow.operators import Join, Operator, column
 
 
 def may_wait(node: Operator) -> bool:
-    """Whether what the join makes of a left row depends on that row alone, so that others can be dropped before."""
+    """Return whether the join's result for a left row depends on that row alone, so that other rows can be dropped
+    earlier."""
     if not isinstance(node, Join) or node.type.any_order or node.type.unmatched_right:
         return False
     return bool(node.left_keys) and not node.builds_left
 
 
 def after(top: Operator, join: Join, right: Operator, place: Mapping[int, int]) -> Join:
-    """The join with `top` as its left input, in which the column i of its own left input is place[i]."""
+    """Return the join with `top` as its left input, in which column i of the former left input is place[i]."""
     width, shift = len(join.left.schema), len(top.schema)
     pairs = (*top.schema.fields, *right.schema.fields)
 

@@ -1,7 +1,7 @@
-"""Bytes over the links of hosts that meet at one point: the network model of joins in the network (ADMS 2019).
+"""Models the traffic of hosts that are connected at one point: the network model of joins in the network (ADMS 2019).
 
-Each host has a link of two directions. Rows that go by a hash of their keys stay where they lie if that is their place;
-a device in the network is sent each row once, whatever joins it answers, and sends each result once.
+Each host has a full-duplex link. Rows that are shuffled by a hash of their keys stay if their host is the target. A
+device in the network receives each row once, whatever joins it answers, and sends each result once.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from jumpgate.dataflow.operators import Join, with_partners
 from jumpgate.nca.interface import Completeness, Match, Wire
 from jumpgate.nca.matching import match_inputs
 
-#: exact where bytes are whole and shares are fractions
+#: exact for whole bytes and fractional shares
 Number = float | Fraction
-#: of the rows, that each host has, or that go there
+#: fraction of the rows on each host, or sent to it
 Shares = Sequence[Number]
 
 
 @dataclass(frozen=True)
 class Links:
-    """Bytes that leave each host and that reach it; `sent`: by all, devices too, each once."""
+    """Bytes that leave and reach each host; `sent` counts all bytes once, those of devices included."""
 
     up: tuple[Number, ...]
     down: tuple[Number, ...]
@@ -33,7 +33,7 @@ class Links:
 
     @property
     def busiest(self) -> Number:
-        """Over the direction of a link that has most: what takes longest."""
+        """Return the bytes of the busiest link direction, which takes longest."""
         return max(*self.up, *self.down)
 
     def __add__(self, other: Links) -> Links:
@@ -51,14 +51,14 @@ def idle(hosts: int) -> Links:
 
 
 def shuffled(bytes: float, lie: Shares, go: Shares) -> Links:
-    """Rows go by their keys, whatever host they lie on."""
+    """Shuffle rows by their keys from the hosts they lie on."""
     up = tuple(bytes * (a * (1 - z)) for a, z in zip(lie, go, strict=True))
     down = tuple(bytes * (z * (1 - a)) for a, z in zip(lie, go, strict=True))
     return Links(up, down, sum(up))
 
 
 def copied(bytes: float, lie: Shares) -> Links:
-    """All rows go to every host."""
+    """Copy all rows to every host."""
     up = tuple(bytes * (a * (len(lie) - 1)) for a in lie)
     return Links(up, tuple(bytes * (1 - a) for a in lie), sum(up))
 
@@ -74,8 +74,8 @@ def from_device(bytes: float, go: Shares) -> Links:
 
 
 def moved(match: Match, hosts: int, estimator: Estimator, broadcast_bytes_max: float) -> Links:
-    """What a match's joins are estimated to move between hosts that have the rows evenly, or what travels to and from
-    a device that answers it."""
+    """Estimate the traffic of a match's joins between hosts with evenly spread rows, or to and from a device that
+    answers it."""
     if match.wire is not None:
         at = (1 / hosts,) * hosts
         came = estimator.rows(match.operators[0]) * row_bytes(match.wire.body.schema)
@@ -89,7 +89,7 @@ def moved(match: Match, hosts: int, estimator: Estimator, broadcast_bytes_max: f
 
 
 def by_hosts(join: Join, hosts: int, estimator: Estimator, broadcast_bytes_max: float) -> Links:
-    """What hosts move for a join, by what is known of frequent keys; nothing where the build side's size is unknown."""
+    """Estimate the traffic of a join on hosts, with known frequent keys; none if the build side's size is unknown."""
     known = estimator.of(join.right).bytes
     if known is None:
         return idle(hosts)
@@ -105,13 +105,13 @@ def by_hosts(join: Join, hosts: int, estimator: Estimator, broadcast_bytes_max: 
 
 
 def saved_by_device(join: Join, hosts: int, estimator: Estimator, broadcast_bytes_max: float) -> float:
-    """Bytes over the busiest link that a join on hosts takes, less those of its build side on the way to a device."""
+    """Return the busiest link's bytes for a join on hosts, minus those of its build side on the way to a device."""
     built = to_device(estimator.of(join.build).bytes or 0.0, (1 / hosts,) * hosts)
     return float(by_hosts(join, hosts, estimator, broadcast_bytes_max).busiest - built.busiest)
 
 
 def arriving(match: Match, wire: Wire, hosts: int, estimator: Estimator) -> float:
-    """Bytes that reach a device that answers the match: of the rows that probe, those that filters leave."""
+    """Return the bytes that reach a device for the match: of the probe rows, those that pass filters."""
     leaves = match_inputs(match)
     probing, *building = (estimator.rows(leaves[w.leaf]) * row_bytes(w.schema) for w in wire.inputs)
     for join in reversed(match.operators) if match.completeness is not Completeness.PRUNE else ():
@@ -121,8 +121,8 @@ def arriving(match: Match, wire: Wire, hosts: int, estimator: Estimator) -> floa
 
 
 def _filtered(join: Join, bytes: float, hosts: int, estimator: Estimator) -> float:
-    """Of so many bytes of rows that probe: what travels if the build side's keys are sent to who reads them
-    (filter_edges), which is done where it pays."""
+    """Return the probe bytes that travel when the build keys are sent to their readers (filter_edges), where that
+    pays."""
     if join.type.unmatched or join.type.marks or not join.left_keys or join.builds_left:
         return bytes
     partners = with_partners(join.left, join.right, join.left_keys, join.right_keys)
@@ -133,8 +133,8 @@ def _filtered(join: Join, bytes: float, hosts: int, estimator: Estimator) -> flo
 
 @dataclass(frozen=True)
 class Chain:
-    """A left-deep chain of joins on different keys, as the paper's experiments have it: `probe` are the bytes of L and
-    then of each join's result, `builds` those of each T_i, and all lie evenly on so many hosts."""
+    """A left-deep chain of joins on different keys, as in the paper's experiments: `probe` holds the bytes of L and of
+    each join's result, `builds` those of each T_i. All lie evenly on `hosts` hosts."""
 
     hosts: int
     probe: tuple[int, ...]
@@ -142,16 +142,16 @@ class Chain:
 
     @property
     def shuffles(self) -> Iterable[tuple[int, int]]:
-        """What each join has to move, of its probing and its build side."""
+        """Return the bytes of each join's probe and build side."""
         return zip(self.probe[:-1], self.builds, strict=True)
 
     def by_hosts(self, go: Shares | None = None) -> list[Links]:
-        """Each join's shuffles, `go` being what its keys give each host; what they leave lies evenly again."""
+        """Return each join's shuffles, where `go` is each host's share of the keys; results lie evenly again."""
         at = even(self.hosts)
         return [shuffled(a, at, go or at) + shuffled(t, at, go or at) for a, t in self.shuffles]
 
     def by_hosts_in_place(self, goes: Sequence[Shares]) -> list[Links]:
-        """The same where a join's rows lie on the hosts that made them: `goes` for each join."""
+        """Return each join's shuffles if results stay on the hosts that made them; `goes` has each join's shares."""
         found, lie = [], even(self.hosts)
         for (a, t), go in zip(self.shuffles, goes, strict=True):
             found.append(shuffled(a, lie, go) + shuffled(t, even(self.hosts), go))
@@ -159,12 +159,12 @@ class Chain:
         return found
 
     def by_device(self) -> list[Links]:
-        """Build sides, then what probes, whose result returns to all hosts at the same time."""
+        """Return the build sides' traffic, then the probe's, whose result returns to all hosts at the same time."""
         at = even(self.hosts)
         built = sum((to_device(t, at) for t in self.builds), idle(self.hosts))
         return [built, to_device(self.probe[0], at) + from_device(self.probe[-1], at)]
 
 
 def taken(steps: Iterable[Links]) -> Number:
-    """Bytes over the busiest link of each step, one step after the other."""
+    """Add the busiest link's bytes of each step, one step after the other."""
     return sum(step.busiest for step in steps)

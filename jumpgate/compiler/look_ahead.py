@@ -1,4 +1,4 @@
-"""Says ahead what later passes will want to know about files, so that all of it can be looked up at once."""
+"""Prefetches statistics: tells what later passes will ask about files, so that all of it is looked up at once."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ Question = tuple[Operator, tuple[str, ...]]
 
 
 def look_ahead(plan: Plan) -> Plan:
-    """The plan as it is; `options.look` has been told the files and their filters, and then the columns whose values
-    matter: keys of joins, groups and partitions, and what conditions are about that were not tried on all rows."""
+    """Return the plan unchanged after telling `options.look` which files, filters and columns later passes ask about.
+
+    The columns are the keys of joins, groups and partitions, and those of conditions that were not evaluated on all
+    rows.
+    """
     if plan.options.look is not None:
         plan.options.look(_tables(plan.root))
         plan.options.look(_once(_Ahead(plan.estimator).questions(plan.root)))
@@ -29,7 +32,8 @@ def _tables(root: Operator) -> Iterator[Question]:
 
 
 def _once(questions: Iterable[Question]) -> Iterable[Question]:
-    """Each about the same node once: to compare nodes, whose schemas may be wide, takes longer than to ask again."""
+    """Drop repeated questions about a node by its identity: comparing nodes with wide schemas takes longer than asking
+    again."""
     return {(id(node), names): (node, names) for node, names in [*questions]}.values()
 
 
@@ -50,7 +54,7 @@ class _Ahead:
                         yield whole(table), names
 
     def _column(self, node: Operator, key: Expression) -> Iterator[Question]:
-        """What is asked about the files' columns that a key is made of."""
+        """Yield the questions about the files' columns that a key is made of."""
         above: Operator | None = None
         for place, expression in self._estimator.path(node, key):
             if (id(place), expression) in self._seen:
@@ -76,7 +80,7 @@ class _Ahead:
 
 
 def _keys(node: Operator) -> Iterator[tuple[Operator, tuple[Expression, ...]]]:
-    """Expressions whose values the estimate of the node's rows asks about, and of which input they are."""
+    """Yield the expressions whose statistics the estimate of the node needs, with the input of each."""
     match node:
         case Filter():
             for index in sorted(node.predicate.columns()):

@@ -1,4 +1,5 @@
-"""Candidate graphs: asks every NCA on every device what it would take over, completes partial and pruning answers."""
+"""Builds candidate graphs: asks every NCA on every device what it takes over, and completes partial and pruning
+answers."""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ from jumpgate.nca.speeds import Speeds, assumed, seconds_of, unit_seconds
 
 @dataclass(frozen=True)
 class Alternative:
-    """One way to compute a node and all below it, with what it costs so far.
+    """One way to compute a node and all below it, with its cost so far.
 
-    `below` names the finished fragments below the one that `node` is part of. `overloaded` counts devices whose memory
-    the estimate exceeds, `preferred` the matches of NCAs that the options prefer; `claimed` what matches need for
-    themselves; `seconds` is None without statistics; `sent_bytes` are what joins move between hosts and devices.
+    `below` names the finished fragments below the node's own. `overloaded` counts devices whose estimated memory
+    exceeds their capacity, `preferred` the matches of preferred NCAs; `claimed` holds the exclusive claims of matches;
+    `seconds` is None without statistics; `sent_bytes` is the traffic of joins between hosts and devices.
     """
 
     node: Mapped
@@ -43,22 +44,23 @@ class Alternative:
 
     @property
     def fragment(self) -> tuple[str, Device, int]:
-        """What runs where: fused matches of the same operators are one program, whoever answered for which part."""
+        """Identify the program: fused matches of the same operators are one program, whichever NCA answered for each
+        part."""
         site = self.node.site
         return (site.fusion or site.nca, site.devices[0], id(self.node.match.operators[0]))
 
     def rank(self, seconds_per_money: float) -> tuple[float, ...]:
         if self.seconds is None:
             return (-self.preferred, self.overloaded, self.fragments, self.matches)
-        # the same work adds up to sums that differ in their last digits: these are equal, and fewer matches are better
+        # sums of the same costs differ in their last digits: treat these as equal and prefer fewer matches
         worth = float(f"{self.seconds + self.money * seconds_per_money:.9g}")
         return (-self.preferred, self.overloaded, worth, self.fragments, self.matches)
 
 
 def map_operators(plan: Plan) -> Plan:
-    """Fills `candidates`, best first, and `refused` (what NCAs answered to operators that they did not take).
+    """Fill `candidates`, best first, and `refused` (the reasons of NCAs that did not take an operator).
 
-    Raises CannotPlace, with every operator that nobody takes.
+    Raises CannotPlace with every operator that no NCA takes.
     """
     mapper = _Mapper(plan)
     found = mapper.alternatives(plan.root.input)
@@ -72,7 +74,7 @@ def map_operators(plan: Plan) -> Plan:
 
 
 def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
-    """All hosts form one pool, wherever they are; other devices where they name the same `pool`."""
+    """Group devices: all hosts form one pool; other devices form one if they name the same `pool`."""
     pools: dict[object, list[Device]] = {}
     for device in devices:
         key: object = device.name
@@ -96,13 +98,14 @@ class _Mapper:
         self.refused: dict[tuple[str, str], None] = {}
         self._answers: dict[int, list[tuple[str, Unsupported]]] = {}
         self._unmatched: dict[int, Operator] = {}
-        #: operators of runs that have been arranged, and of such as have codes for texts
+        #: operators whose runs were arranged or got text codes
         self._in_order: dict[int, Operator] = {}
         self._coded: dict[int, Operator] = {}
         self._memo: dict[tuple[int, frozenset[str]], tuple[Operator, list[Alternative]]] = {}
 
     def alternatives(self, node: Operator, excluded: frozenset[str] = frozenset()) -> list[Alternative]:
-        """The best ways to compute `node`, best first; NCAs in `excluded` have pruned it or done its first phase."""
+        """Return the best ways to compute `node`, best first. NCAs in `excluded` have pruned it or done its first
+        phase."""
         key = (id(node), excluded)
         if key not in self._memo:
             deadline.check("planned")
@@ -111,8 +114,8 @@ class _Mapper:
         return self._memo[key][1]
 
     def _best(self, found: list[Alternative]) -> list[Alternative]:
-        """The best up to the beam, the best of each kind of root (where it runs, what it fuses with, what it uses of
-        devices) before others."""
+        """Return the best alternatives up to the beam: first the best of each kind of root (site, fusion, claims), then
+        others."""
         if len(found) < 2:
             return found
         found.sort(key=lambda a: a.rank(self.options.seconds_per_money))
@@ -133,7 +136,7 @@ class _Mapper:
         return kept
 
     def _find(self, node: Operator, excluded: frozenset[str]) -> Iterator[Alternative]:
-        if isinstance(node, Mapped):  # what is left of a pruned or partial match: already decided
+        if isinstance(node, Mapped):  # the remainder of a pruned or partial match: already mapped
             yield from self._memo[(id(node), frozenset())][1]
             return
         matched = False
@@ -159,7 +162,7 @@ class _Mapper:
                 self.alternatives(child)
 
     def _arranged(self, node: Operator) -> Operator | None:
-        """The joins from `node` down in the order in which a device in the network takes most of them."""
+        """Return the joins from `node` down in the order of which a device in the network takes most."""
         if not self._may_travel() or id(node) in self._in_order or not isinstance(node, Join):
             return None
         run = run_of(node)
@@ -168,7 +171,7 @@ class _Mapper:
             return None
 
         def saved(join: Join) -> float:
-            least = 1.0 if self.options.prefer else 0.0  # who is preferred gets joins that save nothing
+            least = 1.0 if self.options.prefer else 0.0  # a preferred NCA also gets joins that save nothing
             return max(least, saved_by_device(join, self.hosts, self.estimator, self.options.broadcast_bytes_max))
 
         found = best_order(run, self._travels, saved)
@@ -177,7 +180,8 @@ class _Mapper:
         return found
 
     def _with_codes(self, node: Operator) -> Operator | None:
-        """The joins from `node` down with texts as codes, where a device in the network takes one of them so."""
+        """Return the joins from `node` down with texts as codes, if a device in the network takes one of them that
+        way."""
         if not self._may_travel() or id(node) in self._coded or not isinstance(node, Join):
             return None
         run = run_of(node, joins_min=1)
@@ -192,12 +196,12 @@ class _Mapper:
         return found
 
     def _may_travel(self) -> bool:
-        """Whether there is a device in the network that may gain by joins."""
+        """Return whether a device in the network could gain from joins."""
         apart = any(devices[0].kind != "host" for devices in self.classes)
         return apart and (self.hosts > 1 or bool(self.options.prefer))
 
     def _travels(self, tree: Operator, joins: int) -> bool:
-        """Whether a device in the network takes so many joins from `tree` down."""
+        """Return whether a device in the network takes `joins` joins from `tree` down."""
         apart = [devices[0] for devices in self.classes if devices[0].kind != "host"]
         answers = (a for nca in self.ncas for device in apart for a in each(self._asked(nca, tree, device)))
         return any(
@@ -307,7 +311,7 @@ class _Mapper:
         )
 
     def _edge_refused(self, consumer: NCA, box: Mapped, producer: Mapped) -> Unsupported | None:
-        if box.match.wire is not None:  # who sends must be able to compute what it reads
+        if box.match.wire is not None:  # the sender must be able to compute what the device reads
             if producer.site.fusion and producer.site.devices[0].kind == "host":
                 return None
             over = box.match.wire.transport.name
@@ -319,11 +323,11 @@ class _Mapper:
         return consumer.operators.match_input(descriptor, transport)
 
     def _edge_seconds(self, bytes: float | None) -> float:
-        """For rows of so many bytes to travel to other instances."""
+        """Return the seconds that rows of this many bytes take to reach other instances."""
         return 0.0 if bytes is None else seconds_of({"send": bytes}, {**assumed(), **self.options.speeds})
 
     def _seconds(self, match: Match, leaves: tuple[Operator, ...], speeds: Speeds, device: Device) -> float | None:
-        """What the match's own operators take on the device, and the bytes that reach it."""
+        """Return the seconds that the device takes for the match's own operators and the bytes that reach it."""
         parts = [work(node, self.estimator) for node in match.operators]
         bytes = [self.estimator.of(leaf).bytes for leaf in leaves]
         known = [p for p in parts if p is not None]
@@ -335,7 +339,7 @@ class _Mapper:
         return reach * speeds.receive_s + seconds_of(added(known), speeds.seconds, device.cores)
 
     def error(self, root: Operator) -> CannotPlace:
-        """Every operator that nobody takes, what each NCA said, and the way out."""
+        """Build the error: every operator that no NCA takes, each NCA's reason, and the way out."""
         problems: list[str] = []
         for node in unique(root):
             if id(node) not in self._unmatched:
@@ -353,18 +357,18 @@ class _Mapper:
 
 
 def _new(tree: Operator, old: Operator) -> dict[int, Operator]:
-    """The operators of `tree` that `old` does not have."""
+    """Return the operators of `tree` that `old` does not have."""
     known = {id(n) for n in unique(old)}
     return {id(n): n for n in unique(tree) if id(n) not in known}
 
 
 def _as_sent(match: Match, below: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
-    """The inputs as often as they are computed: a device may be sent the rows of one twice."""
+    """Return the inputs as often as they are computed: a device may be sent the rows of one twice."""
     return below if match.wire is None else tuple(below[w.leaf] for w in match.wire.inputs)
 
 
 def fused(consumer: Mapped, producer: Operator) -> bool:
-    """Whether both become one instance: the same non-empty domain, on the same devices."""
+    """Return whether both become one instance: the same non-empty fusion domain on the same devices."""
     return (
         isinstance(producer, Mapped)
         and consumer.site.fusion != ""
@@ -374,7 +378,7 @@ def fused(consumer: Mapped, producer: Operator) -> bool:
 
 
 def _beyond_limits(match: Match, device: Device) -> Unsupported | None:
-    """What the device does not have of what the match needs."""
+    """Return which limit or claim of the match the device does not satisfy, or None."""
     for name, need in match.limits:
         if need > (has := device.capacity(name)):
             return Unsupported(f"needs {name} {need:g}, '{device.name}' has {has:g}", "limit")
@@ -386,7 +390,7 @@ def _beyond_limits(match: Match, device: Device) -> Unsupported | None:
 
 
 def _remainder(match: Match, box: Mapped) -> Operator:
-    """What still runs downstream of a partial or pruning match."""
+    """Return the operators that still run above a partial or pruning match."""
     root = match.operators[0]
     if match.completeness is Completeness.PARTIAL:
         return final_phase(root, box)

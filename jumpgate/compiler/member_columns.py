@@ -1,4 +1,5 @@
-"""Fields of structs that a plan names are read as columns of their own, so that files give no more than these."""
+"""Nested column pruning: reads the fields of structs that a plan uses as columns of their own, so that files return no
+others."""
 
 from __future__ import annotations
 
@@ -29,17 +30,17 @@ from jumpgate.dataflow.operators import (
 )
 from jumpgate.dataflow.types import Field, Schema, struct
 
-#: whether there is a value at all: it is read as a struct of none of its fields
+#: stands for a struct's validity: it is read as a struct without fields
 PRESENCE = None
-#: names of fields on the way down from a column; at its end may be PRESENCE
+#: field names from a column down; PRESENCE may be the last
 Path = tuple[str | None, ...]
-#: column of the old node, and what of it → column of the new one
+#: (column of the old node, path) → column of the new one
 Where = dict[tuple[int, Path], int]
 
 
 def member_columns(plan: Plan) -> Plan:
-    """Each use of a field, and each test of a struct for NULL, becomes a column of the reads below, as far as the
-    struct was only passed on; then structs that nobody needs as a whole are pruned."""
+    """Read each used field, and each struct tested for NULL, as a column of the reads below, as far as the struct was
+    only passed on; then prune structs that are not needed whole."""
     nodes = [*unique(plan.root)]
     if not any(f.type.kind == "struct" for n in nodes if isinstance(n, Read) for f in n.schema):
         return plan
@@ -53,7 +54,7 @@ def member_columns(plan: Plan) -> Plan:
 
 
 def _wanted(nodes: Sequence[Operator]) -> dict[int, set[tuple[int, Path]]]:
-    """Of each node's output columns, what is wanted by itself."""
+    """Return the fields of each node's output columns that are used by themselves."""
     wanted: dict[int, set[tuple[int, Path]]] = {id(n): set() for n in nodes}
     for node in reversed(nodes):
         above = wanted[id(node)]
@@ -83,7 +84,7 @@ def _wanted(nodes: Sequence[Operator]) -> dict[int, set[tuple[int, Path]]]:
 
 
 def _access(e: Expression) -> tuple[int, Path] | None:
-    """The column and the fields, where the expression is no more than these."""
+    """Return the column and the path if the expression is only a field access."""
     if isinstance(e, Member):
         found = _access(e.input)
         return None if found is None else (found[0], (*found[1], e.name))
@@ -91,7 +92,7 @@ def _access(e: Expression) -> tuple[int, Path] | None:
 
 
 def _tested(e: Expression) -> tuple[int, Path] | None:
-    """The presence that a test for NULL is about."""
+    """Return the struct whose validity a test for NULL reads."""
     if isinstance(e, Call) and e.function in ("is_null", "is_not_null") and e.args[0].type.kind == "struct":
         found = _access(e.args[0])
         return None if found is None else (found[0], (*found[1], PRESENCE))
@@ -106,7 +107,7 @@ def _uses(e: Expression) -> set[tuple[int, Path]]:
 
 
 def _moved(e: Expression, input: Operator, where: Where) -> Expression:
-    """The expression over the new input; the same object where nothing has moved."""
+    """Return the expression over the new input; the same object if nothing moved."""
     tested = _tested(e)
     if tested in where:
         return e.with_children((column(input.schema, where[tested]),))
@@ -121,7 +122,7 @@ def _moved(e: Expression, input: Operator, where: Where) -> Expression:
 def _with_members(
     node: Operator, wanted: list[tuple[int, Path]], inputs: list[tuple[Operator, Where]]
 ) -> tuple[Operator, Where]:
-    """The node over its new inputs, and where its columns and what is wanted of them went."""
+    """Return the node over its new inputs, and the new positions of its columns and wanted fields."""
     if isinstance(node, Read):
         return _read(node, wanted)
     if isinstance(node, Join):
@@ -219,7 +220,7 @@ def _union(
 
 
 def _exactly(new: Operator, old: Operator, where: Where, further: list[tuple[int, Path]]) -> Operator:
-    """The old node's columns, then the `further` ones."""
+    """Return the old node's columns, then the `further` ones."""
     places = [where[key] for key in [*((i, ()) for i in range(len(old.schema))), *further]]
     names = (*old.schema.names, *(new.schema[where[key]].name for key in further))
     return project(new, references(new.schema, places), names)

@@ -1,5 +1,5 @@
-"""One spelling for each meaning: distinct is an aggregate, approximate counts are exact ones of something else, limit
-over sort is a top-n, constants are computed."""
+"""Normalises equal meanings to one form: distinct becomes an aggregate, approximate counts become exact, limit over
+sort becomes top-n, constants are folded."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from jumpgate.errors import JumpgateError
 
 
 def normalise(plan: Plan) -> Plan:
-    """Rewrites bottom-up until every node is in its one spelling; shared nodes stay shared."""
+    """Rewrite bottom-up until every node has its normal form; shared nodes stay shared."""
     dialect = plan.options.dialect
 
     def change(node: Operator) -> Operator:
@@ -73,7 +73,7 @@ def _rewritten(node: Operator) -> Operator:
 
 
 def _first(node: Limit) -> Operator:
-    """The first rows of the first rows."""
+    """Merge two limits."""
     inner = node.input
     have = inner.limit if isinstance(inner, Sort) else inner.count if isinstance(inner, Limit) else None
     count = node.count if have is None else max(0, min(node.count, have - node.offset))
@@ -95,7 +95,7 @@ def _filter(node: Filter) -> Operator:
 
 
 def _join(node: Join) -> Operator:
-    """Without a condition, whether there is any right row is all that a semi, anti or mark join asks."""
+    """Drop the columns of the right side if a semi, anti or mark join only tests whether it has any row."""
     terms = conjuncts(node.residual) if node.residual is not None else ()
     rest = tuple(t for t in terms if not (isinstance(t, Literal) and t.value is True))
     if len(rest) < len(terms):
@@ -113,7 +113,7 @@ def _project(node: Project) -> Operator:
 
 
 def _window(node: Window) -> Operator:
-    """A window over columns: what it orders, partitions and reads besides is computed in a projection below."""
+    """Compute the expressions of a window's order, partitions and arguments in a projection below it."""
     width = len(node.input.schema)
     keys = (*node.partition_by, *(k.expression for k in node.order_by))
     computed = [e for e in keys if not isinstance(e, ColumnRef | Literal)]  # a literal orders nothing
@@ -136,9 +136,9 @@ def _window(node: Window) -> Operator:
 
 
 def fold(expression: Expression, dialect: Dialect) -> Expression:
-    """`expression` with its constant parts computed by the functions' reference bodies.
+    """Fold the constant parts of `expression` with the functions' reference bodies.
 
-    What fails when computed stays as it is: the error belongs to the run, and only if a row gets there.
+    A part that fails stays as it is: the error belongs to the run, and only if a row reaches it.
     """
     if isinstance(expression, ColumnRef | Literal):
         return expression
@@ -149,7 +149,7 @@ def fold(expression: Expression, dialect: Dialect) -> Expression:
 
 
 def computed(expression: Expression, dialect: Dialect) -> Expression:
-    """The value of a call, cast or list of constants; anything else as it is."""
+    """Return the value of a constant call, cast or list as a literal; anything else unchanged."""
     constant = all(isinstance(c, Literal) for c in expression.children)
     if not constant or not isinstance(expression, Call | Cast | InList):
         return expression

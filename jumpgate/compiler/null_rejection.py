@@ -1,4 +1,4 @@
-"""Conditions that no row meets which has NULL in certain columns (null-rejecting predicates: Galindo-Legaria and
+"""Null-rejecting predicates: conditions that no row satisfies with NULL in certain columns (Galindo-Legaria and
 Rosenthal, TODS 1997)."""
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from jumpgate.dataflow.functions import find
 
 
 def rejects(condition: Expression, nulls: Set[int], dialect: Dialect) -> bool:
-    """Whether the condition is not TRUE, and does not fail, for any row that has NULL in these columns. Its terms guard
-    those that come after them."""
+    """Return whether the condition is never TRUE and never fails for rows with NULL in these columns. Earlier terms
+    guard later ones."""
     for term in conjuncts(condition):
         left = with_nulls(term, nulls, dialect)
         if may_fail(left):
@@ -26,8 +26,8 @@ def rejects(condition: Expression, nulls: Set[int], dialect: Dialect) -> bool:
 
 
 def with_nulls(expression: Expression, nulls: Set[int], dialect: Dialect) -> Expression:
-    """What is left of the expression for rows that have NULL in these columns: it fails for such a row only if the
-    whole expression does."""
+    """Simplify the expression for rows with NULL in these columns. The result fails for such a row only if the whole
+    expression does."""
     if isinstance(expression, ColumnRef):
         return _null(expression) if expression.index in nulls else expression
     children = tuple(with_nulls(c, nulls, dialect) for c in expression.children)
@@ -40,7 +40,7 @@ def with_nulls(expression: Expression, nulls: Set[int], dialect: Dialect) -> Exp
 
 
 def is_null(expression: Expression) -> bool:
-    """Whether it is NULL itself, whatever the row."""
+    """Return whether the expression is a NULL literal."""
     return isinstance(expression, Literal) and expression.value is None
 
 
@@ -49,14 +49,14 @@ def _null(expression: Expression) -> Literal:
 
 
 def _is_strict(expression: Expression) -> bool:
-    """Whether it is NULL if anything that it is made of is."""
+    """Return whether the expression is NULL if any operand is."""
     if isinstance(expression, Call):
         return find(expression.function).strict
     return isinstance(expression, Cast | Member)
 
 
 def _chosen(case: Case) -> Expression:
-    """The CASE without branches that no row takes."""
+    """Remove the branches of a CASE that no row takes."""
     branches: list[Expression] = []
     otherwise = case.otherwise
     for condition, value in zip(case.branches[::2], case.branches[1::2], strict=True):
@@ -69,7 +69,7 @@ def _chosen(case: Case) -> Expression:
 
 
 def _is_never(condition: Expression, value: bool) -> bool:
-    """Whether a condition has this value for no row."""
+    """Return whether the condition has this value for no row."""
     match condition:
         case Literal():
             return condition.value is not value

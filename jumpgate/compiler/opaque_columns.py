@@ -1,4 +1,4 @@
-"""Refuses a plan that needs the values of opaque columns; reads drop those that nobody needs."""
+"""Refuses a plan that uses the values of opaque columns; reads drop those that are not used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumpgate.errors import InvalidDataflow
 
 
 def opaque_columns(plan: Plan) -> Plan:
-    """The first pass: no later one sees an opaque type. Raises InvalidDataflow that names each column."""
+    """Remove opaque types before any other pass. Raises InvalidDataflow that names each column."""
     if not _read(plan.root):
         return plan
     pruned = prune_columns(plan)

@@ -1,6 +1,6 @@
-"""Which side is built, and in which order chains of inner joins are probed: the small and selective builds first. Semi
-and anti joins above a chain go to the input that has their keys, and outer, semi and anti joins below a chain above it,
-where that spares look-ups."""
+"""Orders joins: chooses build sides and the order in which chains of inner joins are probed, small and selective builds
+first. Semi and anti joins above a chain move to the input with their keys, and outer, semi and anti joins below a chain
+move above it, where that saves look-ups."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from jumpgate.dataflow.operators import Join, Operator, Project, Send, column, c
 from jumpgate.dataflow.types import bool_
 from jumpgate.nca.speeds import LARGE, SMALL
 
-#: how much larger the build side of an outer, semi or anti join must be to change sides: its other form costs more
+#: factor by which the build side of an outer, semi or anti join must be larger to swap: the mirrored form costs more
 SWAP_OUTER = 4.0
-#: how much larger a build side than the rows that would probe it, to probe instead
+#: factor by which a build side must exceed the probe's rows to swap
 SWAP_PIPELINE = 4.0
-#: of the rows that a semi or anti join would look up, how many it may look up below a join to be put there: it pays
-#: off as the join has fewer rows
+#: a semi or anti join moves below another join if it probes at most this many times as many rows there: the join above
+#: then has fewer rows
 LOWER_MAX = 1.5
-#: how many times as many rows must be left by an outer, semi or anti join as by an inner one for it to come after that
+#: an outer, semi or anti join moves above an inner one if it leaves at least this many times as many rows
 LATE_MIN = 1.5
-#: leaves of a chain in which joins that others read are its own: each such join may double how often they are there
+#: the most leaves of a chain that includes shared joins: each may double how often its leaves are computed
 OWN_LEAVES_MAX = 32
-#: how much longer looking a row up takes by several keys, and in a build of LARGE rows, than by one in a small build
+#: relative cost of a look-up by several keys, and in a build of LARGE rows, to one by one key in a small build
 KEYS_COST, LARGE_COST = 3.0, 2.0
-#: rows that differ by less, and parts of them dropped for the work, are alike: then the request's order decides. So a
-#: query whose literals are changed a little, and its estimates with them, keeps its plan and compiles nothing.
+#: estimates that differ by less are equal, and the request's order decides. A query whose literals change slightly then
+#: keeps its plan and compiles nothing.
 ALIKE_ROWS, ALIKE_DROPPED = 1.02, 0.01
 
 
 def order_joins(plan: Plan) -> Plan:
-    """Orders by estimated rows; what is unknown stays as the request has it."""
+    """Order joins by estimated rows; unknown sizes keep the order of the request."""
     root = _Orderer(plan.estimator, uses(plan.root)).visit(plan.root)
     assert isinstance(root, Send)
     return plan if root is plan.root else replace(plan, root=root)
@@ -50,7 +50,7 @@ def order_joins(plan: Plan) -> Plan:
 @dataclass(frozen=True, eq=False)
 class _Part:
     """A leaf of a chain, or some of them joined. `place`: numbered column → position in the output; `largest`: rows of
-    its largest leaf; `shape`: the leaves' numbers as they are nested."""
+    its largest leaf; `shape`: the nesting of the leaves' numbers."""
 
     node: Operator
     place: dict[int, int]
@@ -61,7 +61,7 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class _Attempt:
-    """A join of two parts of a chain, with its estimated rows."""
+    """A join of two parts of a chain with its estimated rows."""
 
     probe: _Part
     build: _Part
@@ -70,7 +70,7 @@ class _Attempt:
 
     @property
     def dropped(self) -> float:
-        """The part of the probing rows that it drops, for the work of looking one up."""
+        """Return the fraction of probe rows that the join drops for each unit of look-up work."""
         dropped = max(0.0, 1 - self.rows / self.probe.rows) if self.probe.rows else 0.0
         large = math.log(max(self.build.rows, SMALL) / SMALL, LARGE / SMALL)
         return dropped / ((1 if len(self.join.left_keys) == 1 else KEYS_COST) * (1 + LARGE_COST * large))
@@ -78,8 +78,8 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class _Condition:
-    """A key or a term of a chain, and the numbered columns that must be there before it is computed: its own, and of
-    what may fail those of all leaves that the request joins before, which may drop the rows that it fails for."""
+    """A key or term of a chain, and the numbered columns that must exist before it is computed. For a condition that
+    may fail these include all leaves that the request joins earlier, which may drop the rows it fails for."""
 
     expression: Expression
     columns: frozenset[int]
@@ -99,7 +99,7 @@ _Equality = tuple[_Condition, _Condition]
 class _Chain:
     """Inner joins taken apart. Columns are numbered over the concatenation of the leaves' columns.
 
-    `equal` are the key pairs, `terms` the residuals, `output` what the top join's columns are.
+    `equal` holds the key pairs, `terms` the residuals, `output` the top join's columns.
     """
 
     leaves: list[Operator]
@@ -113,7 +113,7 @@ class _Chain:
 
     @property
     def starts(self) -> list[int]:
-        """The number of each leaf's first column."""
+        """Return the number of each leaf's first column."""
         widths = [len(leaf.schema) for leaf in self.leaves]
         return list(itertools.accumulate(widths[:-1], initial=0))
 
@@ -122,9 +122,9 @@ class _Orderer:
     def __init__(self, estimator: Estimator, uses: Counter[int]) -> None:
         self.estimator = estimator
         self.uses = uses
-        self._done: dict[int, tuple[Operator, Operator]] = {}  # with the node, whose id stays its own thereby
-        self._counted: dict[int, tuple[Operator, int]] = {}  # leaves, likewise
-        self._alive: list[Operator] = []  # whose ids are in `uses`
+        self._done: dict[int, tuple[Operator, Operator]] = {}  # with the node, so that its id stays valid
+        self._counted: dict[int, tuple[Operator, int]] = {}  # leaves; with the node, likewise
+        self._alive: list[Operator] = []  # nodes whose ids are in `uses`
 
     def visit(self, node: Operator) -> Operator:
         if id(node) not in self._done:
@@ -146,7 +146,7 @@ class _Orderer:
         return self._sided(node if same else node.with_inputs(inputs))
 
     def _sided(self, new: Operator) -> Operator:
-        """A join with its build side chosen."""
+        """Return a join with its build side chosen."""
         if isinstance(new, Join) and new.type.may_build_left:
             return self._built(new)
         if isinstance(new, Join) and _is_product(new):
@@ -156,7 +156,7 @@ class _Orderer:
         return new
 
     def _lower(self, node: Join) -> Operator | None:
-        """A semi or anti join within the inner joins below it, on the input that has its keys."""
+        """Move a semi or anti join into the inner joins below it, onto the input with its keys."""
         if node.type.output is not Output.LEFT or node.residual is not None or node.builds_left:
             return None
         if not node.left_keys or any(map(may_fail, node.left_keys)):
@@ -164,7 +164,7 @@ class _Orderer:
         return self._within(node.left, node, node.left_keys)
 
     def _within(self, node: Operator, semi: Join, keys: Keys) -> Operator | None:
-        """`node` with the semi join in it; None where it cannot be, or would look more rows up there."""
+        """Return `node` with the semi join in it; None if that is impossible or looks up more rows."""
         if self.uses[id(node)] > 1:
             return None
         if isinstance(node, Project) and _chooses(node):
@@ -186,13 +186,13 @@ class _Orderer:
         return self._made(node.with_inputs((new, node.right) if is_left else (node.left, new)))
 
     def _made(self, node: Operator) -> Operator:
-        """A new operator, which has one user."""
+        """Register a new operator, which has one consumer."""
         self.uses[id(node)] = 1
         self._alive.append(node)
         return node
 
     def _left_deep(self, node: Operator) -> Operator:
-        """`a × (b × c)` as `(a × b) × c`: what is built and held is each of them, not a product."""
+        """Rewrite `a × (b × c)` as `(a × b) × c`: each factor is built, not a product."""
         while isinstance(node, Join) and _is_product(node):
             inner, columns = node.right, references(node.right.schema)
             while isinstance(inner, Project) and self.uses[id(inner)] == 1 and _chooses(inner):
@@ -215,13 +215,13 @@ class _Orderer:
         return node
 
     def _built(self, node: Join) -> Operator:
-        """A join that builds its left side where that is much the smaller."""
+        """Return a join that builds its left side if that is much smaller."""
         left, right = self.estimator.of(node.left).rows, self.estimator.of(node.right).rows
         smaller = left is not None and right is not None and left * SWAP_OUTER < right and bool(node.left_keys)
         return node if smaller == node.builds_left else replace(node, builds_left=smaller)
 
     def _mirrored(self, node: Join, factor: float) -> Operator:
-        """A join with the sides changed, where its type allows it and the build side is so much the larger."""
+        """Return the join mirrored, if its type allows that and the build side is larger by `factor`."""
         turned = mirrored(node)
         left, right = self.estimator.of(node.left).rows, self.estimator.of(node.right).rows
         if turned is None or left is None or right is None or right <= left * factor:
@@ -232,7 +232,7 @@ class _Orderer:
         return all(self.estimator.of(leaf).rows is not None for leaf in chain.leaves)
 
     def _chain(self, node: Operator) -> _Chain:
-        """The inner joins of `node` and below it; those that others read, too, are its own where it has better ones to
+        """Return the chain of inner joins from `node` down. Shared joins are included if the chain has better joins to
         begin with."""
         chain = self._flatten(node, top=True)
         if not len(chain.leaves) < self._leaves(node) <= OWN_LEAVES_MAX:
@@ -240,7 +240,7 @@ class _Orderer:
         own = self._flatten(node, top=True, own=True)
         if not (self._is_known(chain) and self._is_known(own)):
             return chain
-        if any(map(may_fail, own.conditions)):  # of rows that the shared joins drop, perhaps
+        if any(map(may_fail, own.conditions)):  # the shared joins may drop the rows for which a condition fails
             return chain
         for shared in chain.leaves:
             inner = self._flatten(shared, top=True, own=True).leaves
@@ -249,7 +249,7 @@ class _Orderer:
         return chain
 
     def _leaves(self, node: Operator) -> int:
-        """How many leaves its inner joins have with those that others read; these are counted each time."""
+        """Count the leaves of the node's inner joins, those of shared joins each time."""
         if id(node) not in self._counted:
             joins = isinstance(node, Join) and node.type.any_order and bool(node.left_keys)
             arranges = isinstance(node, Project) and _arranges(node)
@@ -258,8 +258,8 @@ class _Orderer:
         return self._counted[id(node)][1]
 
     def _is_better_own(self, chain: _Chain, shared: Operator, inner: Sequence[Operator]) -> bool:
-        """Whether the readers of a `shared` join (of the leaves `inner`) have fewer rows to look up if each begins with
-        another leaf of its own chain, though all of them could read the rows once they are kept."""
+        """Return whether readers of a `shared` join (of the leaves `inner`) look up fewer rows if each starts with
+        another leaf of its own chain than if all read the kept rows."""
         readers = max(self.uses[id(node)] for node in _chosen_from(shared))
         largest = max(inner, key=lambda leaf: self.estimator.of(leaf).rows or 0.0)
         number = next(i for i, leaf in enumerate(chain.leaves) if leaf is largest)
@@ -268,7 +268,8 @@ class _Orderer:
         return readers * (read + self._left_by(chain, number, largest, others)) < read + readers * kept
 
     def _left_by(self, chain: _Chain, number: int, node: Operator, others: Iterable[int]) -> float:
-        """The fewest rows that a join with one of the others leaves of `node`, which has that leaf's columns."""
+        """Return the fewest rows of a join between `node`, which has the columns of leaf `number`, and one of the
+        `others`."""
         starts = chain.starts
         parts = {i: _part(self.estimator, chain.leaves[i], starts[i], i) for i in others}
         mine = _part(self.estimator, node, starts[number], number)
@@ -276,7 +277,7 @@ class _Orderer:
         return min((a.rows for a in found if a is not None), default=math.inf)
 
     def _late(self, chain: _Chain) -> dict[int, Join]:
-        """The leaves, by their numbers, that are joins which had better come after the chain."""
+        """Return the leaves, by number, that are joins to move above the chain."""
         found: dict[int, Join] = {}
         if any(map(may_fail, chain.conditions)):
             return found
@@ -292,7 +293,7 @@ class _Orderer:
         return found
 
     def _flatten(self, node: Operator, top: bool = False, own: bool = False) -> _Chain:
-        """own: also joins that others read."""
+        """Take the inner joins apart. own: include joins that others read."""
         if top or own or self.uses[id(node)] == 1:
             if isinstance(node, Join) and node.type.any_order and node.left_keys:
                 return self._flatten_join(node, own)
@@ -324,11 +325,10 @@ class _Orderer:
         return _Chain([*left.leaves, *right.leaves], equal, terms, output)
 
     def _ordered(self, node: Join, chain: _Chain) -> Operator | None:
-        """The chain rebuilt: of all pairs that a key connects, the one whose join has the fewest rows is joined, until
-        one is left (greedy operator ordering: Fegaras, DEXA 1998); or another build that the same rows look up, if that
-        drops more of them for its work. So each of several large tables is reduced by its small ones before they meet.
-        None where some leaf is connected to the others by no key.
-        """
+        """Rebuild the chain: join the connected pair with the fewest result rows until one part is left (greedy
+        operator ordering: Fegaras, DEXA 1998), unless the same rows can probe another build that drops more of them for
+        its work. So small tables reduce each large table before large tables meet. None if a leaf has no key to any
+        other."""
         late = self._late(chain)
         parts: list[_Part] = []
         for number, (leaf, start) in enumerate(zip(chain.leaves, chain.starts, strict=True)):
@@ -372,7 +372,7 @@ class _Orderer:
         return project(top, output, node.schema.names)
 
     def _attempt(self, probe: _Part, build: _Part, equal: Iterable[_Equality]) -> _Attempt | None:
-        """The join of two parts by all keys that connect them; None without any."""
+        """Join two parts by all keys that connect them; None without any."""
         left_keys: list[Expression] = []
         right_keys: list[Expression] = []
         here, there = probe.node.schema, build.node.schema
@@ -394,7 +394,7 @@ def _part(estimator: Estimator, leaf: Operator, start: int, number: int) -> _Par
 
 
 def _fewest(found: Sequence[_Attempt]) -> _Attempt:
-    """The join with the fewest rows; of those alike, with the smallest build; of those alike, the first."""
+    """Return the join with the fewest rows; among equals the one with the smallest build, then the first."""
     most = min(a.rows for a in found) * ALIKE_ROWS
     found = [a for a in found if a.rows <= most]
     largest = min(a.build.rows for a in found) * ALIKE_ROWS
@@ -402,14 +402,14 @@ def _fewest(found: Sequence[_Attempt]) -> _Attempt:
 
 
 def _best(found: Sequence[_Attempt]) -> _Attempt:
-    """Of joins that rows of one part go through, the one that drops most for the work of looking a row up (Ibaraki and
-    Kameda, TODS 1984), which grows with the build and with the keys; of those alike, the one with the fewest rows."""
+    """Return the join that drops the most rows for its look-up work (Ibaraki and Kameda, TODS 1984), which grows with
+    the build and the keys; among equals the one with the fewest rows."""
     least = max(a.dropped for a in found) - ALIKE_DROPPED
     return _fewest([a for a in found if a.dropped >= least])
 
 
 def _is_product(node: Join) -> bool:
-    """Whether every pair of rows is looked at."""
+    """Return whether the join compares every pair of rows."""
     return node.type.any_order and not node.left_keys
 
 
@@ -418,7 +418,7 @@ def _chooses(node: Project) -> bool:
 
 
 def _chosen_from(node: Operator) -> Iterator[Operator]:
-    """The node, and what it only arranges columns of."""
+    """Yield the node and the nodes whose columns it only rearranges."""
     yield node
     while isinstance(node, Project) and _arranges(node):
         node = node.input
@@ -430,14 +430,14 @@ def _arranges(node: Project) -> bool:
 
 
 def _sides(a: _Part, b: _Part) -> tuple[_Part, _Part]:
-    """(probe, build): the pipeline of the largest table goes on, unless the other part has become much larger."""
+    """Return (probe, build): the part with the largest table probes, unless the other part has become much larger."""
     if b.largest > a.largest * ALIKE_ROWS:
         a, b = b, a
     return (b, a) if b.rows > a.rows * SWAP_PIPELINE else (a, b)
 
 
 def _connects(pair: _Equality, probe: _Part, build: _Part) -> tuple[int, int] | None:
-    """Which side of the pair is over the probe's columns and which over the build's; None if neither is so."""
+    """Return which side of the pair is over the probe's columns and which over the build's; None if neither is."""
     for i, j in ((0, 1), (1, 0)):
         a, b = pair[i].columns, pair[j].columns
         if a and b and a <= probe.place.keys() and b <= build.place.keys():
@@ -453,9 +453,9 @@ def _closed(
     equal: list[_Equality],
     terms: list[_Condition],
 ) -> tuple[Join, list[_Equality], list[_Condition]]:
-    """The join with the residual terms that can be computed now; what is still open of keys and terms.
+    """Return the join with the residual terms that can be computed now, and the remaining keys and terms.
 
-    A key whose columns are all here, but which connected nothing when they came, becomes a term.
+    A key whose columns are all here, but that connected nothing when they arrived, becomes a term.
     """
     ready: list[Expression] = []
     open_equal: list[_Equality] = []
@@ -490,7 +490,7 @@ def _is_left_deep(node: Operator, leaves: int) -> bool:
 
 
 def _reference(leaves: list[Operator], index: int, shift: int) -> ColumnRef:
-    """Column `index` over all leaves, as a reference `shift` further on."""
+    """Return a reference to column `index` over all leaves, shifted by `shift`."""
     at = index
     for leaf in leaves:
         if at < len(leaf.schema):

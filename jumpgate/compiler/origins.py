@@ -1,4 +1,4 @@
-"""Where the values of a key come from: operators further down whose rows have all of them."""
+"""Key lineage: operators further down whose rows have all values of a key."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Keys = tuple[Expression, ...]
 
 
 def origins(node: Operator, key: Expression) -> Iterator[tuple[Operator, Expression]]:
-    """Operators from `node` down whose rows have all values of `key` but NULL, each with the key over it: those that it
-    passes through, and what it equals in joins that keep only rows with partners."""
+    """Yield operators from `node` down whose rows have all values of `key` except NULL, each with the key over it.
+    Follows columns that pass through and equal keys of joins that keep only matched rows."""
     seen: set[tuple[int, Expression]] = set()
     pending = [(node, key)]
     while pending:
@@ -45,7 +45,7 @@ def _joined(node: Join, key: Expression) -> list[tuple[Operator, Expression]]:
         right = column(node.right.schema, key.index - width)
         equal = [] if type.unmatched_right else _equal(right, node.right_keys, node.left, node.left_keys)
         return [(node.right, right), *equal]
-    # of columns that are NULL for want of a partner an expression has values of its own
+    # an expression over null-extended columns has values of its own
     if not within((key,), width) or (type.extends_left and not isinstance(key, ColumnRef)):
         return []
     (left,) = through((key,), references(node.left.schema))
@@ -54,17 +54,17 @@ def _joined(node: Join, key: Expression) -> list[tuple[Operator, Expression]]:
 
 
 def _equal(key: Expression, keys: Keys, other: Operator, other_keys: Keys) -> list[tuple[Operator, Expression]]:
-    """What a key of a join equals on the join's other side."""
+    """Return what a join key equals on the other side."""
     return [(other, theirs) for mine, theirs in zip(keys, other_keys, strict=True) if mine == key]
 
 
 def through(keys: Keys, expressions: tuple[Expression, ...]) -> Keys:
-    """Keys over an operator whose columns are these expressions, over its input."""
+    """Substitute an operator's expressions, so that the keys are over its input."""
     return tuple(key.remap(lambda i: expressions[i]) for key in keys)
 
 
 def within(keys: Keys, width: int) -> bool:
-    """Whether they read some of the first columns, and no others."""
+    """Return whether the keys read only columns below `width`, and at least one."""
     columns = columns_of(keys)
     return bool(columns) and max(columns) < width
 

@@ -1,8 +1,8 @@
-"""Several instances of each operator: two-phase aggregates, broadcast or partitioned joins, local top-n and a merge.
+"""Parallelises operators over instances: two-phase aggregates, broadcast or partitioned joins, local top-n and a merge.
 
 Every subplan is either *single* (one instance has all rows) or *spread* over the site's instances, perhaps by a hash of
-some columns. Exchanges are inserted where an operator needs another distribution than its input has. With one instance
-everything is single and nothing is inserted.
+some columns. An exchange is inserted where an operator needs another distribution than its input has. With one instance
+everything is single and no exchange is inserted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from jumpgate.nca.matching import final_phase, partial_phase
 
 @dataclass(frozen=True)
 class Spread:
-    """How rows lie: over `count` instances, and equal values of columns `keys` on the same one (None = anyhow)."""
+    """The distribution of rows: over `count` instances, equal values of the columns `keys` on the same one (None =
+    arbitrary)."""
 
     count: int = 1
     keys: tuple[int, ...] | None = None
@@ -46,13 +47,13 @@ class Spread:
 
 
 SINGLE = Spread()
-#: values that an instance sends, of the rows that have them (of a side that rows are looked up in: those of its largest
-#: table): with fewer each is sent once
+#: send each value once if an instance sends at most this fraction of the rows that have it (for a build side: of the
+#: rows of its largest table)
 ONCE_SHARE = 0.25
 
 
 def parallelise(plan: Plan) -> Plan:
-    """Sets every exchange's partitioning and the count of instances of every site."""
+    """Set every exchange's partitioning and every site's number of instances."""
     worker = _Parallel(plan)
     result = plan.root.input
     assert isinstance(result, Exchange)
@@ -78,7 +79,7 @@ class _Parallel:
         return replace(site, count=count if self.accelerators.shares(node, site) else 1)
 
     def visit(self, node: Operator, site: Site) -> tuple[Operator, Spread]:
-        """`node` as `site` runs it, and how its rows lie then. Shared nodes stay shared."""
+        """Return `node` as `site` runs it, and the distribution of its rows. Shared nodes stay shared."""
         key = (id(node), site)
         if key not in self._memo:
             self._memo[key] = self._visit(node, site)
@@ -112,8 +113,8 @@ class _Parallel:
     # ---- exchanges --------------------------------------------------------------------------------------------------
 
     def move(self, node: Operator, spread: Spread, partitioning: Partitioning, site: Site) -> Operator:
-        """`node` after an exchange; two exchanges in a row become one, unless another accelerator sends, which may know
-        no hash: then an instance in between spreads the rows."""
+        """Return `node` after an exchange. Two exchanges in a row become one, unless another accelerator sends, which
+        may not know the hash: an instance in between then partitions the rows."""
         if isinstance(node, Exchange) and node.transport is None and (node.site.fusion or partitioning.kind != "hash"):
             return replace(node, partitioning=partitioning)
         return Exchange(node, partitioning, replace(site, count=spread.count))
@@ -130,13 +131,13 @@ class _Parallel:
         heavy: tuple[int, ...] = (),
         copied: bool = False,
     ) -> Operator:
-        """`node` with equal values of `keys` on one instance, but for those that are `heavy` (Partitioning)."""
+        """Partition `node` by `keys`, except for rows of the `heavy` keys (Partitioning)."""
         if spread.count == site.count and spread.keys == keys:
             return node
         return self.move(node, spread, Partitioning("hash", keys, site.count, heavy, copied and bool(heavy)), site)
 
     def _enter(self, node: Exchange, site: Site) -> tuple[Operator, Spread]:
-        """Rows from another accelerator."""
+        """Receive rows from another accelerator."""
         if node.transport is not None:
             sent = self._device(node)
             if node.partitioning.kind == "single" or site.count == 1:
@@ -148,7 +149,7 @@ class _Parallel:
         return Exchange(input, kind, replace(below, count=spread.count)), Spread(site.count)
 
     def _device(self, node: Exchange) -> Exchange:
-        """What devices run is left as it is; they share the rows by the keys."""
+        """Keep the operators of devices unchanged; the devices partition the rows by the keys."""
         count = len(node.site.devices)
 
         def rebuild(inner: Operator) -> Operator:
@@ -168,7 +169,7 @@ class _Parallel:
         right, right_spread = self.visit(node.right, site)
         if left_spread.single and right_spread.single:
             return _over(node, left, right), SINGLE
-        whole_build = node.type.marks  # whether it is NULL depends on all of the build side
+        whole_build = node.type.marks  # a NULL mark depends on the whole build side
         keyless = not node.left_keys
         small = (self.estimator.of(node.right).bytes or float("inf")) <= self.options.broadcast_bytes_max
         if not node.type.unmatched_right and (whole_build or keyless or small):
@@ -185,7 +186,7 @@ class _Parallel:
     def _partitioned(
         self, node: Join, left: Operator, left_spread: Spread, right: Operator, right_spread: Spread, site: Site
     ) -> tuple[Operator, Spread]:
-        """Both sides by a hash of the keys; keys that are not columns are computed before the exchange."""
+        """Partition both sides by a hash of the keys; keys that are not columns are computed before the exchange."""
         width, right_width = len(left.schema), len(right.schema)
         left, left_keys = _with_columns(left, node.left_keys)
         right, right_keys = _with_columns(right, node.right_keys)
@@ -206,7 +207,7 @@ class _Parallel:
             residual=residual,
         )
         keys: tuple[int, ...] | None = None if heavy else left_keys
-        if node.type.extends_left and not heavy:  # NULL, not the hashed value, stands in the left keys
+        if node.type.extends_left and not heavy:  # the left keys hold NULL, not the hashed value
             keys = None if node.type.extends_right else tuple(k + len(left.schema) for k in right_keys)
         wanted = [*range(width)]
         if len(node.schema) > width:
@@ -228,7 +229,7 @@ class _Parallel:
         if node.type.pairs or node.residual is not None or inexact:
             return right
         columns = references(node.right.schema)
-        values: dict[int, float] = {}  # that columns have together, by the table that they are of
+        values: dict[int, float] = {}  # distinct combinations of the columns, by their table
         for column in columns:
             rows, known = self.estimator.base(node.right, column)
             if rows is None or known.distinct is None:
@@ -250,7 +251,7 @@ class _Parallel:
         right_keys: tuple[int, ...],
         site: Site,
     ) -> tuple[int, ...]:
-        """What `dealt_out` says, but where a side need not move."""
+        """Return the heavy hitters of the join; none if a side need not move."""
         lies = left.keys == left_keys, right.keys == right_keys
         return () if any(lies) else dealt_out(node, site.count, self.estimator)
 
@@ -305,7 +306,7 @@ class _Parallel:
         return _over(node, self.scatter(input, spread, keys, site)), Spread(site.count, keys)
 
     def _first_rows(self, node: Operator, site: Site) -> tuple[Operator, Spread]:
-        """Sort, top-n, limit and skyline end at one instance; what can be cut is cut before it travels."""
+        """Finish sort, top-n, limit and skyline on one instance; reduce the rows before they travel where possible."""
         assert isinstance(node, Sort | Limit | Skyline)
         input, spread = self.visit(node.inputs[0], site)
         if spread.single:
@@ -316,7 +317,7 @@ class _Parallel:
         return _over(node, self.gather(input, spread, site)), SINGLE
 
     def _window(self, node: Window, site: Site) -> tuple[Operator, Spread]:
-        """Each partition at one instance; without partitions, all rows."""
+        """Bring each partition to one instance, or all rows if there are no partitions."""
         input, spread = self.visit(node.input, site)
         keys = tuple(e.index for e in node.partition_by if isinstance(e, ColumnRef))
         if spread.single or not keys or len(keys) < len(node.partition_by) or site.count == 1:
@@ -324,7 +325,7 @@ class _Parallel:
         return _over(node, self.scatter(input, spread, keys, site)), Spread(site.count, keys)
 
     def _shuffle(self, node: Shuffle, site: Site) -> tuple[Operator, Spread]:
-        """As the client asked, over this site's instances; with one there is nothing to move."""
+        """Partition as the client asked, over this site's instances; with one instance nothing moves."""
         input, spread = self.visit(node.input, site)
         wanted = node.partitioning
         if site.count == 1 or wanted.kind == "single":
@@ -347,7 +348,7 @@ def _over(node: Operator, *inputs: Operator) -> Operator:
 
 
 def _through(node: Operator, spread: Spread) -> Spread:
-    """The distribution after a filter or projection."""
+    """Return the distribution after a filter or projection."""
     if spread.keys is None or isinstance(node, Filter):
         return spread
     if isinstance(node, Project):
@@ -358,7 +359,7 @@ def _through(node: Operator, spread: Spread) -> Spread:
 
 
 def _with_columns(node: Operator, expressions: tuple[Expression, ...]) -> tuple[Operator, tuple[int, ...]]:
-    """`node` with a column for each expression (appended where it is not a column yet), and their positions."""
+    """Return `node` with a column for each expression (appended if it is not one yet), and their positions."""
     positions: list[int] = []
     added: list[Expression] = []
     width = len(node.schema)

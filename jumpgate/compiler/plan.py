@@ -1,4 +1,4 @@
-"""What the passes hand on: the plan, the compiler's options, and the operators that exist only while compiling."""
+"""The data that passes share: the plan, the compiler's options, and operators that exist only while compiling."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from jumpgate.nca.transport import Transport
 if TYPE_CHECKING:
     from jumpgate.compiler.estimate import Estimator
 
-#: (files, format, options) → what is known about them without reading data; None where nothing is
+#: (files, format, options) → statistics without reading data, or None
 StatisticsFunction = Callable[[tuple[str, ...], str, tuple[tuple[str, str], ...]], Statistics]
-#: Reads and Filters over Reads, each with columns of which something will be asked together
+#: takes Reads and Filters over Reads, each with columns that later passes ask about together
 LookFunction = Callable[[Iterable[tuple[Operator, tuple[str, ...]]]], None]
 
 
@@ -30,15 +30,16 @@ class CompileOptions:
     """How to compile. Equal options and requests give equal plans.
 
     parallelism: instances per operator, spread over the hosts; 0 = one on each host.
-    threads: of each instance; 0 = the host's cores shared by its instances.
-    broadcast_bytes_max: a build side estimated larger is partitioned by its keys instead of sent to every instance.
-    speeds: seconds of a host's core for a unit of work as they were measured (jumpgate.nca.speeds), in place of the
-    built-in ones. seconds_per_money: what a unit of money is worth; 0 = money is free.
-    endpoints: where the client listens (host:port per partition), used when the request does not say.
-    statistics: what is known about files; None = nothing. look: told what they will be asked, to look it up at once.
+    threads: of each instance; 0 = the host's cores, shared by its instances.
+    broadcast_bytes_max: a build side estimated larger is partitioned by its keys instead of broadcast.
+    speeds: measured cost units in core seconds (jumpgate.nca.speeds), in place of the built-in ones.
+    seconds_per_money: seconds that a unit of money is worth; 0 = money is free.
+    endpoints: where the client listens (host:port per partition) if the request does not say.
+    statistics: returns the statistics of files; None = none. look: prefetches them.
     beam: alternatives kept for each operator.
-    prefer: NCAs that are used wherever they match, whatever it costs. without: devices that are not used, as they
-    turned out to be too small; lost: as they do not answer. trace: keep the plan after each pass for explain.
+    prefer: NCAs to use wherever they match, whatever the cost.
+    without: devices not to use, as they turned out too small; lost: devices that do not answer.
+    trace: keep the plan after each pass for explain.
     """
 
     parallelism: int = 0
@@ -59,8 +60,8 @@ class CompileOptions:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a part of the plan runs: an NCA, the devices it may use, and (once decided) how many instances; `options`
-    are those of the match."""
+    """A place to run a part of the plan: an NCA, its devices, and (once decided) the number of instances. `options` are
+    those of the match."""
 
     nca: str
     devices: tuple[Device, ...]
@@ -75,12 +76,12 @@ class Site:
 
 @dataclass(frozen=True)
 class Mapped(Operator):
-    """A match in a candidate graph: stands for all its operators; its inputs are those of the match."""
+    """A match in a candidate graph: stands for all its operators; its inputs are the match's inputs."""
 
     match: Match
     site: Site
     members: tuple[Operator, ...]
-    #: the match's operators over the original inputs: what to run, with leaves[i] standing for members[i]
+    #: the match's operators over the original inputs; leaves[i] stands for members[i]
     leaves: tuple[Operator, ...]
 
     @property
@@ -97,9 +98,10 @@ class Mapped(Operator):
 
 @dataclass(frozen=True)
 class Exchange(Unary):
-    """Rows leave the instances that run what is below (down to the next exchange) for those that run what is above.
+    """Rows travel from the instances that run the plan below (down to the next exchange) to those that run the plan
+    above.
 
-    `transport` is that of a match's wire: what travels is the device's choice. None: what both ends agree on.
+    `transport` is that of a match's wire: the device chooses the format. None: both ends agree on it.
     """
 
     partitioning: Partitioning
@@ -109,9 +111,9 @@ class Exchange(Unary):
 
 @dataclass(frozen=True)
 class KeysOfBuild(Unary):
-    """The keys in the table of a join whose build side is `input`, each once or as a Bloom filter of so many `blocks`
-    (jumpgate.dataflow.bloom), on their way to who reads the other side. It is below the exchange of a filter edge, and
-    in no fragment: who runs the join sends them."""
+    """The keys of a join table with the build side `input`, each once or as a Bloom filter of `blocks` blocks
+    (jumpgate.dataflow.bloom), on the way to the reader of the other side. It is below the exchange of a filter edge and
+    in no fragment: the join's instances send the keys."""
 
     keys: tuple[Expression, ...]
     blocks: int = 0
@@ -126,15 +128,15 @@ class KeysOfBuild(Unary):
 
     @cached_property
     def distinct(self) -> Operator:
-        """What gives the keys, for estimates."""
+        """Return an operator that computes the keys, for estimates."""
         return Distinct(Project(self.input, self.keys, self.key_schema.names))
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A complete mapping. `seconds` and `money` are estimates, seconds None without statistics; `overloaded` counts
-    the parts that are estimated to need more memory than their devices have, `preferred` the NCAs that the options
-    prefer; `sent_bytes` are what joins move between hosts, and to and from devices."""
+    """A complete mapping. `seconds` and `money` are estimates, seconds None without statistics; `overloaded` counts the
+    parts that exceed their devices' memory, `preferred` the preferred NCAs; `sent_bytes` is the traffic of joins
+    between hosts and to and from devices."""
 
     root: Operator
     fragments: int
@@ -147,7 +149,8 @@ class Candidate:
 
 
 class DeviceFull(Exception):
-    """A plan asks more of `device` than it has, which shows only now: the request is planned again without it."""
+    """A plan exceeds the capacity of `device`, which only its finished form shows: the request is planned again without
+    it."""
 
     def __init__(self, device: Device, reason: str) -> None:
         super().__init__(f"{device.name}: {reason}")
@@ -156,7 +159,7 @@ class DeviceFull(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """One request on its way through the passes. Compared by identity of its parts; never changed in place."""
+    """One request on its way through the passes. Compared by the identity of its parts; never changed in place."""
 
     root: Send
     options: CompileOptions

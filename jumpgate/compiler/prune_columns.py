@@ -1,4 +1,4 @@
-"""Only the columns that somebody needs: reads, projections, measures and edges are narrowed; names and order stay."""
+"""Prunes columns: narrows reads, projections, measures and edges to the columns that are used; names and order stay."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ Where = dict[int, int]
 
 
 def prune_columns(plan: Plan) -> Plan:
-    """First what each node's users need together, from the root down; then the nodes anew, from the leaves up. Before
-    devices that are not hosts are asked, what filters alone needed goes, as all that is left may travel to them."""
+    """Collect the columns that each node's consumers need, from the root down; then rebuild the nodes from the leaves
+    up. Columns that only filters need are dropped before devices other than hosts are asked, as all that is left may
+    travel to them."""
     nodes = [*unique(plan.root)]
     need = _needs(nodes, plan.root)
     travels = not plan.candidates and any(device.kind != "host" for device in plan.devices)
@@ -55,7 +56,7 @@ def _needs(nodes: Sequence[Operator], root: Operator) -> dict[int, set[int]]:
     need[id(root)] = {*range(len(root.schema))}
     for node in reversed(nodes):
         if not need[id(node)] and len(node.schema) and isinstance(node, Project | UnionAll | Aggregate):
-            need[id(node)] = {0}  # its rows still count: it must have a column
+            need[id(node)] = {0}  # its rows are counted: it must have a column
         for child, wanted in zip(node.inputs, _of_inputs(node, need[id(node)]), strict=True):
             need[id(child)] |= wanted
     return need
@@ -66,7 +67,7 @@ def _columns(expressions: Iterable[Expression]) -> set[int]:
 
 
 def _of_inputs(node: Operator, wanted: set[int]) -> list[set[int]]:
-    """The columns of each input that `node` needs for `wanted` of its output."""
+    """Return the columns of each input that `node` needs for `wanted` of its output."""
     match node:
         case Project():
             return [_columns(node.expressions[i] for i in wanted)]
@@ -92,7 +93,7 @@ def _of_inputs(node: Operator, wanted: set[int]) -> list[set[int]]:
 def _of_join(node: Join, wanted: set[int]) -> list[set[int]]:
     width, total = len(node.left.schema), len(node.left.schema) + len(node.right.schema)
     used = wanted | (node.residual.columns() if node.residual is not None else set())
-    if not node.type.pairs:  # a mark's own column comes after the left ones
+    if not node.type.pairs:  # the mark column follows the left columns
         used = {i for i in wanted if i < width} | (node.residual.columns() if node.residual is not None else set())
     left = {i for i in used if i < width} | _columns(node.left_keys)
     right = {i - width for i in used if width <= i < total} | _columns(node.right_keys)
@@ -100,7 +101,7 @@ def _of_join(node: Join, wanted: set[int]) -> list[set[int]]:
 
 
 def _narrowed(node: Operator, need: list[int], inputs: list[tuple[Operator, Where]]) -> tuple[Operator, Where]:
-    """The node over its new inputs, and where its needed columns went."""
+    """Return the node over its new inputs, and the new positions of its needed columns."""
     match node:
         case Read():
             return _read(node, need)
@@ -146,7 +147,7 @@ def _narrowed(node: Operator, need: list[int], inputs: list[tuple[Operator, Wher
 
 def _read(node: Read, need: list[int]) -> tuple[Operator, Where]:
     used = {*need} | (node.predicate.columns() if node.predicate is not None else set())
-    if not used and node.columns:  # rows must still be counted: the cheapest column says how many there are
+    if not used and node.columns:  # rows must still be counted: read the cheapest column
         used = {min(range(len(node.columns)), key=lambda i: (_cost(node.schema[i].type), i))}
     kept = sorted(used)
     where = _positions(kept)
@@ -196,7 +197,7 @@ def _join(node: Join, inputs: list[tuple[Operator, Where]]) -> tuple[Operator, W
 
 
 def _moved_rows(node: Shuffle | Exchange, need: list[int], input: Operator, where: Where) -> tuple[Operator, Where]:
-    """What travels: no more than the needed columns and the partitioning's keys."""
+    """Narrow the rows that travel to the needed columns and the partitioning's keys."""
     if isinstance(node, Exchange) and not _narrows(node):
         return _over(node, input), where
     kept = sorted({*need, *node.partitioning.keys})
@@ -209,19 +210,19 @@ def _moved_rows(node: Shuffle | Exchange, need: list[int], input: Operator, wher
 
 
 def _narrows(node: Exchange) -> bool:
-    """Whether what travels is the compiler's to choose."""
+    """Return whether the compiler chooses the columns that travel."""
     return bool(node.site.fusion) and node.transport is None
 
 
 def _only(input: Operator, where: Where, columns: list[int]) -> tuple[Operator, Where]:
-    """`input` without what is not among `columns`; as it is if nothing else is there, or nothing would be left."""
+    """Return `input` without columns other than `columns`; unchanged if there are none, or if nothing would be left."""
     if not columns or len(columns) == len(input.schema):
         return input, where
     return _exactly(input, where, columns), _positions(columns)
 
 
 def _exactly(input: Operator, where: Where, columns: list[int]) -> Operator:
-    """`input` with just `columns` (of the old numbering), in that order."""
+    """Return `input` with exactly `columns` (of the old numbering), in that order."""
     wanted = [where[c] for c in columns]
     return project(input, references(input.schema, wanted), tuple(input.schema.names[i] for i in wanted))
 

@@ -1,4 +1,5 @@
-"""Filters as far down as they mean the same, and into reads as hints for skipping; equalities become join keys."""
+"""Pushes filters down as far as their meaning allows, and into reads as hints for skipping; equalities become join
+keys."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ Terms = list[Expression]
 
 
 def push_filters(plan: Plan) -> Plan:
-    """Every filter's terms move separately. A node that is used twice keeps the filters of each user above it."""
+    """Move each filter's terms separately. A shared node keeps the filters of each consumer above it."""
     root = _Pusher(plan.root).visit(plan.root, [])
     assert isinstance(root, Send)
     return plan if root is plan.root else replace(plan, root=root)
@@ -40,7 +41,7 @@ class _Pusher:
         self.shared: dict[int, Operator] = {}
 
     def visit(self, node: Operator, terms: Terms) -> Operator:
-        """`node` under the filter `terms` (over its output)."""
+        """Return `node` under the filter `terms` (over its output)."""
         if self.uses[id(node)] > 1:
             if id(node) not in self.shared:
                 self.shared[id(node)] = self._push(node, [])
@@ -84,7 +85,7 @@ class _Pusher:
     def _join(self, node: Join, terms: Terms) -> Operator:
         width = len(node.left.schema)
         residual = [] if node.residual is None else [*conjuncts(node.residual)]
-        if node.type.any_order:  # a condition on the pair is the same above and within, unless it may fail
+        if node.type.any_order:  # a condition on the pair means the same above and within the join, unless it may fail
             within, terms = _split(terms, lambda t: not may_fail(t))
             residual, terms = residual + within, terms
         left: Terms = []
@@ -96,7 +97,7 @@ class _Pusher:
         def takes_right(t: Expression) -> bool:
             return bool(t.columns()) and min(t.columns()) >= width and not may_fail(t)
 
-        type = node.type  # rows of an input that a term drops must not come back without a partner
+        type = node.type  # rows of an input that a term drops must not return without a partner
         if not type.extends_left:
             left, terms = _split(terms, takes_left)
         if type.pairs and not type.extends_right:
@@ -125,8 +126,8 @@ class _Pusher:
 
 
 def _keys(node: Join, residual: Terms, width: int) -> tuple[list[tuple[Expression, Expression]], Terms]:
-    """Equalities of a left with a right expression, as keys, and what stays of an inner join's residual: also what may
-    fail, and is not computed of the rows that the conditions before it drop."""
+    """Split equalities between left and right expressions off as keys. An inner join's residual keeps the other terms,
+    and those that may fail for rows that earlier conditions drop."""
     if not node.type.any_order:
         return [], residual
     found: list[tuple[Expression, Expression]] = []
@@ -154,12 +155,12 @@ def _split(terms: Iterable[Expression], chosen: Callable[[Expression], bool]) ->
 
 
 def _onto(term: Expression, member: Operator) -> Expression:
-    """A term over a union, over one of its members (whose columns may be less nullable)."""
+    """Rewrite a term over a union for one of its members (whose columns may be less nullable)."""
     return term.remap(lambda i: column(member.schema, i))
 
 
 def _read(node: Read, terms: Terms) -> Operator:
-    """The terms as a filter, and as the reader's hint."""
+    """Add the terms as a filter and as the reader's hint."""
     known = () if node.predicate is None else conjuncts(node.predicate)
     hint = tuple(t for t in terms if t not in known and not may_fail(t))
     if hint:

@@ -1,8 +1,8 @@
-"""Groups that a join would drop are not made: a semi join below them keeps the rows whose keys the join can match.
+"""Reduces grouped rows: a semi join below an aggregate keeps the rows whose keys the join above it can match.
 
-Of `a join (b group by k) on a.x = k` only groups whose key is among the values of x are in the result. These values
-come from the part of `a` that has them all and costs least, often a build side that the plan has anyway, whose table
-both joins then share. (Magic sets: Mumick et al., SIGMOD 1990; here for what has been decorrelated already.)
+In `a join (b group by k) on a.x = k` only groups whose key is among the values of x are in the result. The values come
+from the cheapest part of `a` that has them all, often a build side of the plan, whose table both joins then share.
+(Magic sets: Mumick et al., SIGMOD 1990; here for plans that are decorrelated already.)
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from jumpgate.dataflow.operators import (
 )
 from jumpgate.nca.speeds import assumed
 
-#: of the rows that would be grouped, those that may be left: for less of a gain estimates are not sure enough
+#: the largest fraction of grouped rows that may be left: estimates are not precise enough for a smaller gain
 LEFT_MAX = 0.5
-#: parts of the other side that are looked at for one join: each takes time
+#: the most parts of the other side to try for one join: each takes time
 SOURCES_MAX = 4
 
 
 def reduce_groups(plan: Plan) -> Plan:
-    """Where the rows are known, and it is estimated to save time."""
+    """Add semi joins where the rows are known and the estimate shows a gain."""
     root = _Reducer(plan).visit(plan.root)
     assert isinstance(root, Send)
     return plan if root is plan.root else replace(plan, root=root)
@@ -45,7 +45,7 @@ def reduce_groups(plan: Plan) -> Plan:
 
 @dataclass(frozen=True)
 class _Source:
-    """Rows of which `keys` have all the values that a join's key pairs with these numbers can match."""
+    """Rows that have all values which the join's key pairs `keys`, by number, can match."""
 
     node: Operator
     pairs: tuple[int, ...]
@@ -60,10 +60,10 @@ class _Reducer:
         joins = [n for n in unique(plan.root) if isinstance(n, Join)]
         # tables that another join by the same keys can share
         self.built = {(id(j.right), j.right_keys) for j in joins if not j.builds_left and not j.type.unmatched_right}
-        self._done: dict[int, tuple[Operator, Operator]] = {}  # with the node, whose id stays its own thereby
+        self._done: dict[int, tuple[Operator, Operator]] = {}  # with the node, so that its id stays valid
 
     def visit(self, node: Operator) -> Operator:
-        """Joins before what is below them: so both users of a source find the same operator in its place."""
+        """Visit joins before the nodes below them, so that both consumers of a source find the same operator."""
         if id(node) not in self._done:
             new = self._reduced(node) if isinstance(node, Join) and node.left_keys else node
             inputs = tuple(self.visit(i) for i in new.inputs)
@@ -72,7 +72,7 @@ class _Reducer:
         return self._done[id(node)][1]
 
     def _reduced(self, join: Join) -> Join:
-        """The join over fewer groups, of the side where that saves more."""
+        """Return the join over fewer groups, on the side where that saves more."""
         best, gain, used = join, 0.0, None
         for side, keys, other, other_keys in (
             (join.right, join.right_keys, join.left, join.left_keys),
@@ -93,8 +93,8 @@ class _Reducer:
         return best
 
     def _sources(self, side: Operator, keys: Keys, other: Operator, other_keys: Keys) -> list[_Source]:
-        """Parts of the other side that have much fewer values of a key than the groups, the smallest ones first; each
-        with the key pairs that it has the values of, one by one and together."""
+        """Return parts of the other side with far fewer key values than there are groups, the smallest first, each with
+        the key pairs whose values it has, singly and together."""
         found: dict[int, tuple[Operator, dict[int, Expression]]] = {}
         for number, (mine, theirs) in enumerate(zip(keys, other_keys, strict=True)):
             values = self.estimator.column(side, mine).distinct
@@ -112,7 +112,7 @@ class _Reducer:
         return sources
 
     def _groups_by(self, node: Operator, key: Expression) -> bool:
-        """Whether the key is one of groups that nobody else reads."""
+        """Return whether the key is one of groups without other consumers."""
         for place, _ in origins(node, key):
             if self.uses[id(place)] > 1:
                 return False
@@ -128,7 +128,7 @@ class _Reducer:
 
 
 class _Path:
-    """From a join's side down to where a semi join with `source` drops rows first."""
+    """A path from a join's side down to the first place where a semi join with `source` drops rows."""
 
     def __init__(self, reducer: _Reducer, source: _Source) -> None:
         self.reducer = reducer
@@ -139,11 +139,11 @@ class _Path:
             self.build = project(source.node, source.keys, names)
             self.build_keys = references(self.build.schema)
         self.source = source
-        self.passed: list[tuple[Operator, Operator]] = []  # operators before and after
+        self.passed: list[tuple[Operator, Operator]] = []  # (operator before, operator after)
         self.joins: list[Join] = []
 
     def saved(self) -> float:
-        """Seconds of a core; 0 where no group is spared, or too few are for sure."""
+        """Return the core seconds saved; 0 if no group is spared, or too few for certain."""
         estimator = self.reducer.estimator
         before = [estimator.of(join.left).rows for join in self.joins]
         if not any(isinstance(old, Aggregate | Window) for old, _ in self.passed) or None in before:
@@ -157,7 +157,7 @@ class _Path:
         return spared - again - sum(map(takes, self.joins))
 
     def below(self, node: Operator, keys: Keys) -> Operator:
-        """`node` with the semi join as far down as it drops whole groups and no other row's partner."""
+        """Return `node` with the semi join as far down as it drops only whole groups and no other row's partner."""
         if self.reducer.uses[id(node)] > 1:
             return self._semi(node, keys)
         match node:
@@ -169,7 +169,7 @@ class _Path:
                 return self._over(node, found)
             case Window() if columns_of(keys) <= {e.index for e in node.partition_by if isinstance(e, ColumnRef)}:
                 return self._over(node, keys)
-            case Filter() if not isinstance(node.input, Read):  # the reader tries its filter first
+            case Filter() if not isinstance(node.input, Read):  # the reader applies its filter first
                 return self._over(node, keys)
             case Sort() if node.limit is None and not node.offset:
                 return self._over(node, keys)
@@ -205,5 +205,5 @@ class _Path:
 
 
 def _can_be(keys: Keys) -> bool:
-    """Whether they can be a join's, for rows that nothing has been checked of."""
+    """Return whether the keys can be those of a join over unchecked rows."""
     return bool(columns_of(keys)) and not any(map(may_fail, keys))

@@ -1,9 +1,10 @@
-"""Outer joins whose rows without a partner are dropped further up are inner joins, full ones at least left or right.
+"""Reduces outer joins to inner joins, and full joins to left or right ones, if rows without a partner are dropped
+further up.
 
     (l left join r on l.a = r.a) join s on r.b = s.b   is   (l join r on l.a = r.a) join s on r.b = s.b
 
-Inner joins can be done in another order, and filters and other joins' keys reach both of their inputs. (Galindo-Legaria
-and Rosenthal, "Outerjoin simplification and reordering for query optimization", TODS 1997.)
+Inner joins can be reordered, and filters and other joins' keys reach both of their inputs. (Galindo-Legaria and
+Rosenthal, "Outerjoin simplification and reordering for query optimization", TODS 1997.)
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from jumpgate.dataflow.operators import (
 )
 from jumpgate.dataflow.types import bool_
 
-#: rows that an outer join adds: its id, and whether their left columns are NULL, not the right ones
+#: null-extended rows of an outer join: its id, and whether their left columns are NULL, not the right ones
 Added = tuple[int, bool]
-#: rows that joins added, with columns that are NULL in what was made of them
+#: null-extended rows → output columns that are NULL in them
 Columns = Mapping[Added, frozenset[int]]
 
 
 def reduce_outer_joins(plan: Plan) -> Plan:
-    """A join that several others read is reduced if all of them drop the rows."""
+    """Reduce outer joins. A join with several consumers is reduced if all of them drop its null-extended rows."""
     nodes = [*unique(plan.root)]
     if not any(isinstance(n, Join) and _extends(n.type) for n in nodes):
         return plan
@@ -57,7 +58,8 @@ def reduce_outer_joins(plan: Plan) -> Plan:
 
 
 class _Reducer:
-    """From the leaves up, what becomes of the rows that outer joins add; then, from the root down, what drops them."""
+    """Follows the null-extended rows of outer joins from the leaves up, then finds from the root down who drops
+    them."""
 
     def __init__(self, nodes: Sequence[Operator], dialect: Dialect) -> None:
         self.nodes = nodes
@@ -65,11 +67,11 @@ class _Reducer:
         self.columns: dict[int, Columns] = {}
         for node in nodes:
             self.columns[id(node)] = {added: c for added, c in self._columns(node).items() if c}
-        #: of each operator's rows, those that each of its readers drops
+        #: null-extended rows of each operator that every consumer drops
         self.dropped = {id(node): {*self.columns[id(node)]} for node in nodes}
 
     def types(self) -> dict[int, JoinType]:
-        """The joins that are of another type, by their ids."""
+        """Return the joins that change their type, by id."""
         found: dict[int, JoinType] = {}
         self.dropped[id(self.nodes[-1])] = set()
         for node in reversed(self.nodes):
@@ -87,8 +89,8 @@ class _Reducer:
         return found
 
     def _reduced(self, node: Join) -> JoinType:
-        """The join's type, given which of its rows are dropped. Where its condition may fail it is no inner join, whose
-        terms can become keys: these are computed for all rows of an input."""
+        """Return the join's type, given which of its rows are dropped. A join whose condition may fail does not become
+        an inner join: its terms could become keys, which are computed for all rows of an input."""
         of, dropped = node.type, self.dropped[id(node)]
         if not _extends(of):
             return of
@@ -107,9 +109,12 @@ class _Reducer:
         start: int = 0,
         passed: bool = True,
     ) -> None:
-        """Leaves of the input's added rows those that `node` drops, too: the condition is not TRUE for them, or nothing
-        that it makes of them is needed, nor fails. `start`: the number of the input's first column in what it
-        computes; `passed`: whether its rows are made of the input's, which may be those of another input as well."""
+        """Keep of the input's null-extended rows those that `node` drops, too: its condition is not TRUE for them, or
+        their results are not needed and cannot fail.
+
+        `start` is the number of the input's first column in what the node computes; `passed` tells whether its rows are
+        made of the input's, which may also be rows of another input.
+        """
 
         def drops(added: Added, columns: frozenset[int]) -> bool:
             nulls = {start + c for c in columns}
@@ -121,8 +126,8 @@ class _Reducer:
         self.dropped[id(input)] &= {a for a, columns in self.columns[id(input)].items() if drops(a, columns)}
 
     def _columns(self, node: Operator) -> Columns:
-        """Columns of the node that are NULL in all rows that have to do with an added one. Where these are dropped, so
-        that nothing of them is needed, the other rows stay as they are without the added ones."""
+        """Return the columns that are NULL in all rows made from a null-extended row. If these rows are dropped, the
+        other rows are the same without them."""
         below = [self.columns[id(i)] for i in node.inputs]
         match node:
             case Project():
@@ -164,7 +169,8 @@ def _extends(type: JoinType) -> bool:
 
 
 def _merged(inputs: Sequence[Columns]) -> dict[Added, frozenset[int]]:
-    """Of several inputs: of rows that come through more than one, the columns that are NULL in each."""
+    """Combine several inputs: for null-extended rows that come through more than one, the columns that are NULL in
+    each."""
     found: dict[Added, frozenset[int]] = {}
     for columns in inputs:
         found |= {added: c & found.get(added, c) for added, c in columns.items()}
@@ -172,7 +178,7 @@ def _merged(inputs: Sequence[Columns]) -> dict[Added, frozenset[int]]:
 
 
 def _condition(node: Join) -> Expression:
-    """What makes two rows partners, over the columns of both."""
+    """Return the condition that makes two rows partners, over the columns of both."""
     pairs = pair_references(node.left.schema, node.right.schema)[len(node.left.schema) :]
     keys = (
         Call(bool_.with_nullable(a.type.nullable or b.type.nullable), "eq", (a, b.remap(lambda i: pairs[i])))

@@ -1,9 +1,9 @@
-"""Rows of a shared text that the joins of all its readers would drop are dropped once, before they are kept: by a semi
-join with the partners that any of the readers has for a key.
+"""Filters a shared text scan before its rows are kept: a semi join drops rows for which no consumer's join has a
+partner.
 
-Of `a join (b where p) on a.x = b.y` and `a join (b where q) on a.x = b.y` no row of `a` is needed but those whose `x`
-is among the values of `y` where `p` or `q` holds. Reads by column are left alone: for each of their readers the joins
-themselves skip the parts of files without partners.
+In `a join (b where p) on a.x = b.y` and `a join (b where q) on a.x = b.y` only those rows of `a` are needed whose `x`
+is among the values of `y` where `p` or `q` holds. Columnar reads are left alone: the joins of each consumer skip the
+parts of files without partners.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from jumpgate.dataflow.operators import (
 )
 from jumpgate.nca.speeds import assumed
 
-#: of the rows that would be kept, those that may be left: for less of a gain estimates are not sure enough
+#: the largest fraction of kept rows that may be left: estimates are not precise enough for a smaller gain
 LEFT_MAX = 0.5
-#: tables of partners for one key, at most: the rows of each are read once more
+#: the most tables of partners for one key: the rows of each are read once more
 PARTNERS_MAX = 8
-#: readers that are looked at, at most: there may be many ways to one that has shared inputs
+#: the most consumers to visit: many paths may lead to a node that has shared inputs
 READERS_MAX = 1000
 
-#: where a row's partners are looked for: operators, and which of their columns is the key; by that and their identity
+#: the operators that have a row's partners, and their key columns, by identity and column
 _Partners = Mapping[tuple[int, int], Operator]
-#: which of the shared read's columns those of an operator above it are
+#: columns of the shared read behind the columns of an operator above it
 _Columns = tuple[int | None, ...]
 
 
 def reduce_scans(plan: Plan) -> Plan:
-    """Where the rows are known, and it is estimated to save time."""
+    """Add semi joins where the rows are known and the estimate shows a gain."""
     reducer = _Reducer(plan)
     if not reducer.joins:
         return plan
@@ -61,22 +61,22 @@ class _Reducer:
     def __init__(self, plan: Plan) -> None:
         self.estimator = plan.estimator
         self.seconds = {**assumed(), **plan.options.speeds}
-        #: of a node, and which input of theirs it is
+        #: consumers of a node, each with the number of the input
         self.readers: defaultdict[int, list[tuple[Operator, int]]] = defaultdict(list)
         nodes = [*unique(plan.root)]
         for node in nodes:
             for place, input in enumerate(node.inputs):
                 self.readers[id(input)].append((node, place))
         self.readers_left = READERS_MAX
-        self.joins: dict[int, Join] = {}  # by the identity of the read that each is over
+        self.joins: dict[int, Join] = {}  # by the identity of the read below each
         for node in nodes:
             if self._is_shared_text(node) and (found := self._reduced(node)) is not None:
                 self.joins[id(node)] = found
         self._done: dict[int, Operator] = {}
 
     def visit(self, node: Operator) -> Operator:
-        """The node over the semi joins. Partners are not below the read that they are looked up for, nor below one
-        that was reduced before it, so that this ends."""
+        """Return the node over the semi joins. Partners are not below the read that they filter, nor below a read
+        reduced earlier, so that this terminates."""
         if id(node) not in self._done:
             join = self.joins.get(id(node))
             inputs = (node, self.visit(join.right)) if join else tuple(map(self.visit, node.inputs))
@@ -89,7 +89,7 @@ class _Reducer:
         return isinstance(node, Read) and len(self.readers[id(node)]) > 1 and not formats()[node.format].columnar
 
     def _reduced(self, read: Operator) -> Join | None:
-        """The semi join over it that saves most."""
+        """Return the semi join over the read that saves most."""
         rows, best, gain = self.estimator.rows(read), None, SAVED_MIN
         for key, partners in self._by_all(read, tuple(range(len(read.schema)))).items():
             if len(partners) > PARTNERS_MAX or read.schema[key].type.is_float or not self._may_use(partners, read):
@@ -97,26 +97,26 @@ class _Reducer:
             each = [self.estimator.of(_semi_join(read, key, {k: p})).rows for k, p in partners.items()]
             if None in each or (left := sum(r or 0.0 for r in each)) > LEFT_MAX * rows:
                 continue
-            # what looking rows up takes is spared where they are looked up no more
+            # consumers no longer look up the dropped rows
             saved = kept_seconds(read, rows - left) - sum(map(self._again, partners.values()))
             if saved > gain:
                 best, gain = _semi_join(read, key, partners), saved
         return best
 
     def _may_use(self, partners: _Partners, read: Operator) -> bool:
-        """Not those of which other rows may come when they are computed again."""
+        """Exclude partners that may have other rows when they are computed again."""
         nodes = [node for partner in partners.values() for node in unique(partner)]
         below = {id(node) for node in nodes}
         return id(read) not in below and self.joins.keys().isdisjoint(below) and not any(map(_chooses_any, nodes))
 
     def _again(self, node: Operator) -> float:
-        """Seconds to compute a partner's rows once more: those of a shared text are kept."""
+        """Return the seconds to compute a partner's rows again; a shared text's rows are kept."""
         while isinstance(node, Filter | Project):
             (node,) = node.inputs
         return 0.0 if self._is_shared_text(node) else takes_again(node, self.estimator, self.seconds)
 
     def _by_all(self, node: Operator, columns: _Columns) -> dict[int, _Partners]:
-        """Of which partners a row needs one, whoever reads it: by the read's column that is the key."""
+        """Return the partners of which a row needs one for every consumer, by the read's key column."""
         found = [self._by_one(reader, place, columns) for reader, place in self.readers[id(node)]]
         keys = set.intersection(*map(set, found)) if found else set()
         return {key: {k: p for each in found for k, p in each[key].items()} for key in sorted(keys)}
@@ -136,7 +136,7 @@ class _Reducer:
         return {}
 
     def _by_join(self, join: Join, place: int, columns: _Columns) -> dict[int, _Partners]:
-        """Of a join that keeps rows with partners: these, or those of its own readers."""
+        """Return the partners that a join, or its consumers, require of its rows."""
         above: dict[int, _Partners] = {}
         if join.type.any_order:
             absent = (None,) * len(join.inputs[1 - place].schema)
@@ -156,12 +156,13 @@ class _Reducer:
 
 
 def _chooses_any(node: Operator) -> bool:
-    """Whether which rows are left is not said by the request, or not where they are alike."""
+    """Return whether the request leaves open which rows the node returns, at all or among equal ones."""
     return isinstance(node, Limit) or (isinstance(node, Sort) and (node.limit is not None or node.offset > 0))
 
 
 def _semi_join(read: Operator, key: int, partners: _Partners) -> Join:
-    """The rows of the read that have any of the partners. A single table of these is that of the readers' joins."""
+    """Return the read's rows that have any of the partners. A single table of partners is shared with the consumers'
+    joins."""
     keys = (column(read.schema, key),)
     if len(partners) == 1:
         [((_, index), partner)] = partners.items()

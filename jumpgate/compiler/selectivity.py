@@ -1,5 +1,5 @@
-"""Which fraction of rows a predicate chooses, from what is known of its columns and textbook numbers (Selinger et al.,
-SIGMOD 1979) where nothing is."""
+"""Estimates the fraction of rows that a predicate selects, from column statistics or else textbook numbers (Selinger et
+al., SIGMOD 1979)."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from jumpgate.dataflow.functions import find
 from jumpgate.dataflow.functions_core import EQUAL, RANGE
 from jumpgate.nca.interface import ColumnStatistics
 
-#: what is known of a column of the expression's input
+#: returns the statistics of a column of the expression's input
 About = Callable[[ColumnRef], ColumnStatistics]
 
 NOTHING = ColumnStatistics()
-HALF = 0.5  #: of a condition of which nothing is known
+HALF = 0.5  #: selectivity of an unknown condition
 
 
 def selectivity(predicate: Expression, about: About = lambda _: NOTHING) -> float:
-    """The fraction of rows for which `predicate` is TRUE; `about` tells what is known of its columns."""
+    """Estimate the fraction of rows for which `predicate` is TRUE; `about` returns the statistics of its columns."""
     if isinstance(predicate, Literal):
         return 1.0 if predicate.value else 0.0
     if isinstance(predicate, InList):
@@ -70,7 +70,7 @@ def selectivity(predicate: Expression, about: About = lambda _: NOTHING) -> floa
 
 
 def _equal(side: Expression, about: About) -> float:
-    """The share of rows in which `side` has one certain value; 1 where it always has."""
+    """Estimate the fraction of rows in which `side` has one certain value; 1 if it always has."""
     if isinstance(side, Literal):
         return 1.0
     while isinstance(side, Cast):
@@ -80,7 +80,7 @@ def _equal(side: Expression, about: About) -> float:
 
 
 def _conjunction(terms: Sequence[Expression], about: About) -> float:
-    """The product of the terms, but one share for all bounds of a column."""
+    """Multiply the terms' selectivities; all bounds of one column count as one range."""
     bounds: dict[ColumnRef, tuple[float, float]] = {}
     product = 1.0
     for term in terms:
@@ -97,7 +97,7 @@ def _conjunction(terms: Sequence[Expression], about: About) -> float:
 
 
 def interval(term: Expression, about: About) -> tuple[ColumnRef, float, float] | None:
-    """The column and the interval of a comparison with a literal, if the column's bounds are known."""
+    """Return the column and the interval of a comparison with a literal, if the column's bounds are known."""
     if not isinstance(term, Call) or term.function not in ("lt", "le", "gt", "ge"):
         return None
     a, b = term.args
@@ -115,7 +115,7 @@ def interval(term: Expression, about: About) -> tuple[ColumnRef, float, float] |
 
 
 def share(low: float, high: float, known: ColumnStatistics) -> float:
-    """Of a column's values, how many lie between two, if they are spread evenly."""
+    """Return the fraction of a column's values between two, if they are uniform."""
     assert known.low is not None and known.high is not None
     least = 1.0 / max(1.0, known.distinct or 1 / EQUAL)
     width = known.high - known.low
@@ -124,7 +124,7 @@ def share(low: float, high: float, known: ColumnStatistics) -> float:
 
 
 def place(value: Value) -> float | None:
-    """A literal as ColumnStatistics has it: a number, days, microseconds."""
+    """Return a literal in the unit of ColumnStatistics: a number, days, microseconds."""
     match value:
         case bool() | None:
             return None

@@ -1,7 +1,7 @@
-"""Reads of the same text files as one read of all their columns: whatever the columns, each pass parses the whole text.
+"""Merges reads of the same text files into one read of all their columns: each pass parses the whole text anyway.
 
-Conditions stay next to the read, so that they are estimated as they were, and equal ones are one. Whether rows are then
-kept for all who read them, keep_rows decides once the plan stands; where they are not, more columns cost little.
+Conditions stay next to the read, so that their estimates stay the same, and equal ones merge. keep_rows decides later
+whether the rows are kept for all consumers; if not, more columns cost little.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from jumpgate.dataflow.operators import Filter, Operator, Project, Read, Send, r
 
 
 def share_scans(plan: Plan) -> Plan:
-    """Shares what reads the same text. Files in partitions are left alone, as conditions choose among these, and so are
-    those whose malformed rows are skipped: which rows these are depends on the columns that are read."""
+    """Share reads of the same text. Partitioned files are excluded, as conditions choose among them; so are reads that
+    skip malformed rows: the columns read decide which rows those are."""
     wide = _wide_reads(plan.root)
     if not wide:
         return plan
     shared_reads = {id(read) for read in wide.values()}
-    filters: dict[tuple[int, str], Filter] = {}  # by their spelling: -0.0 equals 0.0
+    filters: dict[tuple[int, str], Filter] = {}  # by text: -0.0 equals 0.0
 
     def narrow(node: Operator) -> tuple[Read, tuple[Expression, ...]] | None:
-        """A shared read, and which of its columns are seen."""
+        """Return a shared read and the columns of it that are visible."""
         if isinstance(node, Project) and id(node.input) in shared_reads:
             assert isinstance(node.input, Read)
             return (node.input, node.expressions) if all(isinstance(e, ColumnRef) for e in node.expressions) else None
@@ -52,7 +52,7 @@ def share_scans(plan: Plan) -> Plan:
 
 
 def _wide_reads(root: Operator) -> dict[int, Read]:
-    """By the identity of each read that is not alone, the one that takes its place."""
+    """Return the replacement of each read that is not alone, by identity."""
     same: defaultdict[tuple[object, ...], list[Read]] = defaultdict(list)
     for node in unique(root):
         if isinstance(node, Read) and _is_whole(node):
@@ -67,6 +67,6 @@ def _wide_reads(root: Operator) -> dict[int, Read]:
 
 
 def _is_whole(read: Read) -> bool:
-    """Whether each pass parses all rows, and has the same ones whatever the columns."""
+    """Return whether each pass parses all rows, and the same ones whatever the columns."""
     format, options = formats()[read.format], dict(read.options)
     return not format.columnar and format.has_same_rows(options) and not options.get(PARTITIONS.name)

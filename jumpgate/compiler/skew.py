@@ -1,18 +1,20 @@
-"""Which hosts get more than others of rows that go by a hash of their keys, as far as samples know frequent keys."""
+"""Skew of rows that are partitioned by a hash of their keys, as far as samples know frequent keys."""
 
 from __future__ import annotations
 
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.dataflow.operators import Join
 
-#: of the rows that an instance gets on average: a key with so many is dealt out
+#: a key with this fraction of an instance's average rows is a heavy hitter
 HEAVY_SHARE = 0.25
 
 
 def dealt_out(join: Join, count: int, estimator: Estimator) -> tuple[int, ...]:
-    """The keys of the left side that so many of its rows have that the instance of `count` that got them would hold up
-    the others: their rows go to all in turn, and the right side's rows of these keys to all. Not where a row of the
-    right side must know whether it matched."""
+    """Find heavy hitters: keys of the left side so frequent that the instance they hash to would become a straggler.
+
+    Their rows go to all of the `count` instances in turn, and the right side's rows of these keys to all instances.
+    Empty if a row of the right side must know whether it matched.
+    """
     if count == 1 or len(join.left_keys) != 1 or join.type.unmatched_right or join.builds_left:
         return ()
     _, known = estimator.base(join.left, join.left_keys[0])
@@ -20,7 +22,7 @@ def dealt_out(join: Join, count: int, estimator: Estimator) -> tuple[int, ...]:
 
 
 def goes(join: Join, hosts: int, estimator: Estimator) -> tuple[float, ...]:
-    """The share of the probing rows that each host gets when they are shuffled for the join."""
+    """Return the fraction of the probe rows that each host gets when they are shuffled for the join."""
     keys = join.right_keys if join.builds_left else join.left_keys
     if len(keys) != 1:
         return (1 / hosts,) * hosts

@@ -1,10 +1,10 @@
-"""Texts of build sides as numbers, for devices in the network whose rows have a fixed width.
+"""Encodes texts of build sides as numbers, for devices in the network with fixed-width rows.
 
     L ⋈ T(key, name)   becomes   (L ⋈ T(key, code)) ⋈ D(code, name)
 
-where `code` numbers the texts of T's rows in their order, NULL among them, and D has each code once. T is computed
-twice, so it must have the same rows each time: a limit chooses some, and sums of floats depend on the order of rows.
-Hosts join D above the joins of the run, or in front of the first one that reads such a text.
+`code` numbers the texts of T's rows in their order, NULL among them, and D has each code once. T is computed twice, so
+it must return the same rows each time: a limit chooses rows freely, and sums of floats depend on the order of rows.
+Hosts join D above the joins of the run, or before the first one that reads such a text.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ from jumpgate.dataflow.operators import (
 from jumpgate.dataflow.types import Field
 
 CODE = "text_code"
-#: of columns that are coded: values of any length that have an order
+#: types of columns that are encoded: of any length, with an order
 CODED = ("string", "binary")
-#: measures whose values do not depend on the order of rows, of any type but floats
+#: measures that do not depend on the order of rows, for any type but floats
 REPEATING = ("count", "count_star", "min", "max", "sum")
 
 
 @dataclass(frozen=True)
 class _Dictionary:
-    """A join that is to come, and the numbers that the texts had before, in the order of its columns."""
+    """A join with a dictionary that is still to be added, and the former numbers of its texts, in the order of its
+    columns."""
 
     step: Step
     texts: tuple[int, ...]
 
 
 def text_codes(run: Run) -> Run | None:
-    """The run with texts of its build sides coded; None where there is none. A text that is part of a key, or read by
-    a condition beside the keys, stays as it is."""
+    """Return the run with texts of its build sides encoded, or None if there are none. A text in a key or in a residual
+    condition stays as it is."""
     if not any(map(_texts, run.steps)):
         return None
     fields = [*run.leaf.schema]
@@ -60,7 +61,7 @@ def text_codes(run: Run) -> Run | None:
     dictionaries: list[_Dictionary] = []
 
     def add(step: Step, numbers: Sequence[int | None]) -> None:
-        """Of each column of its build side the number that it had before; None: it is new."""
+        """Append a step. `numbers` has the former number of each build column; None for a new column."""
         nonlocal count
         steps.append(replace(step, first=count))
         at.update({number: count + n for n, number in enumerate(numbers) if number is not None})
@@ -97,7 +98,7 @@ def text_codes(run: Run) -> Run | None:
 
 
 def _texts(step: Step) -> tuple[int, ...]:
-    """Columns of the build side that are coded."""
+    """Return the columns of the build side that are encoded."""
     if not step.type.pairs or not all(map(_repeats, unique(step.build))):
         return ()
     read = {i for e in step.building for i in e.columns()}
@@ -107,7 +108,7 @@ def _texts(step: Step) -> tuple[int, ...]:
 
 
 def _repeats(node: Operator) -> bool:
-    """Whether it has the same rows each time that it has the same input, in whatever order that comes."""
+    """Return whether the node gives the same rows each time for the same input, in whatever order that arrives."""
     if isinstance(node, Aggregate):
         types = [e.type for m in node.measures for e in m.expressions]
         return all(m.function in REPEATING for m in node.measures) and not any(t.is_float for t in types)
@@ -115,14 +116,14 @@ def _repeats(node: Operator) -> bool:
 
 
 def _coded(build: Operator, texts: Sequence[int]) -> Operator:
-    """The build side with a code behind its columns."""
+    """Return the build side with a code column at its end."""
     order = tuple(SortKey(column(build.schema, i)) for i in texts)
     return Window(build, (), order, (WindowFunction("dense_rank", (), window_type("dense_rank", ()), CODE),))
 
 
 def _dictionary(coded: Operator, texts: Sequence[int], type: JoinType, code: ColumnRef) -> Step:
-    """The join with the texts of each code, by the column that has it: of the type that the build side's has, as rows
-    without a partner there have no code."""
+    """Return the join that looks up the texts of each code. Its type is the build side's, as rows without a partner
+    there have no code."""
     schema = coded.schema
     measures = tuple(Measure.of("min", column(schema, i), name=schema.names[i]) for i in texts)
     build = Aggregate(coded, (column(schema, len(schema) - 1),), (CODE,), measures)

@@ -1,7 +1,7 @@
-"""Links: how many bytes of an edge leave and reach each device, and how long its link takes for them.
+"""Traffic over links: the bytes of an edge that leave and reach each device, and the seconds that its link takes.
 
-The link of a device is its way to the network, of one speed either way (`Device.link_bits_per_s`). What stays on a
-device crosses no link. Where its speed is not known, that of a host is assumed (`speeds`: "link"); other devices have
+The link of a device is its way to the network, with the same speed in each direction (`Device.link_bits_per_s`). Rows
+that stay on a device cross no link. If its speed is unknown, a host's is assumed (`speeds`: "link"); other devices have
 many links.
 """
 
@@ -15,20 +15,20 @@ from jumpgate.nca.interface import Device
 
 
 class Traffic:
-    """Bytes that cross links at the same time, those that leave and those that reach each device."""
+    """Bytes that cross links at the same time, by the device that they leave and reach."""
 
     def __init__(self) -> None:
         self.left: Counter[str] = Counter()  # by the device's name
         self.reached: Counter[str] = Counter()
 
     def add(self, bytes: float, partitioning: Partitioning, senders: Sequence[str], receivers: Sequence[str]) -> float:
-        """An edge with so many bytes of rows, which lie evenly on the devices of its producers, by their names.
-        Returns how many of them cross links, copies counted."""
+        """Add an edge with `bytes` bytes of rows, evenly spread over the devices of its producers. Return how many of
+        them cross links, copies included."""
         if partitioning.kind == "paired":
             part = bytes / len(senders)
             pairs = [(a, b) for a, b in zip(senders, receivers, strict=True) if a != b]
             left, reached = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-        else:  # from each to each, which are counted and not gone through: there may be a million pairs
+        else:  # all pairs: computed, not enumerated, as there may be a million
             copies = len(receivers) if partitioning.kind == "broadcast" else 1
             part = bytes * copies / (len(senders) * len(receivers))
             at, to = Counter(senders), Counter(receivers)
@@ -40,8 +40,8 @@ class Traffic:
         return part * left.total()
 
     def seconds(self, devices: Mapping[str, Device], assumed: float, receive_s: Mapping[str, float]) -> float:
-        """What the slowest link or device takes. assumed: for a byte over the link of a host of unknown speed;
-        receive_s: for a byte that reaches a device, which works on rows as they pass."""
+        """Return the seconds of the slowest link or device. assumed: per byte over the link of a host of unknown speed;
+        receive_s: per byte that reaches a device, which processes rows as they pass."""
 
         def taken(name: str, bytes: float) -> float:
             device = devices[name]

@@ -1,4 +1,4 @@
-"""Small tools that the passes share: expressions of an operator, projections of references, one-line descriptions."""
+"""Utilities that the passes share: an operator's expressions, projections of references, mirrored joins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Change = Callable[[Expression], Expression]
 
 
 def unique(root: Operator) -> Iterator[Operator]:
-    """Every node of the graph once, inputs before those that use them."""
+    """Yield every node of the graph once, inputs before their consumers."""
     seen: set[int] = set()
     found: list[Operator] = []
 
@@ -41,12 +41,12 @@ def unique(root: Operator) -> Iterator[Operator]:
 
 
 def uses(root: Operator) -> Counter[int]:
-    """How many inputs refer to each node (by identity); the root has none."""
+    """Count the inputs that refer to each node (by identity); the root has none."""
     return Counter(id(child) for node in unique(root) for child in node.inputs)
 
 
 def map_expressions(node: Operator, change: Change) -> Operator:
-    """`node` with `change` applied to each of its own expressions; the same object where none changed."""
+    """Apply `change` to each of the node's own expressions; return the same object if none changed."""
 
     def all_of(items: Sequence[Expression]) -> tuple[Expression, ...]:
         return tuple(change(e) for e in items)
@@ -90,17 +90,17 @@ def _same(a: Sequence[Expression], b: Sequence[Expression]) -> bool:
 
 
 def references(schema: Schema, indices: Sequence[int] | None = None) -> tuple[ColumnRef, ...]:
-    """References to the columns of `schema` (all of them by default)."""
+    """Return references to the columns of `schema` (all of them by default)."""
     return tuple(column(schema, i) for i in (range(len(schema)) if indices is None else indices))
 
 
 def pair_references(left: Schema, right: Schema) -> tuple[ColumnRef, ...]:
-    """References to the columns of a join's input: left ones, then right ones."""
+    """Return references to a join's input columns: the left ones, then the right ones."""
     return references(Schema((*left, *right)))
 
 
 def project(node: Operator, expressions: tuple[Expression, ...], names: tuple[str, ...]) -> Operator:
-    """A projection of `node`; `node` itself where nothing would change, one projection where two would do."""
+    """Project `node`; return `node` itself if nothing would change, and merge two projections into one."""
     if isinstance(node, Project) and all(isinstance(e, ColumnRef) for e in node.expressions):
         below = node.expressions
         return project(node.input, tuple(e.remap(lambda i: below[i]) for e in expressions), names)
@@ -110,8 +110,8 @@ def project(node: Operator, expressions: tuple[Expression, ...], names: tuple[st
 
 
 def mirrored(join: Join) -> tuple[Join, tuple[ColumnRef, ...]] | None:
-    """The join with its inputs exchanged, and the columns of its result in the order that they had; None if no type
-    gives the same rows then."""
+    """Return the join with its inputs swapped, and its result columns in their former order; None if no type gives the
+    same rows."""
     type = join.type.mirrored
     if type is None:
         return None
@@ -125,7 +125,7 @@ def mirrored(join: Join) -> tuple[Join, tuple[ColumnRef, ...]] | None:
 
 
 def is_identity(expressions: Sequence[Expression], width: int) -> bool:
-    """Whether the expressions are references to columns 0 … width - 1 in order."""
+    """Return whether the expressions are references to columns 0 … width - 1 in order."""
     return len(expressions) == width and all(
         isinstance(e, ColumnRef) and e.index == i for i, e in enumerate(expressions)
     )

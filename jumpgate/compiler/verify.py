@@ -1,4 +1,4 @@
-"""Our own mistakes, found where they are made: checks a plan after every pass."""
+"""Checks a plan after every pass, so that a pass's mistake is found where it is made."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from jumpgate.errors import InternalError
 
 
 class Verifier:
-    """Checks the nodes that it has not seen yet, so that a pass which changes little costs little."""
+    """Checks each node once, so that a pass that changes little costs little."""
 
     def __init__(self, plan: Plan) -> None:
         self._result = plan.root.schema
         self._seen: dict[int, Operator] = {}
 
     def verify(self, plan: Plan, after: str) -> None:
-        """Raises InternalError naming the pass, the operator and what is wrong."""
+        """Raise InternalError that names the pass, the operator and the problem."""
         for node in unique(plan.root):
             if id(node) in self._seen:
                 continue
@@ -42,7 +42,7 @@ class Verifier:
 
 
 def problem(node: Operator) -> str:
-    """What is wrong with one operator over its inputs; empty when all is well."""
+    """Return the problem of one operator over its inputs; empty if there is none."""
     match node:
         case Filter():
             if node.predicate.type.kind != "bool":

@@ -1,4 +1,4 @@
-"""How much work an operator is, in the units of jumpgate.nca.speeds, by the rows that are estimated to reach it."""
+"""The work of an operator in the cost units of jumpgate.nca.speeds, by the estimated rows that reach it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from jumpgate.dataflow.operators import (
 from jumpgate.dataflow.types import DataType
 from jumpgate.nca.speeds import LARGE, SMALL, Work, seconds_of
 
-#: a build's row beside its columns: its hash, its chain and its place in a directory at most half full
+#: a build row's overhead: its hash, its chain and its place in a directory at most half full
 JOIN_ROW_BYTES, GROUP_ROW_BYTES = 32.0, 32.0
 #: operators that hold rows
 HOLDS = Join | Aggregate | Distinct | Sort | Skyline | Window
 
 
 def work(node: Operator, estimator: Estimator) -> Work | None:
-    """The work of `node` itself, without that of its inputs; None where it is not known how many rows there are."""
+    """Return the work of `node` without its inputs, or None if the rows are unknown."""
     inputs = [estimator.of(i).rows for i in node.inputs]
     output = estimator.of(node).rows
     if output is None or None in inputs:
@@ -41,7 +41,7 @@ def work(node: Operator, estimator: Estimator) -> Work | None:
 
 
 def _by_rows(node: Operator, rows: list[float], output: float, estimator: Estimator) -> Work:
-    """`rows` of its inputs."""
+    """Return the work for `rows` of the inputs."""
     match node:
         case Read():
             return _scan(node, estimator, output)
@@ -68,13 +68,13 @@ def _by_rows(node: Operator, rows: list[float], output: float, estimator: Estima
 
 
 def takes(node: Operator, estimator: Estimator, seconds: Mapping[str, float]) -> float:
-    """Seconds of a core for the operator alone; none where its rows are not known."""
+    """Return the core seconds of the operator alone; 0 if its rows are unknown."""
     found = work(node, estimator)
     return 0.0 if found is None else seconds_of(found, seconds)
 
 
 def takes_again(node: Operator, estimator: Estimator, seconds: Mapping[str, float]) -> float:
-    """Seconds of a core to compute the rows of `node` for one more user: tables that it reads are there already."""
+    """Return the core seconds to compute the node's rows for one more consumer; tables that it reads exist already."""
     if isinstance(node, HOLDS) and not isinstance(node, Join):
         return 0.0
     inputs = (node.probe,) if isinstance(node, Join) else node.inputs
@@ -82,7 +82,7 @@ def takes_again(node: Operator, estimator: Estimator, seconds: Mapping[str, floa
 
 
 def state_bytes(node: Operator, estimator: Estimator) -> float:
-    """What an operator holds between rows; 0 where that is not known."""
+    """Return the bytes that an operator holds between rows; 0 if unknown."""
     match node:
         case Join():
             build = estimator.of(node.build)
@@ -100,14 +100,14 @@ def state_bytes(node: Operator, estimator: Estimator) -> float:
 
 
 def by_size(name: str, rows: float, entries: float) -> Work:
-    """Looking `rows` times into a table of so many entries, shared between the kinds for small and large tables."""
+    """Split `rows` look-ups into a table of `entries` between the units for small and for large tables."""
     large = math.log(max(entries, SMALL) / SMALL) / math.log(LARGE / SMALL)
     large = min(1.0, large)
     return {name: rows * (1.0 - large), f"{name} large": rows * large}
 
 
 def added(parts: Iterable[Work]) -> Work:
-    """All of it."""
+    """Add the parts."""
     total: Counter[str] = Counter()
     for part in parts:
         for name, amount in part.items():
@@ -130,7 +130,7 @@ def _class(type: DataType) -> str:
 
 
 def _computed(expressions: Iterable[Expression]) -> int:
-    """How many expressions are neither columns nor literals, parts included."""
+    """Count the expressions, parts included, that are neither columns nor literals."""
     return sum(not isinstance(e, ColumnRef | Literal) for whole in expressions for e in whole.walk())
 
 
@@ -156,6 +156,6 @@ def _levels(rows: float) -> float:
 
 
 def sent_bytes(node: Operator, estimator: Estimator) -> float | None:
-    """Bytes of the rows that `node` sends."""
+    """Return the bytes of the rows that `node` sends."""
     rows = estimator.of(node).rows
     return None if rows is None else rows * row_bytes(node.schema)

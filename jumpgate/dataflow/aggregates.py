@@ -25,16 +25,14 @@ Rows = list[Row]
 
 _COUNT = int64.with_nullable(False)
 _NUMBER = float64.with_nullable(False)
-#: DataFusion interpolates between two values in so many steps
+#: steps in which DataFusion interpolates between two values
 STEPS = 1_000_000
 
 
 @dataclass(frozen=True)
 class States:
-    """How an aggregate is made of parts. types: (arguments, order) → the columns that a partial aggregate emits.
-
-    of: rows → a state. merged: states, ordered as rows are, → a state. value: a state → the result.
-    """
+    """The partial states of an aggregate. types: (arguments, order) → the columns that a partial aggregate emits. of:
+    rows → a state. merged: states, ordered as rows are, → a state. value: a state → the result."""
 
     types: Callable[[Types, Types], Types]
     of: Callable[[Rows], Row]
@@ -45,12 +43,12 @@ class States:
 @dataclass(frozen=True)
 class AggregateFunction:
     """A declaration. `result`: argument types → result type; raises TypeMismatch. `arity`: arguments that are computed
-    for each row; after them come literals of the types `options`, which `option_rule` refuses by raising TypeMismatch.
+    for each row; literals of the types `options` follow, which `option_rule` checks, raising TypeMismatch.
 
-    A row with a NULL among its arguments does not count, unless it `keeps_nulls`. `ordered`: an order says which rows
-    come first; rows that tie come in the order of the argument, NULL last. Without `states` it needs all rows of a
-    group in one place, and is computed by `body(rows, *options)`. `distinct_of`: it is this aggregate over the values
-    that differ. `expanded`: compilers write it with others (sketches.py), and nothing else computes it. substrait,
+    A row with a NULL argument does not count, unless the aggregate `keeps_nulls`. `ordered`: an order determines the
+    first rows; rows that tie come in the order of the argument, NULL last. Without `states` it needs all rows of a
+    group in one place, and is computed by `body(rows, *options)`. `distinct_of`: it is this aggregate over distinct
+    values. `expanded`: compilers rewrite it in terms of others (sketches.py), and nothing else computes it. substrait,
     datafusion: names there.
     """
 
@@ -72,16 +70,16 @@ class AggregateFunction:
 
     @property
     def has_parts(self) -> bool:
-        """Whether partial aggregates can be combined; else all rows of a group must come to one place."""
+        """Return whether partial aggregates can be combined; otherwise all rows of a group must come to one place."""
         return self.states is not None and not self.distinct_of
 
     @property
     def plain(self) -> str:
-        """The aggregate that is computed once values that are equal have been dropped."""
+        """Return the aggregate that is computed after equal values are dropped."""
         return self.distinct_of or self.name
 
     def type_of(self, types: Types, options: Sequence[Any] = ()) -> DataType:
-        """The result's type for the values of a row; raises TypeMismatch."""
+        """Return the result's type for the values of a row. Raises TypeMismatch."""
         if len(types) != self.arity or len(options) != len(self.options):
             takes = f"{self.arity + len(self.options)} arguments" if self.arity else "no argument"
             raise TypeMismatch(f"{self.name} takes {takes}")
@@ -92,7 +90,7 @@ class AggregateFunction:
         return self.result(types)
 
     def value(self, rows: Rows, *options: Any) -> Any:
-        """The result for rows that count, by the reference body."""
+        """Return the result for rows that count, by the reference body."""
         if self.states is not None:
             return self.states.value(self.states.of(rows))
         assert self.body is not None
@@ -103,7 +101,7 @@ AGGREGATES: dict[str, AggregateFunction] = {}
 
 
 def _declare(name: str, doc: str, result: Callable[[Types], DataType], **properties: Any) -> None:
-    """`distinct`: there is a form of it over the values that differ."""
+    """Declare an aggregate. `distinct`: it has a form over distinct values."""
     distinct = properties.pop("distinct", False)
     assert name not in AGGREGATES
     AGGREGATES[name] = found = AggregateFunction(name, doc, result, **properties)
@@ -185,7 +183,7 @@ def _greatest(values: Iterable[Any]) -> Any:
 
 
 def ordinal(value: Any) -> Any:
-    """Orders values; NaN is the largest number."""
+    """Return a key that orders values; NaN is the largest number."""
     return (value != value, 0.0 if value != value else value) if isinstance(value, float) else value
 
 
@@ -224,7 +222,7 @@ def _integral(types: Types) -> DataType:
     return types[0].with_nullable(True)
 
 
-#: measure → (what it does, on two values)
+#: measure → (description, operation on two values)
 BITS: dict[str, tuple[str, Callable[[int, int], int]]] = {
     "bit_and": ("bits that all have", operator.and_),
     "bit_or": ("bits that any has", operator.or_),
@@ -270,7 +268,7 @@ def _spread(missing: int, root: bool) -> States:
     return States(lambda types, order: (_COUNT, _NUMBER, _NUMBER), _moments, _merged_moments, value)
 
 
-#: measure → (what its count exceeds by the degrees of freedom, whether it is a square root)
+#: measure → (count minus degrees of freedom, whether it is a square root)
 MOMENTS = {"stddev": (1, True), "stddev_pop": (0, True), "variance": (1, False), "variance_pop": (0, False)}
 _MOMENT_NAMES = {
     "stddev": (("stddev", "stddev_samp", "std_dev"), ("stddev",)),
@@ -315,8 +313,8 @@ def _merged_comoments(states: Rows) -> Row:
 
 @dataclass(frozen=True)
 class Comoment:
-    """`value(count, ȳ, x̄, syy, sxx, sxy)`; NULL for fewer than `least` pairs, and where one of `varying` (y, x) is the
-    same in all of them; `finite`: also where one is not finite."""
+    """`value(count, ȳ, x̄, syy, sxx, sxy)`; NULL for fewer than `least` pairs, and if one of `varying` (y, x) is
+    constant; `finite`: also if one is not finite."""
 
     doc: str
     value: Callable[[int, float, float, float, float, float], Any]
@@ -432,5 +430,5 @@ _FIRST = States(
 _declare("first_value", "its argument in the first row by the order given, which may be NULL", _same, keeps_nulls=True,
          ordered=True, substrait=("first_value",), datafusion=("first_value",), states=_FIRST)  # fmt: skip
 
-#: forms over the values that differ → the plain aggregate
+#: forms over distinct values → the plain aggregate
 DISTINCT = {a.name: a.distinct_of for a in AGGREGATES.values() if a.distinct_of}

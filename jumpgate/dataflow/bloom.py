@@ -1,8 +1,8 @@
 """Bloom filters as rows, so that any edge carries them and a semi join reads them (docs/hosts.md has the format).
 
-A filter is of blocks of 256 bits, four words of 64; a key sets one bit in each word of one block ("split blocks", Putze
-et al., WEA 2007; those of Parquet have eight words of 32). A row is a block in which there is a bit: its number and
-its words. Blocks of one number that come from several senders are not combined: a key may be in any of them.
+A filter consists of blocks of 256 bits, four words of 64; a key sets one bit in each word of one block ("split blocks",
+Putze et al., WEA 2007; those of Parquet have eight words of 32). A row is a block with at least one bit: its number and
+its words. Blocks with one number from several senders are not combined: a key may be in any of them.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from jumpgate.dataflow.operators import Aggregate, Distinct, Join, Measure, Oper
 from jumpgate.dataflow.types import Schema, int64
 
 BLOCK_BITS = WORDS * WORD_BITS
-#: for each key: one of 150 others passes
+#: per key: one of 150 other keys passes
 BITS_PER_KEY = 12
 
 
 def blocks_for(keys: float) -> int:
-    """How many blocks a filter of so many keys has."""
+    """Return the number of blocks of a filter for `keys` keys."""
     return max(1, -int(-keys * BITS_PER_KEY // BLOCK_BITS))
 
 
 def passing(keys: float, blocks: int) -> float:
-    """Which share of the keys that are not in a filter passes it."""
+    """Return the fraction of keys not in a filter that pass it."""
     return float((1.0 - (1.0 - 1.0 / WORD_BITS) ** (keys / blocks)) ** WORDS)
 
 
 def sent(keys: Operator, blocks: int) -> Operator:
-    """What travels for the rows of `keys`: each once, or (blocks > 0) a Bloom filter of them."""
+    """Return the rows that travel for `keys`: each once, or (blocks > 0) a Bloom filter of them."""
     if not blocks:
         return Distinct(keys)
     hash = _hash([column(keys.schema, i) for i in range(len(keys.schema))])
@@ -41,12 +41,12 @@ def sent(keys: Operator, blocks: int) -> Operator:
 
 
 def sent_schema(keys: Schema, blocks: int) -> Schema:
-    """Of `sent`."""
+    """Return the schema of `sent`."""
     return sent(Receive("", keys), blocks).schema
 
 
 def estimated(keys: Operator, blocks: int) -> Operator:
-    """For estimates: rows of the columns of what is `sent`, but one for each of `keys`, which are distinct."""
+    """Return rows with the columns of `sent`, one for each of the distinct `keys`, for estimates."""
     if not blocks:
         return keys
     hash = _hash([column(keys.schema, i) for i in range(len(keys.schema))])
@@ -54,7 +54,7 @@ def estimated(keys: Operator, blocks: int) -> Operator:
 
 
 def kept(rows: Operator, keys: Sequence[Expression], filter: Operator, blocks: int) -> Join:
-    """The rows whose keys are in what was `sent`, and of a Bloom filter some others."""
+    """Return the rows whose keys are in what was `sent`; a Bloom filter passes some others."""
     arrived = filter.schema
     if not blocks:
         return Join(rows, filter, JoinType.SEMI, tuple(keys), tuple(column(arrived, i) for i in range(len(arrived))))
@@ -66,8 +66,8 @@ def kept(rows: Operator, keys: Sequence[Expression], filter: Operator, blocks: i
 
 
 def key_of(block: Expression) -> Expression:
-    """The only key whose block it says, for estimates: rows of one block's number and bits are mostly of one key; any
-    other expression as it is."""
+    """Return the only key of a block expression, for estimates: rows with one block's number and bits mostly have one
+    key. Return any other expression unchanged."""
     if not isinstance(block, Call) or block.function != "bloom_block":
         return block
     found = block.args[0]
@@ -77,7 +77,7 @@ def key_of(block: Expression) -> Expression:
 
 
 def _hash(keys: Sequence[Expression]) -> Expression:
-    """Twice: what hash partitioning and tables use of the first one says nothing about the second."""
+    """Hash twice, so that the hash is independent of that of partitioning and tables."""
     return bind("fingerprint", (bind("fingerprint", tuple(keys)),))
 
 

@@ -1,17 +1,17 @@
-"""The references of the functions of Bloom filters (bloom.py): which bits a hash sets, and whether they are set."""
+"""References of the functions of Bloom filters (bloom.py): the bits that a hash sets, and tests for them."""
 
 from __future__ import annotations
 
 from jumpgate.dataflow.reference import Site
 
 WORDS, WORD_BITS = 4, 64
-#: bits of the hash that choose one in a word
+#: bits of the hash that choose a bit of a word
 POSITION_BITS = 6
 _HASH = (1 << 64) - 1
 
 
 def block(site: Site, hash: int, blocks: int) -> int:
-    """The bits that choose none in a word choose the block."""
+    """Choose the block by the bits that do not choose bits of words."""
     return ((hash & _HASH) >> WORDS * POSITION_BITS) % blocks
 
 

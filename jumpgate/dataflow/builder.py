@@ -1,4 +1,4 @@
-"""The fluent way to write a dataflow. Every step checks names and types and raises all its problems at once.
+"""The fluent interface for dataflows. Every step checks names and types and raises all its problems at once.
 
 read("store_sales.parquet", schema=...).filter(col("ss_quantity") > 10).aggregate(by=["ss_item_sk"], n=count())
 """
@@ -46,27 +46,27 @@ from jumpgate.dataflow.validate import DEPTH_MAX
 from jumpgate.errors import InvalidDataflow
 
 Columns = str | Unresolved | Sequence["str | Unresolved"]
-#: finds a schema in the files themselves: (files, format, options) → schema
+#: infers a schema from the files: (files, format, options) → schema
 Inference = Callable[[tuple[str, ...], str, dict[str, str]], Schema]
 
 
 @dataclass(frozen=True)
 class Dataflow:
-    """An immutable dataflow; each method gives a new one on top of it. Nothing is read or run here."""
+    """An immutable dataflow; each method returns a new one on top of it. Nothing is read or run here."""
 
     root: Operator
     depth: int = 1
 
     @property
     def schema(self) -> Schema:
-        """Names and types of its columns."""
+        """Return the names and types of its columns."""
         return self.root.schema
 
     def __repr__(self) -> str:
         return f"Dataflow{self.schema}\n{self.explain()}"
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return HTML for notebooks."""
         return f"<p>{escape(f'Dataflow{self.schema}')}</p><pre>{escape(self.explain())}</pre>"
 
     def explain(self) -> str:
@@ -284,7 +284,7 @@ def read(
     if not len(file_schema):
         scope.problem(f"read: {files[0]!r} has no columns")
     scope.done()
-    if columns is None:  # opaque ones too: they do no harm unless something needs them
+    if columns is None:  # opaque ones too: they do no harm unless they are used
         wanted = tuple(range(len(file_schema)))
     else:
         wanted = tuple(c.index for c in map(scope.column, columns) if c is not None)
@@ -308,7 +308,7 @@ def _named_columns(
     columns: Iterable[object],
     named: Mapping[str, object],
 ) -> list[tuple[str, Expression]]:
-    """(name, typed expression) of each; problems noted for what has no name or does not resolve."""
+    """Return (name, typed expression) of each; note problems of those without a name or that do not resolve."""
     wanted = [(None, as_column(c)) for c in columns] + [(n, as_expression(e)) for n, e in named.items()]
     pairs = []
     for given, expression in wanted:

@@ -1,4 +1,4 @@
-"""Conversions between types: which exist, which are implied, and what each does (the oracle of every other)."""
+"""Conversions between types: which exist, which are implicit, and what each does (the oracle of every other)."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class TypeMismatch(ValueError):
 
 
 def can_cast(source: DataType, target: DataType) -> bool:
-    """Whether a Cast from `source` to `target` exists. Between moments of different zones the moment stays; what needs
-    the clocks of a zone (its date, its time, its text, a timestamp without a zone) exists for UTC only."""
+    """Return whether a Cast from `source` to `target` exists. Between moments of different zones the moment stays;
+    conversions that need a zone's local time (its date, time, text, a timestamp without a zone) exist for UTC only."""
     if source.is_nested or source.kind == target.kind == "duration":
         return source.same(target)
     if source.kind != target.kind and target.kind not in _CASTS[source.kind]:
@@ -52,7 +52,7 @@ def can_cast(source: DataType, target: DataType) -> bool:
 
 
 def cannot_fail(source: DataType, target: DataType) -> bool:
-    """Whether every value of `source` converts to `target` without Overflow or InvalidCast."""
+    """Return whether every value of `source` converts to `target` without Overflow or InvalidCast."""
     if source.same(target) or source.kind == "bool":
         return True
     if source.kind == "string":
@@ -74,16 +74,16 @@ def cannot_fail(source: DataType, target: DataType) -> bool:
 
 
 def as_decimal(type: DataType) -> DataType:
-    """The smallest decimal type that holds every value of an integer (or decimal) type."""
+    """Return the smallest decimal type that holds every value of an integer (or decimal) type."""
     return type if type.kind == "decimal" else decimal(INTEGER_DIGITS[type.kind], 0, type.nullable)
 
 
 def common_type(types: tuple[DataType, ...]) -> DataType:
-    """The type to which operands of a comparison, a sum or a CASE are implicitly cast; nullable if any is.
+    """Return the type to which operands of a comparison, a sum or a CASE are implicitly cast; nullable if any is.
 
-    Integers: the widest. Integers and decimals: the decimal with the most integer digits and the largest scale.
-    A float with anything but the same float: float64. date and timestamp: timestamp. Moments of several zones: that of
-    the first. Raises TypeMismatch.
+    Integers: the widest. Integers and decimals: the decimal with the most integer digits and the largest scale. A float
+    with anything but the same float: float64. date and timestamp: timestamp. Moments of several zones: that of the
+    first. Raises TypeMismatch.
     """
     result = types[0]
     for other in types[1:]:
@@ -114,7 +114,7 @@ def _common(a: DataType, b: DataType) -> DataType:
 
 
 def fits(value: int, type: DataType) -> bool:
-    """Whether an integer, or a decimal's scaled integer, is in the type's range."""
+    """Return whether an integer, or a decimal's scaled integer, is in the type's range."""
     if type.kind == "decimal":
         return abs(value) < int(10**type.precision)
     half = 1 << INTEGER_BITS[type.kind] - 1
@@ -190,7 +190,7 @@ def nanoseconds(value: Value, type: DataType) -> int:
 
 
 def of_day(value: datetime.time) -> int:
-    """A time as microseconds of its day."""
+    """Return a time as microseconds of its day."""
     return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
 
 
@@ -259,11 +259,11 @@ _BLANKS = " \t\n\r\f"
 
 
 def _parse(text: str, target: DataType) -> Value:
-    """As DataFusion reads text. Numbers and booleans, with blanks around them ignored: integer: sign and digits ·
+    """Parse text as DataFusion does. Numbers and booleans, with blanks around them ignored: integer: sign and digits ·
     decimal: no exponent, excess digits rounded half away from zero · bool: true, yes, on, 1 and their opposites, words
-    also shortened. date: YYYY-MM-DD, without zeros in front, YYYYMMDD, or a timestamp's · timestamp: YYYY-MM-DD, then
-    optionally [ T]HH:MM:SS[.f…], digits beyond the unit dropped, a zone (Z, ±HH[[:]MM]) converted to UTC; without
-    one, a moment is in UTC · time: HH:MM:SS[.f…] likewise."""
+    also shortened. date: YYYY-MM-DD, without leading zeros, YYYYMMDD, or a timestamp's · timestamp: YYYY-MM-DD, then
+    optionally [ T]HH:MM:SS[.f…], digits beyond the unit dropped, a zone (Z, ±HH[[:]MM]) converted to UTC; without one,
+    a moment is in UTC · time: HH:MM:SS[.f…] likewise."""
     invalid = InvalidCast(f"cannot cast {text!r} to {target.name}")
     if target.kind == "binary":
         return text.encode()
@@ -342,8 +342,8 @@ _PARSERS: dict[str, Callable[[str], Value]] = {
 
 
 def _print(value: Value, source: DataType) -> str:
-    """bool: true/false · decimal: all digits of its scale · date YYYY-MM-DD · timestamp with a space, and a fraction
-    without trailing zeros unless it is zero; a moment ends with Z · time likewise."""
+    """Print a value. bool: true/false · decimal: all digits of its scale · date YYYY-MM-DD · timestamp with a space,
+    and a fraction without trailing zeros unless it is zero; a moment ends with Z · time likewise."""
     if source.is_zoned:
         return _print(value, timestamp_ns if source.kind == "timestamptz_ns" else timestamp) + "Z"
     if source.kind == "timestamp_ns":
@@ -370,6 +370,6 @@ def _print(value: Value, source: DataType) -> str:
 
 
 def cast_type(source: DataType, target: DataType, on_failure: str) -> DataType:
-    """The type of a Cast: NULL comes out of NULL, or out of a failure that is asked to give NULL."""
+    """Return the type of a Cast: nullable if the input is, or if a failure gives NULL."""
     fails_to_null = on_failure == "null" and not cannot_fail(source, target)
     return target.with_nullable(source.nullable or fails_to_null)

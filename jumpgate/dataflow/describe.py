@@ -51,7 +51,7 @@ A session has these beside DataFusion's functions; DataFusion computes them:
 
 
 def page() -> str:
-    """The whole text."""
+    """Return the whole text."""
     parts = (
         _INTRODUCTION,
         *(_section(title, functions) for title, functions in SECTIONS.items()),

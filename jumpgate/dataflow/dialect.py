@@ -1,4 +1,5 @@
-"""What the client's engine does where SQL engines differ. Travels in the request; what cannot be done so is refused."""
+"""The choices of the client's engine where SQL engines differ. A request carries them; an unsupported choice is
+refused."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ class Dialect:
     """One engine's choices. Types never depend on them: a function that can fail is nullable under every dialect.
 
     Differences that change a result's type are functions of their own (`divide` gives a float, `int_divide` an
-    integer), and whether a cast fails or gives NULL is said by each Cast.
+    integer), and each Cast says whether it fails or gives NULL.
     """
 
     #: add, subtract, multiply, negate, abs, … of integers and decimals, outside the result type's range (floats follow
@@ -39,5 +40,5 @@ class Dialect:
 
 
 DEFAULT = Dialect()
-#: what DataFusion does where engines differ
+#: DataFusion's choices
 DATAFUSION = Dialect(division_by_zero="ieee", to_integer="truncate")

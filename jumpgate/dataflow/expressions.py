@@ -29,7 +29,7 @@ class Expression:
         return self
 
     def walk(self) -> Iterator[Expression]:
-        """This expression and all below it, parents first."""
+        """Yield this expression and all below it, parents first."""
         pending: list[Expression] = [self]
         while pending:
             expression = pending.pop()
@@ -37,11 +37,11 @@ class Expression:
             pending += reversed(expression.children)
 
     def columns(self) -> frozenset[int]:
-        """Positions of all input columns that this expression reads."""
+        """Return the positions of all input columns that this expression reads."""
         return frozenset(e.index for e in self.walk() if isinstance(e, ColumnRef))
 
     def remap(self, where: Callable[[int], Expression]) -> Expression:
-        """The same expression with each column reference replaced by `where(index)`."""
+        """Replace each column reference by `where(index)`."""
         if isinstance(self, ColumnRef):
             return where(self.index)
         if not self.children:

@@ -1,4 +1,4 @@
-"""Which expressions can fail. They must not be computed for rows that the request would have dropped before."""
+"""Finds expressions that can fail. They must not be computed for rows that the request drops earlier."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from jumpgate.dataflow.functions import find
 
 
 def may_fail(expression: Expression) -> bool:
-    """Whether computing it for some row could raise an error: an overflow, a division by zero, a cast, bad text."""
+    """Return whether computing it for some row could raise an error: an overflow, a division by zero, a cast, bad
+    text."""
     return any(_fails(e) for e in expression.walk())
 
 

@@ -1,4 +1,4 @@
-"""What tells whether a file is still the one that was looked at: size, time of its last change, inode and device."""
+"""Identifies a file's content by size, time of its last change, inode and device."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NUMBER_MAX = 2**63 - 1
 
 
 class FileState(NamedTuple):
-    """Two equal states of a path mean equal content, but for changes within one tick of the file system's clock that
-    leave the size as it was."""
+    """Equal states of a path mean equal content, except for changes within one tick of the file system's clock that
+    keep the size."""
 
     size: int
     mtime_ns: int
@@ -26,21 +26,23 @@ class FileState(NamedTuple):
     device: int
 
 
-#: by which Linux stamps files, a few milliseconds behind and in steps; some file systems only until somebody has looked
+#: the clock of Linux's file times, a few milliseconds behind and in steps; some file systems use it only until a file
+#: has been looked at
 CLOCK_REALTIME_COARSE = 5
-#: to which file systems round times down
+#: granularity to which file systems round times down
 GRAIN_NS = 1000
-#: between two looks at that clock
+#: seconds between two reads of that clock
 SETTLING_S = 2e-4
 
-#: states of files by their paths
+#: states of files by path
 FileStates = Mapping[str, FileState]
-#: of files together whose bytes are compared to see whether they were written anew as they were
+#: the most bytes of files to compare, to see whether they were rewritten with equal content
 COMPARED_BYTES_MAX = 256 << 10
 
 
 def file_state(path: str) -> FileState:
-    """Raises FileUnreadable for what is missing, or not a regular file: reading a pipe or a device might never end."""
+    """Return the file's state. Raises FileUnreadable for a missing or non-regular file: reading a pipe or a device
+    might never end."""
     try:
         status = os.stat(path)
     except (OSError, ValueError) as e:
@@ -55,13 +57,13 @@ def _state_of(status: os.stat_result) -> FileState:
 
 
 def file_states(paths: Iterable[str]) -> dict[str, FileState]:
-    """The states of all paths. Raises FileUnreadable."""
+    """Return the states of all paths. Raises FileUnreadable."""
     return {path: file_state(path) for path in paths}
 
 
 def settle(states: FileStates) -> None:
-    """Waits, once the states were taken, until another change of a file would give it another time: one that is ahead
-    of the coarse clock was not stamped by it, but is finer."""
+    """Wait, after the states were taken, until another change of a file would get another time. A time ahead of the
+    coarse clock is a finer one and needs no wait."""
     while True:
         ticked_ns = time.clock_gettime_ns(CLOCK_REALTIME_COARSE)
         if not any(0 <= ticked_ns - state.mtime_ns < GRAIN_NS for state in states.values()):
@@ -70,8 +72,8 @@ def settle(states: FileStates) -> None:
 
 
 def digest(states: FileStates) -> bytes | None:
-    """Of all bytes in the files; None if these are more than is worth to compare, or can no longer be read in these
-    states. It hangs on no pipe that has taken a file's place."""
+    """Return the digest of all bytes in the files; None if there are too many to compare, or they can no longer be read
+    in these states. Does not block on a pipe that replaced a file."""
     if sum(state.size for state in states.values()) > COMPARED_BYTES_MAX:
         return None
     found = hashlib.blake2b(digest_size=16)
@@ -99,7 +101,7 @@ def _content(path: str, state: FileState) -> bytes | None:
 
 
 def check_unchanged(states: FileStates) -> None:
-    """Raises FileChanged, which names the first file that is no longer as it was."""
+    """Raise FileChanged, which names the first file that has changed."""
     for path, state in states.items():
         try:
             now = file_state(path)
@@ -112,7 +114,7 @@ def check_unchanged(states: FileStates) -> None:
 
 
 def changed(before: FileState, now: FileState | None) -> str:
-    """What happened to a file, as part of a sentence."""
+    """Describe a file's change as part of a sentence."""
     if now is None:
         return "was removed"
     if (now.inode, now.device) != (before.inode, before.device):

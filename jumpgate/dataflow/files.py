@@ -1,4 +1,4 @@
-"""The files that a read names: paths, file:// URLs, globs and directories become concrete absolute paths."""
+"""Resolves the files of a read: paths, file:// URLs, globs and directories become absolute paths."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ def list_files(paths: Paths, format: str | None = None) -> tuple[tuple[str, ...]
 
 
 def implied_options(files: Iterable[str], format: Format, given: Mapping[str, str]) -> dict[str, str]:
-    """The read options that the files' suffixes imply and nobody gave: .tsv and .tab are CSV with tabs.
+    """Return the read options that the files' suffixes imply and the request does not give: .tsv and .tab are CSV with
+    tabs.
 
-    Raises InvalidDataflow where suffixes differ in what they imply.
+    Raises InvalidDataflow if suffixes imply different options.
     """
     implied: dict[str, dict[str, str]] = {}  # suffix →
     for suffix in map(_suffix, files):
@@ -68,7 +69,7 @@ def _expand(name: str, format: Format | None) -> list[str]:
 
 
 def _local(name: str) -> str:
-    """The path that a file:// URL means, or `name` itself."""
+    """Return the path of a file:// URL, or `name` itself."""
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://", name)
     if scheme is None:
         return name
@@ -97,14 +98,14 @@ def _in_directory(path: str, format: Format | None) -> list[str]:
 
 
 def _once(files: list[str]) -> list[str]:
-    """The first name of each real file."""
+    """Return the first name of each real file."""
     real: dict[object, str] = {}
     for file in files:
         try:
             status = os.stat(file)
             real.setdefault((status.st_dev, status.st_ino), file)
         except OSError:
-            real[file] = file  # which opening will report
+            real[file] = file  # opening reports the error
     return list(real.values())
 
 
@@ -124,7 +125,7 @@ def _kind(mode: int) -> str:
 
 
 def split_suffix(file: str) -> tuple[str, str]:
-    """(the name without its suffixes, the one that tells the format in lower case): t.csv.gz is t and .csv."""
+    """Split a name into the part without suffixes and the lower-case suffix of the format: t.csv.gz is t and .csv."""
     base, last = os.path.splitext(file)
     if last.lower() in PACKED:
         inner_base, inner = os.path.splitext(base)

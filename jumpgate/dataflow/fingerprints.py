@@ -1,6 +1,6 @@
 """The reference of function `fingerprint`: the hashes of the runtime (jg_hash_… in ncas/runtime/include/jg/kernel.h).
 
-Not keyed and not cryptographic: who chooses the values can make two of them collide.
+Not keyed and not cryptographic: chosen values can collide.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DAY_0, _TIME_0 = datetime.date(1970, 1, 1), datetime.datetime(1970, 1, 1)
 
 
 def fingerprint(values: Sequence[Value], types: Sequence[DataType]) -> int:
-    """64 bits, as a signed integer. Equal values give equal numbers: NULLs, both zeros, all NaN, and numbers of any
-    width; decimals of one scale."""
+    """Return 64 bits as a signed integer. Equal values give equal numbers: NULLs, both zeros, all NaN, and numbers of
+    any width; decimals of one scale."""
     word = functools.reduce(_combined, map(_hashed, values, types))
     return word - (1 << 64) if word >> 63 else word
 

@@ -1,6 +1,6 @@
-"""File formats: each is one declared value, which holds all that the parts of Jumpgate ask about it.
+"""File formats: each is one declared value that holds everything Jumpgate needs to know about it.
 
-Jumpgate's own are in converters/, a package each; other installed packages announce theirs under the entry point group
+Jumpgate's own are in converters/, a package each; installed packages announce theirs under the entry point group
 `jumpgate.formats` (docs/add-a-format.md).
 """
 
@@ -19,14 +19,14 @@ from jumpgate.errors import ConfigError, InvalidDataflow
 from jumpgate.plugins import Problems, installed, load_value
 
 GROUP = "jumpgate.formats"
-#: those that Jumpgate brings
+#: built-in formats
 BUILT_IN = {
     "json": "jumpgate.converters.json:JSON",
     "orc": "jumpgate.converters.orc:ORC",
     "parquet": "jumpgate.converters.parquet:PARQUET",
     "csv": "jumpgate.converters.csv:CSV",
 }
-#: of text files, behind the format's suffix: t.csv.gz (those that are not read yet are refused by the reader, by name)
+#: compression suffixes of text files after the format's suffix: t.csv.gz (the reader refuses unsupported ones by name)
 PACKED = (".gz", ".gzip", ".bz2", ".zst", ".zstd", ".xz", ".lz4")
 
 
@@ -40,11 +40,11 @@ def _no_problem(text: str) -> str:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a read; its values are texts, `default` the one that it has unsaid.
+    """An option of a read; its values are texts, `default` the implicit one.
 
-    choices: all of its values, unless it has other ones; problem: what is wrong with a value ("it must be one ASCII
-    character"), empty if nothing; canonical: the value that stands for what was written ("LATIN1" → "latin-1"); drops:
-    the values with which the reader leaves out rows for what is in the columns that are read.
+    choices: all of its values, unless it has other ones; problem: returns the problem of a value ("it must be one ASCII
+    character"), empty if none; canonical: returns the canonical form of a value ("LATIN1" → "latin-1"); drops: the
+    values with which the reader drops rows depending on the columns that are read.
     """
 
     name: str
@@ -55,20 +55,20 @@ class Option:
     drops: tuple[str, ...] = ()
 
     def wrong(self, value: str) -> str:
-        """What is wrong with a value; empty if nothing."""
+        """Return the problem of a value; empty if there is none."""
         if self.choices and value not in self.choices:
             return f"it can be {' or '.join(self.choices)}"
         return self.problem(value)
 
 
-#: of every format: the columns that names of folders hold (partitions.as_option)
+#: of every format: the columns in names of folders (partitions.as_option)
 PARTITIONS = Option("partitions", "")
 
 
 @dataclass(frozen=True)
 class Speeds:
-    """Seconds that a core takes for a `byte` of the files and for a value of a column by its type, before anything was
-    measured; `number` stands for integers, floats, dates and times. Defaults suit columnar formats."""
+    """Core seconds for a `byte` of the files and for a value of a column by its type, before calibration; `number`
+    stands for integers, floats, dates and times. Defaults suit columnar formats."""
 
     byte: float = 0.0
     number: float = 8e-9
@@ -78,11 +78,11 @@ class Speeds:
 
 @dataclass(frozen=True)
 class Sample:
-    """Some of a column's values, for estimates: an Arrow column, or a sequence as Python has them, or of texts of the
-    file; None for NULL. They are of the same rows for every column of a file. `whole`: they are all of its values.
+    """Sampled values of a column for estimates: an Arrow column, or a sequence of Python values or of the file's texts;
+    None for NULL. Samples of all columns of a file are of the same rows. `whole`: these are all values.
 
-    bounds: the least and the largest of all the column's values, as numbers, days or microseconds, where the file tells
-    them; without them those of the sample count.
+    bounds: the least and greatest of all the column's values, as numbers, days or microseconds, if the file stores
+    them; otherwise those of the sample.
     """
 
     values: Any = ()
@@ -91,7 +91,7 @@ class Sample:
 
 
 class Writer(Protocol):
-    """What writes one file of a format, for tests, benchmarks and `jumpgate calibrate`."""
+    """Writes one file of a format, for tests, benchmarks and `jumpgate calibrate`."""
 
     def __call__(self, table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:
         """Writes an Arrow table, or what has `to_batches`, as one file; `part_rows`: of each part of it that can be
@@ -102,8 +102,8 @@ class Writer(Protocol):
 class Format:
     """A file format. Functions take absolute paths of readable files and the read's options as texts.
 
-    They may raise any JumpgateError, OSError, or what their libraries raise: they run in a process of their own
-    (converters/prober.py), and what goes wrong there is an error that names the file.
+    They may raise any JumpgateError, OSError, or exception of their libraries: they run in a separate process
+    (converters/prober.py), which turns a failure into an error that names the file.
     """
 
     name: str  #: as in read(format=…), the protobuf and the instances' configuration
@@ -116,19 +116,19 @@ class Format:
     columnar: bool  #: a read takes the bytes of its columns alone from storage
     opaque: bool = True  #: files may have columns of types that Jumpgate does not have
     nested: bool = False  #: its reader makes structs, lists and maps, and fields of structs by themselves
-    converted: bool = True  #: DataFusion has no reader that gives the same values: it gets what Jumpgate read
-    substrait: str = ""  #: Substrait's name: a member of ReadRel.LocalFiles.FileOrFiles.file_format
+    converted: bool = True  #: DataFusion has no reader with the same values: it gets what Jumpgate reads
+    substrait: str = ""  #: name in Substrait: a member of ReadRel.LocalFiles.FileOrFiles.file_format
     speeds: Speeds = Speeds()
     datafusion: Speeds | None = None  #: the same of DataFusion, by Jumpgate's reader if `converted`
 
-    #: the schema that files share. Raises SchemaMismatch if they cannot be one table
+    #: returns the schema that files share. Raises SchemaMismatch if they cannot be one table
     infer_schema: Callable[[tuple[str, ...], Mapping[str, str]], Schema]
-    #: the rows of one file, exactly or about
+    #: returns the rows of one file, exactly or about
     rows: Callable[[str, Mapping[str, str]], float]
-    #: a look at one column of one file
+    #: samples one column of one file
     sample: Callable[[str, Mapping[str, str], str, DataType], Sample]
 
-    #: modules that these import when they are first called
+    #: modules that these functions import on first use
     libraries: tuple[str, ...] = ()
 
     #: the C++ source of its reader, one file against the runtime's headers; None: the runtime has it (converters/)
@@ -149,7 +149,7 @@ class Format:
 
     @property
     def has_reader(self) -> bool:
-        """Whether there is a reader in C++; if not, an accelerator of the package must take its reads."""
+        """Return whether there is a reader in C++; if not, an accelerator of the package must take its reads."""
         return self.reader is not None or self.name in BUILT_IN
 
     @property
@@ -163,11 +163,11 @@ class Format:
         return {name: known.get(name, _as_written)(value) for name, value in options.items()}
 
     def has_same_rows(self, options: Mapping[str, str]) -> bool:
-        """Whether a read with these options has the same rows whatever its columns."""
+        """Return whether a read with these options has the same rows whatever its columns."""
         return not any(options.get(option.name, option.default) in option.drops for option in self.options)
 
     def problems(self, options: Mapping[str, str]) -> list[str]:
-        """What is wrong with a read's options."""
+        """Return the problems of a read's options."""
         known = {option.name: option for option in self.all_options}
         return [
             f"read: {self.name} has no option {name!r}{suggest(name, known)}" for name in options if name not in known
@@ -179,8 +179,8 @@ class Format:
 
 
 class Formats(Mapping[str, Format]):
-    """Formats by name. One that cannot be loaded does not take the others down: `broken` has the typed error, which is
-    raised when that name is asked for."""
+    """Formats by name. One that cannot be loaded does not affect the others: `broken` has the typed error, which is
+    raised when that name is requested."""
 
     def __init__(self, formats: Iterable[Format] = ()) -> None:
         self._formats: dict[str, Format] = {}
@@ -190,7 +190,7 @@ class Formats(Mapping[str, Format]):
             self._add(found)
 
     def load(self, name: str, path: str) -> None:
-        """Adds the format at `path` ("package.module:object"), which must have that name."""
+        """Add the format at `path` ("package.module:object"), which must have that name."""
         try:
             found = load_value("format", name, path)
             if not isinstance(found, Format) or found.name != name:
@@ -200,7 +200,7 @@ class Formats(Mapping[str, Format]):
             self.broken[path if name in self._formats else name] = error
 
     def _add(self, format: Format) -> None:
-        """Raises ConfigError for what cannot be told apart from another format."""
+        """Add a format. Raises ConfigError if it conflicts with another format."""
         name = format.name
         if re.fullmatch(r"[a-z][a-z0-9_]*", name) is None:
             raise ConfigError(f"{name!r} cannot name a format: lower case letters, digits and _", format=name)

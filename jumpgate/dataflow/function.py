@@ -1,4 +1,4 @@
-"""A scalar function as one value that says all about it; docs/add-a-function.md shows how to add one."""
+"""A scalar function, declared completely in one value; docs/add-a-function.md shows how to add one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ Types = tuple[DataType, ...]
 
 
 def of_floats(call: Call) -> bool:
-    """Floats neither overflow nor lose digits: the rule for what the dialect's choices decide."""
+    """Return whether the result is a float: floats neither overflow nor lose digits, so no choice of the dialect
+    matters."""
     return call.type.is_float
 
 
@@ -84,6 +85,6 @@ class Function:
         return type.with_nullable(self.fallible or any(a.type.nullable for a in args))
 
     def may_fail(self, call: Call) -> bool:
-        """Whether this call of it could raise an error for some values, under some dialect."""
+        """Return whether this call could raise an error for some values, under some dialect."""
         safe = self.safe(call) if self.safe is not None else not self.fails and of_floats(call)
         return (self.fails or self.fallible) and not safe

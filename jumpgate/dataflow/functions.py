@@ -61,7 +61,7 @@ BUILT_IN = by_name(f for section in SECTIONS.values() for f in section)
 
 @functools.cache
 def built_in(of: str) -> Mapping[str, Function]:
-    """Those that are built in by their names of another kind."""
+    """Return the built-in functions by their names of another kind."""
     return by_name(BUILT_IN.values(), of)
 
 
@@ -81,7 +81,7 @@ def known(name: str, of: str = "name") -> Function | None:
 
 @functools.cache
 def _packages() -> tuple[tuple[Function, ...], Mapping[str, ConfigError]]:
-    """What installed packages declare, and what is wrong with those of which nothing can be used, by name."""
+    """Return the functions that installed packages declare, and the errors of unusable ones, by name."""
     found: list[Function] = []
     problems: dict[str, ConfigError] = {}
     for name, path in plugins.installed(GROUP):
@@ -96,7 +96,7 @@ def _packages() -> tuple[tuple[Function, ...], Mapping[str, ConfigError]]:
 
 
 def _require_own_names(functions: tuple[Function, ...], where: str) -> None:
-    """Raises ConfigError, which says where it is from, if two of the functions share a name of any kind."""
+    """Raise ConfigError, which names the source, if two functions share a name of any kind."""
     try:
         for names in ("name", "sql", "substrait"):
             by_name(functions, names)
@@ -105,7 +105,7 @@ def _require_own_names(functions: tuple[Function, ...], where: str) -> None:
 
 
 def _complete(name: str, path: str, function: object) -> Function:
-    """The declaration of a package; raises ConfigError where it lacks what only Jumpgate's own need not say."""
+    """Return the declaration of a package; raise ConfigError if it lacks what only Jumpgate's own may omit."""
 
     def wrong(what: str) -> ConfigError:
         return ConfigError(f"function '{name}' ({path}): {what}", function=name)
@@ -131,7 +131,7 @@ def find(name: str) -> Function:
     return function
 
 
-#: functions that do not look into a value
+#: functions that do not inspect a value
 _OF_NESTED = frozenset(("is_null", "is_not_null", "coalesce"))
 
 
@@ -145,7 +145,7 @@ def bind(name: str, args: tuple[Expression, ...]) -> Call:
 
 
 def check(call: Call) -> None:
-    """Raises TypeMismatch unless `call` is what `bind` would make of its arguments."""
+    """Raise TypeMismatch unless `call` is what `bind` makes of its arguments."""
     function = find(call.function)
     _check_shape(function, call.args)
     types = tuple(a.type for a in call.args)

@@ -36,7 +36,7 @@ from jumpgate.dataflow.signatures import (
 )
 from jumpgate.dataflow.types import bool_, date, float64, int32, int64, string
 
-#: of rows, how many have one certain value, a value beyond a bound, a pattern, or NULL
+#: default fractions of rows: with one certain value, beyond a bound, matching a pattern, NULL
 EQUAL, RANGE, LIKE, NULL = 0.05, 0.3, 0.1, 0.1
 DAY_US = 86_400_000_000
 
@@ -51,12 +51,12 @@ def _round_literals(*digits: Value) -> None:
 
 
 def _of_clock(microseconds: int, count: int) -> str:
-    """C++ of a part of the day, whose unit has so many microseconds and of which there are `count`."""
+    """Return the C++ of a part of the day, whose unit has `microseconds` and of which there are `count`."""
     return f"((({{0}}) % {DAY_US}ll + {DAY_US}ll) % {DAY_US}ll) / {microseconds}ll % {count}"
 
 
 def _has_bit(word: int) -> str:
-    """C++ of whether a Bloom filter's word has the hash's bit, in the lowest of its bits."""
+    """Return the C++ that tests whether a Bloom filter's word has the hash's bit, in its lowest bits."""
     return f"((uint64_t){{{word + 1}}} >> (((uint64_t){{0}} >> {6 * word}) & 63))"
 
 

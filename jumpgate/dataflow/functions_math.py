@@ -36,7 +36,7 @@ EXTENDED_BITS = 64
 
 
 def _of_float(function: Callable[[float], float]) -> Callable[[Site, float], float]:
-    """C's function, where Python raises errors at the ends of its domain."""
+    """Wrap C's function, where Python raises errors at the ends of its domain."""
 
     def body(site: Site, a: float) -> float:
         try:
@@ -158,7 +158,7 @@ def _float_operands(types: Types) -> Types:
 
 
 def _declared(types: Types, values: tuple[Value, ...]) -> DataType:
-    """The decimal that the last two arguments say."""
+    """Return the decimal type that the last two arguments specify."""
     precision, scale = values[-2:]
     assert isinstance(precision, int) and isinstance(scale, int)
     return decimal(precision, scale)
@@ -190,7 +190,7 @@ def _shift_right(site: Site, a: int, by: int) -> int:
 
 
 def _order(site: Site, a: Any, b: Any) -> int:
-    """compare, but NaN is the largest whatever the dialect, and -0 below 0."""
+    """Compare values; NaN is the largest whatever the dialect, and -0 below 0."""
     if isinstance(a, float):
         one, other = ((math.isnan(v), 0.0 if math.isnan(v) else v, math.copysign(1.0, v) * (v == 0)) for v in (a, b))
         return (one > other) - (one < other)
@@ -209,7 +209,7 @@ def _extreme(sign: int) -> Callable[..., Value]:
 
 
 def _unary(name: str, doc: str, body: Callable[..., Value], sql: str = "") -> Function:
-    """Of one float; the runtime, SQL (but for `sql`) and Substrait know it by its name."""
+    """Declare a function of one float; the runtime, SQL (except for `sql`) and Substrait know it by its name."""
     return Function(name, doc, (1, 1), to_float64, always(float64), body, cpp=f"jg_{name}({{0}})", sql=(sql or name,),
                     substrait=(name,))  # fmt: skip
 

@@ -15,7 +15,7 @@ from jumpgate.dataflow.types import DataType, bool_, int64, string
 
 
 def _matches(text: str, pattern: str) -> Iterator[tuple[int, int]]:
-    """Where matches that do not overlap are; an empty one does not follow another at once."""
+    """Yield the positions of matches that do not overlap; an empty one does not follow another at once."""
     at, last = 0, -1
     while at <= len(text) and (match := compiled(pattern).search(text, at)):
         begin, end = match.span()

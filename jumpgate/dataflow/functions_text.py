@@ -15,14 +15,14 @@ from jumpgate.dataflow.signatures import all_of, always, exactly
 from jumpgate.dataflow.types import DataType, bool_, int32, int64, string
 from jumpgate.errors import ComputeError
 
-#: what repeat, lpad, rpad and replace may make of one text (ncas/runtime/src/functions/scalars.h has the same)
+#: the longest text that repeat, lpad, rpad and replace may make (also in ncas/runtime/src/functions/scalars.h)
 TEXT_BYTES_MAX = 1 << 28
 #: what Unicode's simple case folding makes equal to an ASCII letter: the Kelvin sign and the long s
 _FOLDED = {0x212A: "k", 0x17F: "s"}
 
 
 def _folded(text: str) -> str:
-    """ASCII letters, and what folds to one, in lower case."""
+    """Return the text with ASCII letters, and characters that fold to one, in lower case."""
     return "".join(c.lower() if c.isascii() else c for c in text.translate(_FOLDED))
 
 
@@ -39,7 +39,7 @@ def ilike_literals(pattern: Value, escape: Value = None) -> None:
 
 
 def bounded(text: str, times: int = 1) -> str:
-    """The text so many times; ComputeError if that is more than a text may be."""
+    """Repeat the text; raise ComputeError if the result is too long."""
     if len(text.encode()) * times > TEXT_BYTES_MAX:
         raise ComputeError(f"text of more than {TEXT_BYTES_MAX >> 20} MiB")
     return text * times

@@ -18,7 +18,7 @@ from jumpgate.dataflow.signatures import always, exactly, first, require, tempor
 from jumpgate.dataflow.types import date, float64, int64, string, timestamp
 from jumpgate.errors import Overflow
 
-#: of date_trunc, the longest first
+#: units of date_trunc, the longest first
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond")
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -61,8 +61,8 @@ def _trunc_operands(types: Types) -> Types:
 
 
 def _add_interval(site: Site, a: Any, months: int, days: int, microseconds: int) -> Any:
-    """Months first (a day beyond the month's last becomes the last), then days, then the rest; of a date only whole
-    days of that rest, towards zero."""
+    """Add months first (a day beyond the month's last becomes the last), then days, then the rest; a date takes only
+    whole days of the rest, truncated towards zero."""
     try:
         year, month = divmod(a.year * 12 + a.month - 1 + months, 12)
         if not 1 <= year <= 9999:

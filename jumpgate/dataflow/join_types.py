@@ -1,4 +1,4 @@
-"""The types of joins. What others do depends on these properties, not on names (docs/add-a-join-type.md)."""
+"""The types of joins. Other code depends on these properties, not on names (docs/add-a-join-type.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jumpgate.errors import InvalidDataflow
 
 
 class Output(enum.Enum):
-    """What a join's rows are."""
+    """The shape of a join's rows."""
 
     PAIRS = "pairs"  #: columns of both inputs: rows of one beside their partners in the other
     LEFT = "left"  #: rows of the left input, each once at most
@@ -19,9 +19,9 @@ class Output(enum.Enum):
 class JoinType(enum.StrEnum):
     """A type of join. Its text is its name in the protobuf, in `explain`, and for people.
 
-    matched, unmatched: whether left rows that have a partner, and those that have none, are in the result;
-    unmatched_right: whether right rows that have none are, after all others (what is read of the other input is then
-    NULL). substrait: its name there; swapped: that of the same join with its inputs exchanged, where Substrait has one.
+    matched, unmatched: the result has left rows with a partner, or without; unmatched_right: it has right rows without
+    a partner, after all others (columns of the other input are then NULL). substrait: its name there; swapped: the name
+    of the join with swapped inputs, if Substrait has one.
     """
 
     INNER = "inner", Output.PAIRS, True, False, False, "JOIN_TYPE_INNER"
@@ -60,44 +60,45 @@ class JoinType(enum.StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> JoinType:
-        """Raises InvalidDataflow: what comes from outside may be anything."""
+        """Raise InvalidDataflow: the value comes from a request and may be anything."""
         close = difflib.get_close_matches(str(value), list(cls), 1, 0.6)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(cls)}"
         raise InvalidDataflow(f"join: unknown type {value!r}; {hint}", operator="join")
 
     @property
     def pairs(self) -> bool:
-        """Whether the result has the columns of both inputs."""
+        """Return whether the result has the columns of both inputs."""
         return self.output is Output.PAIRS
 
     @property
     def marks(self) -> bool:
-        """Whether the result has a column of its own; whether that is NULL depends on all right rows."""
+        """Return whether the result has a mark column, whose NULLs depend on all right rows."""
         return self.output is Output.MARK
 
     @property
     def extends_left(self) -> bool:
-        """Whether the result may have NULL for left columns."""
+        """Return whether the result may have NULL for left columns."""
         return self.unmatched_right
 
     @property
     def extends_right(self) -> bool:
-        """Whether the result may have NULL for right columns."""
+        """Return whether the result may have NULL for right columns."""
         return self.pairs and self.unmatched
 
     @property
     def any_order(self) -> bool:
-        """Whether the result is the pairs alone: several such joins can be done in any order, and a condition means the
-        same within the join and above it."""
+        """Return whether the result is the pairs alone: such joins can be reordered, and a condition means the same
+        within the join and above it."""
         return self.pairs and not self.unmatched and not self.unmatched_right
 
     @property
     def mirrored(self) -> JoinType | None:
-        """The type that gives the same rows with the inputs exchanged; None if there is none."""
+        """Return the type that gives the same rows with swapped inputs; None if there is none."""
         return self.extending(self.extends_right, self.extends_left)
 
     def extending(self, left: bool, right: bool) -> JoinType | None:
-        """The type that gives the same pairs, and has NULL for left or right columns as told; None if there is none."""
+        """Return the type with the same pairs that null-extends left or right columns as told; None if there is
+        none."""
         sides = (left, right)
         return next(
             (t for t in JoinType if t.pairs and (t.extends_left, t.extends_right) == sides and self.pairs), None
@@ -105,5 +106,6 @@ class JoinType(enum.StrEnum):
 
     @property
     def may_build_left(self) -> bool:
-        """Whether the rows of the right input can look for those of the left one, of which some are the result."""
+        """Return whether the left side can be built and probed by right rows, with matched or unmatched left rows as
+        the result."""
         return self.output is Output.LEFT

@@ -116,7 +116,8 @@ def _residual(
     shared: tuple[str, ...],
     duplicates: list[str],
 ) -> Expression | None:
-    """The condition over left ++ right; a name of both means left's if it is a shared key or there is a suffix."""
+    """Resolve the condition over left ++ right; a name of both means left's if it is a shared key or there is a
+    suffix."""
     if where is None:
         return None
     both = Scope("join", Schema((*left, *right)))

@@ -1,4 +1,4 @@
-"""The layouts in which tuples travel; jumpgate/ntf says what their bytes are."""
+"""The layouts of tuples on edges; jumpgate/ntf defines their bytes."""
 
 from __future__ import annotations
 

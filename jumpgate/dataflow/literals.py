@@ -1,4 +1,4 @@
-"""Python values as typed literals: exactly, or with an error that says why not."""
+"""Python values as typed literals, exactly or with an error that says why not."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ def type_name(value: object) -> str:
 
 
 def as_literal(value: Value | datetime.timedelta) -> Literal:
-    """`value` with its natural type."""
+    """Return `value` as a literal of its natural type."""
     return Literal(natural_type(value), _held(value))
 
 
 def _held(value: Value | datetime.timedelta) -> Value:
-    """The value as a Literal holds it."""
+    """Return the value as a Literal holds it."""
     if isinstance(value, datetime.timedelta):
         return value // _MICROSECOND
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
@@ -125,7 +125,7 @@ def _held(value: Value | datetime.timedelta) -> Value:
 
 
 def blank(type: DataType) -> Literal:
-    """A value of that type that stands where there is none."""
+    """Return a placeholder value of that type."""
     python = _PYTHON[type.kind]
     value = EPOCH if python is datetime.datetime else EPOCH.date() if python is datetime.date else python()
     return Literal(type.with_nullable(False), value)
@@ -170,7 +170,7 @@ def coerce(value: Value, target: DataType) -> Literal:
 
 
 def holds(literal: Literal) -> str | None:
-    """Why a literal from outside is not of its type; None if it is."""
+    """Return why a literal of a request is not of its type; None if it is."""
     value, type = literal.value, literal.type
     if value is None:
         return None if type.nullable else f"NULL in a literal of type {type}"

@@ -1,4 +1,5 @@
-"""Files that one host has, as requests name them: `file://HOST/path`. Others are at the same path everywhere."""
+"""Files that only one host has, in the form that requests use: `file://HOST/path`. Other files have the same path
+everywhere."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def joined(host: str, path: str) -> str:
 
 
 def hosts(files: Iterable[str]) -> dict[str, list[str]]:
-    """The paths of the files by their hosts."""
+    """Return the paths of the files by their hosts."""
     found: dict[str, list[str]] = {}
     for file in files:
         host, path = split(file)
@@ -41,5 +42,5 @@ def hosts(files: Iterable[str]) -> dict[str, list[str]]:
 
 
 def reads(root: Operator) -> list[Read]:
-    """The Reads of files that certain hosts have."""
+    """Return the Reads of files that certain hosts have."""
     return [node for node in root.walk() if isinstance(node, Read) and any(split(file)[0] for file in node.files)]

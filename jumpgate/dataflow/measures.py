@@ -121,7 +121,7 @@ def median(argument: Column) -> Aggregation:
 
 
 def quantile_cont(argument: Column, share: float) -> Aggregation:
-    """What lies between the values around `share` (0 to 1) of them, in millionths of their distance; float64."""
+    """Interpolate between the values around `share` (0 to 1) of them, in millionths of their distance; float64."""
     return Aggregation("quantile_cont", (as_column(argument),), (share,))
 
 

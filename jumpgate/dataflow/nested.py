@@ -1,4 +1,4 @@
-"""What may be done with a nested value: it is passed on, taken apart, and tested for NULL."""
+"""Restricts nested values: they are passed on, taken apart, and tested for NULL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jumpgate.dataflow.operators import (
     column,
 )
 
-#: measures and window functions that do not look into the value
+#: measures and window functions that do not inspect the value
 _PASSING = (
     "count",
     "count_star",
@@ -31,7 +31,7 @@ _PASSING = (
 
 
 def compared_nested(node: Operator) -> list[str]:
-    """A sentence for each nested value that the operator would have to compare."""
+    """Return a sentence for each nested value that the operator would have to compare."""
     what, compared = _compared(node)
     return list(dict.fromkeys(f"{what} {_named(e)}: nested values are not compared; name fields of it" for e in compared
                               if e.type.is_nested))  # fmt: skip

@@ -21,7 +21,7 @@ WINDOW_FUNCTIONS = (
 )  # fmt: skip
 FRAME_UNITS = ("rows", "range", "groups")
 OFFSET_MAX = (1 << 63) - 1
-#: measures of numbers alone
+#: measures that take only numbers
 NUMERIC_MEASURES = frozenset(a.name for a in AGGREGATES.values() if a.numeric)
 PHASES = ("full", "partial", "final")
 
@@ -42,16 +42,16 @@ class Operator:
 
     @property
     def schema(self) -> Schema:
-        """Names and types of the columns that it hands on."""
+        """Return the names and types of its output columns."""
         raise TypeError(f"{type(self).__name__} has no schema")
 
     def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
-        """The same operator over other inputs, as many as it has."""
+        """Return the same operator over other inputs, as many as it has."""
         return self
 
     @property
     def kind(self) -> str:
-        """The operator's name as the registry, the protobuf and explain use it."""
+        """Return the operator's name in the registry, the protobuf and explain."""
         return _kind(type(self).__name__)
 
     def walk(self) -> Iterator[Operator]:
@@ -63,7 +63,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Unary(Operator):
-    """An operator of one input, whose columns it hands on unless it says otherwise."""
+    """An operator of one input, whose columns it passes on by default."""
 
     input: Operator
 
@@ -81,7 +81,7 @@ class Unary(Operator):
 
 @dataclass(frozen=True)
 class Read(Operator):
-    """Files of one format. `columns` are positions in `file_schema` that are wanted, in output order.
+    """Files of one format. `columns` are the selected positions in `file_schema`, in output order.
 
     options: those that the format declares (formats.Format), as hashable pairs of texts. files are concrete absolute
     paths (globs and directories are expanded by the builder). `predicate` (over the output columns) is a hint for
@@ -123,11 +123,12 @@ class Project(Unary):
 class Join(Operator):
     """Equi-join with an optional residual condition over (left columns, right columns).
 
-    left_keys[i] (over left's columns) equals right_keys[i] (over right's columns); types match exactly. The right
-    input is built into the hash table, the left one probes; of a join with `builds_left`, which the compiler sets
-    where the left one is far smaller, it is the other way round, with the same result.
-    Output: what its type says (join_types.Output): left ++ right columns; left columns; or these and a nullable bool
-    `mark` (SQL's IN: NULL when undecided). No keys means a cross (nested-loop) join under the residual.
+    left_keys[i] (over left's columns) equals right_keys[i] (over right's columns); types match exactly. The right input
+    is built into the hash table and the left one probes. With `builds_left`, which the compiler sets if the left one is
+    far smaller, the sides swap roles with the same result.
+
+    Output by type (join_types.Output): left ++ right columns; left columns; or these and a nullable bool `mark` (SQL's
+    IN: NULL when undecided). No keys means a cross (nested-loop) join under the residual.
     """
 
     left: Operator
@@ -139,7 +140,7 @@ class Join(Operator):
     builds_left: bool = False
 
     def __post_init__(self) -> None:
-        """Takes a type's name, too. Raises InvalidDataflow for one that there is not."""
+        """Accept a type's name, too. Raises InvalidDataflow for an unknown one."""
         object.__setattr__(self, "type", JoinType(self.type))
 
     @property
@@ -148,12 +149,12 @@ class Join(Operator):
 
     @property
     def build(self) -> Operator:
-        """The side that waits in the hash table; the other one, `probe`, comes after it."""
+        """Return the side in the hash table; `probe` is the other one."""
         return self.left if self.builds_left else self.right
 
     @property
     def probe(self) -> Operator:
-        """The input whose rows look for partners in the other one's table."""
+        """Return the input whose rows look up the other one's table."""
         return self.right if self.builds_left else self.left
 
     def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
@@ -177,20 +178,20 @@ class Join(Operator):
 
 
 def cross(left: Operator, right: Operator) -> Join:
-    """Every pair of rows."""
+    """Return every pair of rows."""
     return Join(left, right, JoinType.INNER, (), ())
 
 
 def with_partners(
     left: Operator, right: Operator, left_keys: tuple[Expression, ...], right_keys: tuple[Expression, ...]
 ) -> Join:
-    """The rows of `left` that have a partner."""
+    """Return the rows of `left` that have a partner."""
     return Join(left, right, JoinType.SEMI, left_keys, right_keys)
 
 
 @dataclass(frozen=True)
 class SortKey:
-    """What rows are sorted by: an expression, its direction, and where its NULLs go."""
+    """A sort key: an expression, its direction, and where its NULLs go."""
 
     expression: Expression
     descending: bool = False
@@ -202,8 +203,8 @@ class SortKey:
 
 @dataclass(frozen=True)
 class Measure:
-    """One aggregate: `function` of AGGREGATES. After the arguments that are computed for each row come its options,
-    which are literals. `order` says which rows come first, for functions that are ordered."""
+    """One aggregate: `function` of AGGREGATES. The arguments that are computed for each row precede its options, which
+    are literals. `order` orders the rows for functions that are ordered."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -213,7 +214,7 @@ class Measure:
 
     @classmethod
     def of(cls, function: str, *arguments: Expression, name: str, order: tuple[SortKey, ...] = ()) -> Measure:
-        """A measure with the type that its declaration gives it; raises TypeMismatch."""
+        """Return a measure with the type that its declaration gives it. Raises TypeMismatch."""
         declaration = AGGREGATES[function]
         types = tuple(a.type for a in arguments[: declaration.arity])
         options = [a.value for a in arguments[declaration.arity :] if isinstance(a, Literal)]
@@ -221,17 +222,17 @@ class Measure:
 
     @property
     def declaration(self) -> AggregateFunction:
-        """What its function is."""
+        """Return the declaration of its function."""
         return AGGREGATES[self.function]
 
     @property
     def values(self) -> tuple[Expression, ...]:
-        """The arguments that are computed for each row."""
+        """Return the arguments that are computed for each row."""
         return self.arguments[: self.declaration.arity]
 
     @property
     def options(self) -> tuple[Literal, ...]:
-        """The literals behind its arguments."""
+        """Return the literals after its arguments."""
         return tuple(a for a in self.arguments[self.declaration.arity :] if isinstance(a, Literal))
 
     @property
@@ -241,18 +242,18 @@ class Measure:
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """Arguments, then the order's keys: what `with_expressions` replaces."""
+        """Return the arguments, then the order's keys, as `with_expressions` replaces them."""
         return (*self.arguments, *(k.expression for k in self.order))
 
     def with_expressions(self, expressions: Sequence[Expression]) -> Measure:
-        """The same measure of others, one for each of `expressions`."""
+        """Return the same measure over other expressions, one for each of `expressions`."""
         count = len(self.arguments)
         order = tuple(replace(k, expression=e) for k, e in zip(self.order, expressions[count:], strict=True))
         return replace(self, arguments=tuple(expressions[:count]), order=order)
 
     @property
     def row_types(self) -> tuple[tuple[DataType, ...], tuple[DataType, ...]]:
-        """Types of the values and of the order's keys."""
+        """Return the types of the values and of the order's keys."""
         return tuple(v.type for v in self.values), tuple(k.expression.type for k in self.order)
 
     def __str__(self) -> str:
@@ -261,7 +262,7 @@ class Measure:
 
 
 def partial_state(measure: Measure) -> tuple[DataType, ...]:
-    """Types of the columns that a partial aggregate emits for one measure, and a final one consumes."""
+    """Return the types of the columns that a partial aggregate emits for one measure and a final one consumes."""
     states = measure.declaration.states
     if measure.declaration.distinct_of or states is None:
         raise ValueError(f"{measure.function} has no partial state")
@@ -302,8 +303,8 @@ class Sort(Unary):
 
 @dataclass(frozen=True)
 class Skyline(Unary):
-    """The rows that no other row dominates: none is at least as good by every key and better by one. A key's smaller
-    values are better, with `descending` its larger ones; NULL is neither better nor worse nor as good as anything."""
+    """The rows that no other row dominates: none is at least as good by every key and better by one. Smaller values of
+    a key are better, with `descending` larger ones; NULL is incomparable with everything."""
 
     keys: tuple[SortKey, ...]
 
@@ -323,15 +324,15 @@ class Frame:
 
 
 def has_differences(type: DataType) -> bool:
-    """Whether a frame can be a range of such values."""
+    """Return whether a frame can be a range of such values."""
     return type.is_integer or type.kind in ("decimal", "date", "timestamp")
 
 
 @dataclass(frozen=True)
 class WindowFunction:
-    """One window function. Of `arguments`, ntile's count and the second one of nth_value, lag and lead, a row's number
-    or distance, are literals; the third one of lag and lead, of the first one's type, is what they give for rows that
-    have none so far away."""
+    """One window function. Among the `arguments`, ntile's count and the second argument of nth_value, lag and lead (a
+    row's number or distance) are literals; the third one of lag and lead is the default for rows that have no such row,
+    of the first one's type."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -340,17 +341,17 @@ class WindowFunction:
 
     @property
     def count(self) -> int | None:
-        """Where among the arguments the one is that must be a literal."""
+        """Return the position of the argument that must be a literal, if any."""
         found = {"ntile": 0, "lag": 1, "lead": 1, "nth_value": 1}.get(self.function)
         return None if found is None or found >= len(self.arguments) else found
 
     @property
     def values(self) -> tuple[Expression, ...]:
-        """The arguments that are computed for each row."""
+        """Return the arguments that are computed for each row."""
         return tuple(a for i, a in enumerate(self.arguments) if i != self.count)
 
     def with_values(self, values: tuple[Expression, ...]) -> WindowFunction:
-        """The same function of other `values`, one for each of its own."""
+        """Return the same function over other `values`, one for each of its own."""
         rest = iter(values)
         return replace(
             self, arguments=tuple(a if i == self.count else next(rest) for i, a in enumerate(self.arguments))
@@ -361,8 +362,9 @@ class WindowFunction:
 
 
 def window_type(function: str, arguments: tuple[DataType, ...]) -> DataType:
-    """Result type: positions and counts int64 and shares of a partition float64, never NULL; lag, lead, first_value,
-    last_value and nth_value keep the argument's type, nullable; the others are those of the measure of that name."""
+    """Return the result type: positions and counts int64 and fractions of a partition float64, never NULL; lag, lead,
+    first_value, last_value and nth_value keep the argument's type, nullable; the others are those of the measure of
+    that name."""
     if function in ("row_number", "rank", "dense_rank", "ntile"):
         return int64.with_nullable(False)
     if function in ("percent_rank", "cume_dist"):
@@ -387,10 +389,10 @@ class FirstRows:
 
 @dataclass(frozen=True)
 class Window(Unary):
-    """The input's columns and one more for each function, computed within each partition in the order given.
+    """The input's columns and one more for each function, computed within each partition in the given order.
 
-    Functions that rank, and lag and lead, ignore the frame. Where the
-    compiler finds that nobody asks for other rows than the `first`, the others may be missing.
+    Ranking functions, lag and lead ignore the frame. If the compiler sets `first`, no consumer needs other rows than
+    these, and the others may be missing.
     """
 
     partition_by: tuple[Expression, ...]
@@ -414,7 +416,7 @@ class Limit(Unary):
 
 @dataclass(frozen=True)
 class Distinct(Unary):
-    """One of each set of rows that are equal (NULL equals NULL)."""
+    """One of each set of equal rows (NULL equals NULL)."""
 
 
 @dataclass(frozen=True)
@@ -439,12 +441,12 @@ class UnionAll(Operator):
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How rows of an edge are spread over its consumers. kind: single | hash | round_robin | broadcast | murmur3, or
-    paired, which only the compiler uses: each producer sends to the consumer of its own index.
+    """How rows of an edge are partitioned over its consumers. kind: single | hash | round_robin | broadcast | murmur3,
+    or paired, which only the compiler uses: each producer sends to the consumer of its own index.
 
     `keys` are positions in the edge's schema (hash, murmur3). murmur3 is Spark's hash, seed 42. `heavy` are the
-    fingerprints (jumpgate/dataflow/fingerprints.py) of keys that too many rows have: by hash, rows with these go to the
-    consumers in turn, or, if they are `copied`, to all. Only the compiler uses them, on the two sides of a join.
+    fingerprints (jumpgate/dataflow/fingerprints.py) of heavy hitters: with hash, their rows go to the consumers in
+    turn, or to all if they are `copied`. Only the compiler uses them, on the two sides of a join.
     """
 
     kind: str = "single"
@@ -470,7 +472,7 @@ class Send(Unary):
     layout: Layout = Layout.COLUMNAR
 
     def __post_init__(self) -> None:
-        """Takes a layout's name, too. Raises InvalidDataflow for one that there is not."""
+        """Accept a layout's name, too. Raises InvalidDataflow for an unknown one."""
         try:
             object.__setattr__(self, "layout", Layout(self.layout))
         except ValueError as unknown:
@@ -479,7 +481,7 @@ class Send(Unary):
 
 @dataclass(frozen=True)
 class Receive(Operator):
-    """A leaf that the compiler puts where a fragment's input arrives over edge `edge`."""
+    """A leaf that the compiler inserts for a fragment's input over edge `edge`."""
 
     edge: str
     edge_schema: Schema
@@ -491,8 +493,8 @@ class Receive(Operator):
 
 @dataclass(frozen=True)
 class Prune(Unary):
-    """Put by the compiler where an accelerator prunes: emits those rows of `input`'s leftmost leaf (of schema `kept`)
-    that may matter to `input`, which runs again downstream over what is left."""
+    """Inserted by the compiler for an accelerator that prunes: emits those rows of `input`'s leftmost leaf (of schema
+    `kept`) that may matter to `input`, which runs again downstream over the rows that are left."""
 
     kept: Schema
 
@@ -503,7 +505,7 @@ class Prune(Unary):
 
 @dataclass(frozen=True)
 class Emit(Unary):
-    """A fragment's root, put there by the compiler: sends its input over edge `edge`."""
+    """A fragment's root, inserted by the compiler: sends its input over edge `edge`."""
 
     edge: str
     partitioning: Partitioning
@@ -524,8 +526,8 @@ def rewrite(root: Operator, change) -> Operator:  # type: ignore[no-untyped-def]
 
 
 def numbered(root: Operator) -> list[Operator]:
-    """Every node of the graph once, in the order in which it is printed: parents first, then their inputs. A node's
-    position is its number in estimates and counters."""
+    """Return every node of the graph once, in the order in which it is printed: parents first, then their inputs. A
+    node's position is its number in estimates and counters."""
     found: dict[int, Operator] = {}
     stack = [root]
     while stack:

@@ -1,4 +1,4 @@
-"""Columns in the names of folders, as Hive writes them: …/year=2024/country=de/part-0.parquet."""
+"""Columns in names of folders, as Hive writes them: …/year=2024/country=de/part-0.parquet."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ INT64_MAX = 2**63 - 1
 
 
 def values_of(file: str) -> dict[str, str | None]:
-    """The columns that a path holds, with their text. Of several folders with one name, the innermost counts."""
+    """Return the columns of a path with their text. Of several folders with one name, the innermost counts."""
     pairs = (folder.partition("=") for folder in file.split("/")[:-1] if "=" in folder)
     return {unquote(name): None if value == NULL else unquote(value) for name, _, value in pairs if name}
 
 
 def partition_fields(files: Sequence[str]) -> tuple[Field, ...]:
-    """The columns that the paths of all files hold: int64, date or string, whatever all values are.
+    """Return the columns that the paths of all files have: int64, date or string, whichever fits all values.
 
-    Raises SchemaMismatch where the files' folders differ in their names.
+    Raises SchemaMismatch if the files' folders have different names.
     """
     found: dict[str, set[str]] = {}
     first: tuple[str, ...] | None = None
@@ -48,7 +48,7 @@ def partition_fields(files: Sequence[str]) -> tuple[Field, ...]:
 
 
 def with_partitions(schema: Schema, fields: Iterable[Field]) -> Schema:
-    """A file's columns, and those of its folders behind them; a name that both have means the folders'."""
+    """Return a file's columns, then those of its folders; a name that both have refers to the folder's."""
     fields = tuple(fields)
     names = {f.name for f in fields}
     return Schema((*(f for f in schema if f.name not in names), *fields))

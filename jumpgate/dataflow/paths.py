@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from jumpgate.errors import InvalidDataflow
 
-#: that the braces of one pattern may stand for
+#: the most patterns that braces expand to
 PATTERNS_MAX = 10_000
 _MAGIC = re.compile(r"[*?[{]")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
-#: device and inode of each folder that was seen
+#: device and inode of each visited folder
 Visited = set[tuple[int, int]]
 
 
@@ -41,7 +41,7 @@ def braces(pattern: str) -> list[str]:
 
 
 def matches(pattern: str) -> Iterator[str]:
-    """What exists of an absolute pattern. A name that begins with a dot is matched only by one that does."""
+    """Return existing paths of an absolute pattern. A name with a leading dot is matched only by a pattern with one."""
     return _below("/", [part for part in pattern.split("/") if part])
 
 
@@ -64,7 +64,8 @@ def _below(folder: str, parts: list[str]) -> Iterator[str]:
 
 
 def walk(folder: str, hidden: bool = True) -> Iterator[str]:
-    """What is in a folder and those below it, folders apart; unless `hidden`, without names that begin with . or _.
+    """Yield the content of a folder and those below it, except folders; unless `hidden`, without names that begin with
+    . or _.
 
     Raises OSError for a folder that cannot be listed.
     """
@@ -86,7 +87,7 @@ def _walk(folder: str, hidden: bool, visited: Visited) -> Iterator[str]:
 
 
 def _folders(folder: str, visited: Visited) -> Iterator[str]:
-    """All folders below, each real one once."""
+    """Yield all folders below, each real one once."""
     _is_new(folder, visited)
     for entry in _entries(folder):
         if not entry.name.startswith(".") and entry.is_dir() and _is_new(entry.path, visited):
@@ -95,7 +96,7 @@ def _folders(folder: str, visited: Visited) -> Iterator[str]:
 
 
 def _is_new(folder: str, visited: Visited) -> bool:
-    """Whether a folder was not seen yet, as it is where links run in a circle; it is now."""
+    """Mark a folder as visited; return whether it was new. Circular links lead to visited ones."""
     status = os.stat(folder)
     here = (status.st_dev, status.st_ino)
     if here in visited:
@@ -109,4 +110,4 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda e: e.name)
     except OSError:
-        return []  # what cannot be listed matches nothing
+        return []  # a folder that cannot be listed matches nothing

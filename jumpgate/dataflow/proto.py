@@ -40,12 +40,12 @@ from jumpgate.dataflow.validate import DEPTH_MAX, problems
 from jumpgate.errors import InvalidDataflow
 from jumpgate.v1 import dataflow_pb2 as pb
 
-#: a request holds no more operators than this, counting a shared one for each use
+#: the most operators of a request, counting a shared one for each use
 OPERATORS_MAX = 2000
-#: nor more columns in the schemas of its files and of its operators' inputs, all together
+#: the most columns in the schemas of files and operators' inputs together
 COLUMNS_MAX = 1_000_000
-#: nor more entries in the table of expressions, one of which has no more parts (a shared one counts for each use) and
-#: no deeper nesting: compilers take more than linear time
+#: the most entries in the table of expressions, parts of one (a shared one counts for each use) and levels of nesting:
+#: compilers take more than linear time
 EXPRESSIONS_MAX, EXPRESSION_PARTS_MAX, EXPRESSION_DEPTH_MAX = 200_000, 5000, 200
 
 T = TypeVar("T")
@@ -90,7 +90,7 @@ def encode(root: Operator, dialect: Dialect = DEFAULT) -> pb.Dataflow:
 
 
 class _Writer:
-    """Appends to the message's tables; remembers by identity what is there."""
+    """Appends to the message's tables; remembers their entries by identity."""
 
     def __init__(self, message: pb.Dataflow) -> None:
         self.message = message
@@ -225,7 +225,7 @@ def _parts(e: Expression) -> tuple[Expression, ...]:
 
 
 def _after_parts(root: Any, parts: Callable[[Any], Sequence[Any]]) -> list[Any]:
-    """Everything below and including `root`, each once, after its parts; without recursion."""
+    """Return everything below and including `root`, each once, after its parts; without recursion."""
     order: list[Any] = []
     seen: set[int] = set()
     stack = [(root, False)]
@@ -290,9 +290,10 @@ def _literal(literal: Literal) -> pb.Literal:
 
 
 def decode(message: pb.Dataflow) -> tuple[Operator, Dialect]:
-    """The operator tree and dialect of a request. Raises InvalidDataflow with every problem of the first wrong part.
+    """Decode the operator tree and dialect of a request. Raises InvalidDataflow with every problem of the first wrong
+    part.
 
-    Nothing is believed: references, functions, arities, types and nullability are recomputed and compared.
+    The request is not trusted: references, functions, arities, types and nullability are recomputed and compared.
     """
     dialect = _read_dialect(message.dialect)
     if not message.operators:
@@ -310,7 +311,7 @@ def _read_dialect(message: pb.Dialect) -> Dialect:
 
 
 class _Reader:
-    """Builds tables of operators and expressions in message order, so that nothing recurses over what a client sent."""
+    """Builds tables of operators and expressions in message order, so that it does not recurse over a client's data."""
 
     def __init__(self, message: pb.Dataflow) -> None:
         self.message = message
@@ -485,12 +486,12 @@ def _read_type(m: pb.Type, where: str) -> DataType:
         raise _malformed(where, str(e)) from None
 
 
-#: columns of one type have one object for it, which is soon compared
+#: columns of one type share one object, which compares fast
 _shared_type = lru_cache(maxsize=1000)(DataType)
 
 
 def decode_schema(message: pb.Schema) -> Schema:
-    """Raises InvalidDataflow."""
+    """Decode a schema. Raises InvalidDataflow."""
     return _read_schema(message, "schema")
 
 

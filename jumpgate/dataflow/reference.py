@@ -1,4 +1,4 @@
-"""Reference bodies of the scalar functions (functions.py): what each means, on plain Python values. The oracle."""
+"""Reference bodies of the scalar functions (functions.py) on plain Python values. The oracle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from jumpgate.errors import CannotPlace, ComputeError, DivisionByZero, Overflow
 
 @dataclass(frozen=True)
 class Site:
-    """Where a function is called: operand types, result type, dialect."""
+    """The context of a call: operand types, result type, dialect."""
 
     types: tuple[DataType, ...]
     type: DataType
@@ -234,7 +234,7 @@ def like_tokens(pattern: str, escape: str | None) -> tuple[str, ...]:
 
 
 def like_literals(function: str, pattern: Value, escape: Value) -> None:
-    """Raises TypeMismatch for a pattern or an escape without a meaning."""
+    """Raise TypeMismatch for a pattern or an escape without a meaning."""
     if escape is not None and len(str(escape)) != 1:
         raise TypeMismatch(f"{function}: the escape is a single character")
     try:

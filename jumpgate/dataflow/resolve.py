@@ -55,7 +55,7 @@ class Scope:
             raise InvalidDataflow("; ".join(self.problems), tuple(self.problems), operator=self.operator)
 
     def column(self, name: str) -> ColumnRef | None:
-        """The column called `name`, or None with a problem noted: nobody names an opaque column."""
+        """Return the column called `name`, or None with a problem noted: opaque columns cannot be used."""
         positions = self.schema.positions.get(name, [])
         if name in self.renamed:
             positions = [self.renamed[name]]
@@ -211,12 +211,12 @@ class Scope:
 
 
 def _widens(literal: DataType, column: DataType) -> bool:
-    """A float literal that float32 cannot hold is compared in float64, which holds every float32."""
+    """Return whether to compare in float64: float32 cannot hold the literal, and float64 holds every float32."""
     return column.kind == "float32" and literal.is_numeric
 
 
 def name_of(expression: Unresolved) -> str | None:
-    """The name that an expression brings along: an alias, or that of the column it is or casts."""
+    """Return an expression's implicit name: its alias, or that of the column it is or casts."""
     match expression:
         case UnresolvedColumn() | UnresolvedMember() | Alias():
             return expression.name
@@ -243,7 +243,7 @@ _SYMBOLS = {
 
 
 def describe(expression: Unresolved) -> str:
-    """The expression as it would be written, for messages; long ones are cut."""
+    """Return the expression as it is written, for messages; long ones are cut."""
     text = _describe(expression, 4)
     return text if len(text) <= 100 else text[:97] + "..."
 
@@ -272,7 +272,7 @@ def _describe(expression: Unresolved, depth: int) -> str:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or what there is to choose from."""
+    """Return `; did you mean 'x'?`, or the list of names."""
     names = list(dict.fromkeys(known))
     close = difflib.get_close_matches(name, names, 1, 0.6)
     if close:

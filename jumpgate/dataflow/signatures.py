@@ -1,4 +1,4 @@
-"""Rules that declarations of functions share: operand types, result types, and which calls cannot fail."""
+"""Rules that declarations of functions share: operand types, result types, and calls that cannot fail."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def nullable_first(types: Types, values: tuple[Value, ...]) -> DataType:
 
 
 def widened(call: Call) -> bool:
-    """Sums of decimals whose type was widened for the result."""
+    """Return whether the call is a sum of decimals whose type was widened for the result."""
     return (
         of_floats(call)
         or call.type.kind == "decimal"
@@ -174,7 +174,7 @@ def widened(call: Call) -> bool:
 
 
 def holds_product(call: Call) -> bool:
-    """Products of decimals that have all digits of both."""
+    """Return whether the call is a product of decimals that keeps all digits of both."""
     return (
         of_floats(call)
         or call.type.kind == "decimal"
@@ -183,12 +183,12 @@ def holds_product(call: Call) -> bool:
 
 
 def divides_safely(call: Call) -> bool:
-    """The divisor is a literal that is not 0, and not -1, by which the least integer overflows."""
+    """Return whether the divisor is a literal other than 0 and -1, by which the least integer overflows."""
     divisor = call.args[1]
     return isinstance(divisor, Literal) and bool(divisor.value) and divisor.value != -1
 
 
 def has_length(call: Call) -> bool:
-    """Parts of texts up to the end, or of a length that is a literal and not negative."""
+    """Return whether the call takes a text up to its end, or with a literal length that is not negative."""
     length = call.args[2] if len(call.args) > 2 else None
     return length is None or isinstance(length, Literal) and isinstance(length.value, int) and length.value >= 0

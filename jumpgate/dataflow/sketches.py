@@ -1,7 +1,7 @@
-"""Approximate distinct counts as exact ones: of the coupons that values draw (coupons.py), of which a group has few.
+"""Approximate distinct counts as exact counts of the coupons that values draw (coupons.py), of which a group has few.
 
-So whatever counts distinct values, on disk, over several hosts, beside other measures, also counts them approximately,
-and the result depends on nothing but the set of values.
+So every way to count distinct values (on disk, over several hosts, beside other measures) also counts approximately,
+and the result depends only on the set of values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, c
 
 
 def expanded(node: Aggregate) -> Operator:
-    """The aggregate without approximate measures: estimates of how many different coupons there are."""
+    """Return the aggregate without approximate measures: estimates from the number of distinct coupons."""
     measures = tuple(_coupons(m) for m in node.measures)
     if measures == node.measures:
         return node

@@ -26,7 +26,7 @@ from jumpgate.dataflow.operators import (
 
 
 def line(node: Operator) -> str:
-    """One operator with what it does, without its inputs."""
+    """Describe one operator, without its inputs."""
     match node:
         case Read():
             more = f" and {len(node.files) - 1} more" if len(node.files) > 1 else ""
@@ -73,7 +73,7 @@ def line(node: Operator) -> str:
 
 
 def tree(root: Operator) -> str:
-    """The whole dataflow; an operator used twice is printed once and referred to afterwards."""
+    """Print the whole dataflow; a shared operator is printed once and referred to afterwards."""
     uses: dict[int, int] = {}
     stack = [root]
     while stack:

@@ -1,7 +1,7 @@
 """Jumpgate's data types: SQL's scalar types and structs, lists and maps of them, mapped one to one to Arrow.
 
-A nested value is passed on as one value and taken apart; nothing else computes on it. A column of a file whose type is
-none of them is *opaque*: its type says only what it is, and nothing computes on it.
+A nested value is passed on as one value and taken apart; nothing else computes on it. A column of a file with any other
+type is *opaque*: its type only describes it, and nothing computes on it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class DataType:
             raise ValueError(f"a type of more than {NESTING_MAX} levels")
 
     def with_nullable(self, nullable: bool) -> DataType:
-        """The same type, with or without NULLs."""
+        """Return the same type, with or without NULLs."""
         return self if self.nullable == nullable else self._otherwise_nullable
 
     @cached_property
@@ -119,58 +119,58 @@ class DataType:
         return replace(self, nullable=not self.nullable)
 
     def same(self, other: DataType) -> bool:
-        """Equal but for nullability."""
+        """Return whether the types are equal except for nullability."""
         other = other.with_nullable(self.nullable)
         return self is other or self == other
 
     @property
     def is_opaque(self) -> bool:
-        """Whether Jumpgate knows nothing of its values: such columns can be passed over, not read."""
+        """Return whether the type is unknown to Jumpgate: such columns can be skipped, not read."""
         return self.kind == OPAQUE
 
     @property
     def is_zoned(self) -> bool:
-        """Whether it is a moment, with a time zone in which people see it."""
+        """Return whether it is a moment, with a time zone in which people see it."""
         return self.kind in ZONED
 
     @property
     def is_utc(self) -> bool:
-        """Whether it is a moment that people see in UTC: the clock's parts are those of the stored value."""
+        """Return whether it is a moment seen in UTC: the clock's parts are those of the stored value."""
         return self.zone in UTC_NAMES
 
     @property
     def is_nested(self) -> bool:
-        """Whether it is a struct, a list or a map."""
+        """Return whether it is a struct, a list or a map."""
         return self.kind in NESTED
 
     @cached_property
     def depth(self) -> int:
-        """Levels of nesting: 0 of a scalar."""
+        """Return the levels of nesting: 0 for a scalar."""
         return 1 + max((p.type.depth for p in self.parts), default=0) if self.is_nested else 0
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is one of the integers of 8 to 64 bits."""
+        """Return whether it is one of the integers of 8 to 64 bits."""
         return self.kind in INTEGERS
 
     @property
     def is_float(self) -> bool:
-        """Whether it is float32 or float64."""
+        """Return whether it is float32 or float64."""
         return self.kind in FLOATS
 
     @property
     def is_numeric(self) -> bool:
-        """Whether it is an integer, a float or a decimal."""
+        """Return whether it is an integer, a float or a decimal."""
         return self.is_integer or self.is_float or self.kind == "decimal"
 
     @property
     def is_text(self) -> bool:
-        """Whether a value is bytes of any number: nested ones are in their encoding (jumpgate/ntf/README.md)."""
+        """Return whether a value is bytes of any length: nested ones are encoded (jumpgate/ntf/README.md)."""
         return self.kind in _TEXTS
 
     @property
     def physical(self) -> DataType:
-        """What it is on an edge: a nested value is binary."""
+        """Return its type on an edge: a nested value is binary."""
         return DataType("binary", nullable=self.nullable) if self.is_nested else self
 
     @cached_property
@@ -204,7 +204,7 @@ def decimal(precision: int, scale: int = 0, nullable: bool = True) -> DataType:
 
 
 def timestamp_of(unit: str, zone: str | None) -> DataType:
-    """The type of Arrow's timestamps; units but nanoseconds become microseconds. Raises ValueError for a
+    """Return the type of Arrow's timestamps; units other than nanoseconds become microseconds. Raises ValueError for a
     zone that has no name."""
     nanos = "_ns" if unit == "ns" else ""
     return DataType(f"timestamptz{nanos}", zone=zone) if zone else DataType(f"timestamp{nanos}")
@@ -243,12 +243,12 @@ def map_(key: DataType, value: DataType, nullable: bool = True) -> DataType:
 
 
 def opaque(description: str, nullable: bool = True) -> DataType:
-    """What Jumpgate has no type for: `opaque("list<int64>")`."""
+    """Return a type for which Jumpgate has none of its own: `opaque("list<int64>")`."""
     return DataType(OPAQUE, nullable=nullable, description=description)
 
 
 def not_read(name: str, type: DataType) -> str:
-    """The sentence that refuses an opaque column wherever it is needed."""
+    """Return the sentence that refuses a use of an opaque column."""
     article = "an" if type.name[0] in "aeio" else "a"
     way_out = "name the columns that you need, with select or columns=[…]"
     return f"column {name!r} is {article} {type.name}, which Jumpgate does not read (yet); {way_out}"
@@ -301,7 +301,7 @@ def _parse_nested(kind: str, parts: list[str], nullable: bool) -> DataType:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between the commas that no bracket holds."""
+    """Split at the commas outside of brackets."""
     parts, start, depth = [], 0, 0
     for i, letter in enumerate(text):
         depth += (letter in "<(") - (letter in ">)")
@@ -313,7 +313,7 @@ def _split(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Field:
-    """`path`: of a column that the compiler has read out of a struct column, that column's name and then fields'."""
+    """A column. `path`: if the compiler has read it out of a struct column, that column's name and then the fields'."""
 
     name: str
     type: DataType
@@ -350,7 +350,7 @@ class Schema:
 
     @cached_property
     def positions(self) -> dict[str, list[int]]:
-        """Where each name is."""
+        """Return the positions of each name."""
         found: dict[str, list[int]] = {}
         for i, name in enumerate(self.names):
             found.setdefault(name, []).append(i)

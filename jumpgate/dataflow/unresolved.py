@@ -1,4 +1,4 @@
-"""What people write: expressions over column names, without types. `resolve.py` turns them into typed trees.
+"""User-facing expressions over column names, without types. `resolve.py` turns them into typed trees.
 
     col("price") * 2 > 10     (col("a") == 1) & ~col("b").is_null()      when(col("x") > 0).then("pos").otherwise("neg")
 
@@ -16,7 +16,7 @@ from jumpgate.dataflow.functions import BUILT_IN, find, installed, known
 from jumpgate.dataflow.types import DataType, parse_type
 from jumpgate.errors import InvalidDataflow
 
-#: expressions nest no deeper than this; a chain of & or | counts once
+#: the most levels of nesting; a chain of & or | counts once
 DEPTH_MAX = 100
 
 
@@ -28,7 +28,7 @@ class Unresolved:
 
     @property
     def parts(self) -> tuple[Unresolved, ...]:
-        """The expressions of which it is made."""
+        """Return the expressions of which it is made."""
         return ()
 
     def __post_init__(self) -> None:
@@ -106,15 +106,15 @@ class Unresolved:
         return call("negate", self)
 
     def is_null(self) -> Unresolved:
-        """Whether there is no value; never NULL itself."""
+        """Test for NULL; never NULL itself."""
         return call("is_null", self)
 
     def is_not_null(self) -> Unresolved:
-        """Whether there is a value; never NULL itself."""
+        """Test for a value; never NULL itself."""
         return call("is_not_null", self)
 
     def between(self, low: object, high: object) -> Unresolved:
-        """low <= self and self <= high."""
+        """Test low <= self and self <= high."""
         return (self >= low) & (self <= high)
 
     def isin(self, options: Iterable[Value]) -> Unresolved:
@@ -126,11 +126,11 @@ class Unresolved:
         return call("like", self, pattern, *(() if escape is None else (escape,)))
 
     def cast(self, type: DataType | str) -> Unresolved:
-        """Conversion; what does not convert is an error (InvalidCast, Overflow)."""
+        """Convert; a value that does not convert is an error (InvalidCast, Overflow)."""
         return UnresolvedCast(self, as_type(type), "error")
 
     def try_cast(self, type: DataType | str) -> Unresolved:
-        """Conversion; what does not convert becomes NULL."""
+        """Convert; a value that does not convert becomes NULL."""
         return UnresolvedCast(self, as_type(type), "null")
 
     def field(self, name: str) -> Unresolved:
@@ -138,15 +138,15 @@ class Unresolved:
         return UnresolvedMember(self, name)
 
     def alias(self, name: str) -> Unresolved:
-        """The same values under another name."""
+        """Return the same values under another name."""
         return Alias(self, name)
 
     def desc(self, nulls_first: bool = False) -> Order:
-        """As a sort key, the greatest first; NULLs last unless `nulls_first`."""
+        """Return a sort key, the greatest first; NULLs last unless `nulls_first`."""
         return Order(self, True, nulls_first)
 
     def asc(self, nulls_first: bool = False) -> Order:
-        """As a sort key, the least first; NULLs last unless `nulls_first`."""
+        """Return a sort key, the least first; NULLs last unless `nulls_first`."""
         return Order(self, False, nulls_first)
 
 
@@ -205,13 +205,13 @@ class UnresolvedCase(Unresolved):
         return When(condition, self.branches)
 
     def otherwise(self, value: object) -> Unresolved:
-        """The value where no condition is true (NULL unless given)."""
+        """Set the value if no condition is true (NULL unless given)."""
         return UnresolvedCase(self.branches, as_expression(value))
 
 
 @dataclass(frozen=True, eq=False)
 class UnresolvedIn(Unresolved):
-    """Whether a value is one of some plain values."""
+    """A test whether a value is one of some plain values."""
 
     input: Unresolved
     options: tuple[Value, ...]
@@ -262,7 +262,7 @@ class When:
     before: tuple[Unresolved, ...] = ()
 
     def then(self, value: object) -> UnresolvedCase:
-        """The value where the condition is true; `when` and `otherwise` go on from there."""
+        """Set the value if the condition is true; `when` and `otherwise` continue from there."""
         return UnresolvedCase(
             (*self.before, as_expression(self.condition), as_expression(value)), UnresolvedLiteral(None)
         )
@@ -279,7 +279,7 @@ class Aggregation:
     name: str | None = None
 
     def alias(self, name: str) -> Aggregation:
-        """The same measure under that name."""
+        """Return the same measure under that name."""
         return replace(self, name=name)
 
 
@@ -306,7 +306,7 @@ def call(function: str, *args: object) -> Unresolved:
 
 
 def as_expression(value: object) -> Unresolved:
-    """Expressions as they are, anything else as a literal."""
+    """Return expressions unchanged, anything else as a literal."""
     if isinstance(value, Aggregation | Order | When):
         raise InvalidDataflow(
             f"{type(value).__name__.lower()} cannot be part of an expression; "
@@ -316,12 +316,12 @@ def as_expression(value: object) -> Unresolved:
 
 
 def as_column(value: object) -> Unresolved:
-    """A string as a column's name, expressions as they are."""
+    """Return the column of a string's name, expressions unchanged."""
     return col(value) if isinstance(value, str) else as_expression(value)
 
 
 def as_type(type: DataType | str) -> DataType:
-    """`"decimal(7,2)"` or a DataType."""
+    """Parse `"decimal(7,2)"`; return a DataType unchanged."""
     if isinstance(type, DataType):
         return type
     try:

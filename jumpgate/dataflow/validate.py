@@ -1,4 +1,4 @@
-"""Checks an operator tree that came from outside: nothing that a client says about types is believed."""
+"""Checks an operator tree of a request: nothing that a client says about types is trusted."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import Schema, bool_, not_read
 from jumpgate.errors import JumpgateError
 
-#: operators on one path from the root
+#: the most operators on one path from the root
 DEPTH_MAX = 200
 PARTITIONINGS = ("single", "hash", "round_robin", "broadcast", "murmur3")
 
 
 def problems(node: Operator) -> list[str]:
-    """What is wrong with one operator, given that its inputs are right; sentences that name the operator."""
+    """Return the problems of one operator, assuming that its inputs are valid; sentences that name the operator."""
     if isinstance(node, Read):
         found = _read(node) or [p for e in expressions_of(node) for p in _expression(e, node.schema)]
         return [f"read: {p}" for p in found]
@@ -95,13 +95,14 @@ def _expressions_with_schemas(node: Operator, inputs: Schema) -> list[tuple[Expr
 
 
 def _is_plain_column(column: ColumnRef, schema: Schema) -> bool:
-    """Whether it is a column of values, and of this very type, as nearly all of wide rows are."""
+    """Return whether it is a column of values, with exactly the schema's type, as nearly all columns of wide rows
+    are."""
     in_schema = 0 <= column.index < len(schema)
     return in_schema and column.type is schema[column.index].type and not column.type.is_opaque
 
 
 def _expression(root: Expression, schema: Schema, passes: bool = False) -> list[str]:
-    """`passes`: an opaque column may be the whole expression."""
+    """Check an expression. `passes`: an opaque column may be the whole expression."""
     if isinstance(root, ColumnRef) and _is_plain_column(root, schema):
         return []
     opaque = [e for e in root.walk() if e.type.is_opaque]
@@ -257,7 +258,7 @@ def _window(node: Window) -> list[str]:
 
 
 def _distance(node: Window) -> list[str]:
-    """What is wrong with the order of a frame that is so far from a row."""
+    """Return the problems of the order for a frame with distances from a row."""
     if node.frame.unit == "groups":
         return [] if node.order_by else ["a frame of groups without an order"]
     if len(node.order_by) != 1:
@@ -268,7 +269,7 @@ def _distance(node: Window) -> list[str]:
     return [f"a range of values by {type.name}; it needs an integer, a decimal, a date or a timestamp"]
 
 
-#: how many arguments, of functions that do not have one
+#: the number of arguments, for functions that do not take one
 _ARGUMENTS = dict.fromkeys(("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "count_star"), (0, 0)) | {
     "lag": (1, 3), "lead": (1, 3), "nth_value": (2, 2),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""An edge's batches as something that an existing engine can scan."""
+"""Presents an edge's batches as a dataset that an existing engine can scan."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from jumpgate.errors import JumpgateError
 
 
 class Stream(ds.Dataset):  # type: ignore[misc]
-    """Batches that arrive, as the dataset with one fragment (itself) that the engine can scan: once, as it asks.
+    """Arriving batches as a dataset with one fragment (itself), which the engine scans once at its own pace.
 
-    pyarrow's own datasets would read a stream to its end first. `failure` keeps what reading raised, which the engine
-    would make a text of.
+    pyarrow's own datasets would read a stream to its end first. `failure` keeps the exception of reading, which the
+    engine would turn into text.
     """
 
     def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
@@ -25,26 +25,25 @@ class Stream(ds.Dataset):  # type: ignore[misc]
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of every batch."""
+        """Return the columns of every batch."""
         return self._schema
 
     def get_fragments(self, filter: Any = None) -> Iterator[Stream]:
-        """Itself alone: `filter` is left to the engine."""
+        """Yield itself; the engine applies `filter`."""
         return iter([self])
 
     def scanner(self, schema: Any = None, columns: list[str] | None = None, **options: Any) -> Stream:
-        """Itself, with the columns that the engine asks for; its other wishes are left to the engine."""
+        """Return itself with the columns that the engine asks for; the engine applies everything else."""
         self._columns = self._schema.names if columns is None else columns
         return self
 
     @property
     def projected_schema(self) -> pa.Schema:
-        """The columns that the engine asked for."""
+        """Return the columns that the engine asked for."""
         return pa.schema([self._schema.field(name) for name in self._columns])
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches as they arrive, once. A failure is raised, and kept in `failure`, as engines put it in words of
-        their own."""
+        """Yield the batches as they arrive, once. A failure is raised and kept in `failure`, as engines reword it."""
         try:
             for batch in self._batches:
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=self._schema).select(self._columns)

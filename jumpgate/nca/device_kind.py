@@ -1,7 +1,7 @@
-"""What a kind of device is: the keys of its `[[device]]` tables, and what such a device offers to plans.
+"""Declares kinds of devices: the keys of their `[[device]]` tables, and what such a device offers to plans.
 
-An accelerator's package declares each kind that it drives as one `DeviceKind`, and announces it under the entry point
-group `jumpgate.device_kinds` (or a `[[device_kind]]` table): nothing else in Jumpgate knows what such a device is.
+An accelerator's package declares each kind that it drives as one `DeviceKind` and announces it under the entry point
+group `jumpgate.device_kinds` (or in a `[[device_kind]]` table). No other part of Jumpgate knows the kind.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _WANTED = {str: "a text", int: "a whole number", float: "a number", bool: "true 
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a `[[device]]` table: its type, what it means, and its default (None: absent unless it is written).
+    """A key of a `[[device]]` table: its type, meaning and default (None: absent unless written).
 
-    `holds` accepts a value, and `wanted` says in an error what it accepts; `choices` are all there are, where they are
-    few. Devices of one pool must agree on it unless it is `own`.
+    `holds` tests a value, `wanted` describes valid values in errors, and `choices` lists them if they are few. Devices
+    of one pool must agree on the key unless it is `own`.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Key:
     own: bool = False
 
     def problem(self, value: object) -> str:
-        """What is wrong with a value; empty if nothing is."""
+        """Return the problem of a value; empty if there is none."""
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         fits = number and (self.type is float or isinstance(value, int))
         if not (fits if self.type in (int, float) else isinstance(value, self.type)):
@@ -91,8 +91,8 @@ def _well(device: Device) -> str:
 
 @dataclass(frozen=True)
 class DeviceKind:
-    """A kind of device. `keys` are those of its table beside the common ones. `offers` says what a device gives to
-    plans; `check` what is wrong with keys that do not go together (empty: nothing)."""
+    """A kind of device. `keys` are those of its table beside the common ones. `offers` returns what a device offers to
+    plans; `check` returns the problem of inconsistent keys (empty: none)."""
 
     name: str
     summary: str
@@ -101,11 +101,11 @@ class DeviceKind:
     check: Callable[[Device], str] = _well
 
     def device(self, name: str, /, **values: Property) -> Device:
-        """A device of this kind, as a table with these keys has it. Raises ConfigError."""
+        """Return a device of this kind, as from a table with these keys. Raises ConfigError."""
         return self.parse({"name": name, "kind": self.name, **values}, "a device")
 
     def parse(self, table: Mapping[str, Any], where: str) -> Device:
-        """The device in a `[[device]]` table; `where` is the file for errors. Raises ConfigError."""
+        """Return the device of a `[[device]]` table; `where` names the file in errors. Raises ConfigError."""
         known = {key.name: key for key in (*COMMON, *self.keys)}
         place = f"the [[device]] '{table.get('name', '')}'"
 
@@ -142,12 +142,12 @@ class DeviceKind:
         return replace(device, offer=offer)
 
     def value(self, device: Device, name: str) -> Any:
-        """A key of one of its devices: as written, else its default, else None."""
+        """Return a key of a device: its written value, else its default, else None."""
         default = next(key.default for key in self.keys if key.name == name)
         return dict(device.properties).get(name, default)
 
     def differing(self, devices: Sequence[Device]) -> str:
-        """The first key on which devices of one pool must agree and do not; empty if there is none."""
+        """Return the first key on which devices of one pool must agree and do not; empty if there is none."""
         shared = [key.name for key in self.keys if not key.own]
         for name in shared:
             if len({self.value(device, name) for device in devices}) > 1:
@@ -160,8 +160,8 @@ def _example(key: Key) -> str:
 
 
 class DeviceKinds:
-    """The kinds that are installed, and those of `[[device_kind]]` tables. One that cannot be loaded is a problem of
-    those devices alone: `problems` has its typed error by its name."""
+    """The installed kinds and those of `[[device_kind]]` tables. A kind that cannot be loaded affects only its own
+    devices: `problems` maps its name to the typed error."""
 
     def __init__(self, tables: Iterable[tuple[str, str]] = ()) -> None:
         self._paths: dict[str, str] = {}
@@ -176,8 +176,8 @@ class DeviceKinds:
                 )
 
     def get(self, name: str) -> DeviceKind:
-        """The kind of that name, loaded when it is first asked for. Raises what keeps it from being loaded, or
-        ConfigError with what there is."""
+        """Return the kind of that name, loaded on first use. Raises the error of loading it, or ConfigError that lists
+        the kinds."""
         if name not in self._kinds:
             if name not in self._paths:
                 close = difflib.get_close_matches(name, self._paths, 1)
@@ -201,7 +201,7 @@ class DeviceKinds:
         return found
 
     def all(self) -> list[DeviceKind]:
-        """All that can be loaded; the others are in `problems` then."""
+        """Return all kinds that can be loaded; `problems` then has the others."""
         found = []
         for name in self._paths:
             with contextlib.suppress(JumpgateError):
@@ -210,13 +210,13 @@ class DeviceKinds:
 
 
 def is_address(value: object) -> bool:
-    """Whether it is HOST:PORT."""
+    """Return whether the value is HOST:PORT."""
     host, _, port = str(value).rpartition(":")
     return isinstance(value, str) and bool(host) and port.isascii() and port.isdigit() and 0 < int(port) < 65536
 
 
 def is_numeric_address(value: object) -> bool:
-    """Whether it is ADDRESS:PORT with a numeric address; one of IPv6 is in brackets."""
+    """Return whether the value is ADDRESS:PORT with a numeric address; an IPv6 address is in brackets."""
     with contextlib.suppress(ValueError):
         host, begins = host_of(str(value)), joined(host_of(str(value)), 0)[:-1]
         return is_address(value) and str(value).startswith(begins) and bool(ipaddress.ip_address(host))

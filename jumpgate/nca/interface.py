@@ -1,4 +1,5 @@
-"""What an accelerator's author implements: an operator interface (what it can do) and a life-cycle (how it is run)."""
+"""The interfaces that an accelerator's author implements: an operator interface (what it can do) and a life-cycle (how
+it is run)."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.trust.edges import JobCertificate
 
-#: what travels over filter edges: keys, each once, or Bloom filters of them (jumpgate.dataflow.bloom)
+#: contents of filter edges: distinct keys, or Bloom filters of them (jumpgate.dataflow.bloom)
 FILTER_KINDS = ("keys", "bloom")
 
 
 class Completeness(enum.Enum):
-    """What remains to be done downstream of a match."""
+    """The work that remains downstream of a match."""
 
     FULL = "full"  #: the operators are done
     PARTIAL = "partial"  #: the last operator's final phase must combine the output
@@ -35,7 +36,7 @@ class Completeness(enum.Enum):
 
 @dataclass(frozen=True)
 class Unsupported:
-    """“No”, with its reason: a stable code, a sentence, and the setting that would change it (if any)."""
+    """A refusal with its reason: a stable code, a sentence, and the setting that would change it (if any)."""
 
     reason: str
     code: str = "unsupported"
@@ -44,8 +45,8 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class WireInput:
-    """What is sent to a device: `expressions` over the match's input number `leaf`, computed by who sends, give the
-    columns of `schema`. By the columns `keys` several devices share the rows."""
+    """The rows sent to a device: the sender computes `expressions` over the match's input number `leaf`, which give the
+    columns of `schema`. Several devices share the rows by the columns `keys`."""
 
     leaf: int
     expressions: tuple[Expression, ...]
@@ -55,11 +56,11 @@ class WireInput:
 
 @dataclass(frozen=True)
 class Wire:
-    """How a match's rows travel, where a device reads and writes columns, and a transport, of its own.
+    """How a match's rows travel if the device reads and writes its own columns and transport.
 
-    `body` is what the device runs; its leaves are Receives of edges "0", "1", …: the `inputs`, of which several may
-    come of one leaf (rows that are sent twice). `from_wire` are expressions over the body's output, computed by who
-    receives, and give the match's schema. `spreads`: the device can send to several instances, any row to any of them.
+    `body` is what the device runs; its leaves are Receives of edges "0", "1", …, one for each of `inputs`. Several
+    inputs may come from one leaf (rows that are sent twice). The receiver computes `from_wire` over the body's output,
+    which gives the match's schema. `spreads`: the device can send any row to any of several instances.
     """
 
     inputs: tuple[WireInput, ...]
@@ -71,13 +72,13 @@ class Wire:
 
 @dataclass(frozen=True)
 class Match:
-    """An NCA would take over `operators` (a connected part of the plan, root first).
+    """An NCA's offer to take over `operators` (a connected part of the plan, root first).
 
-    `schema` is what it would emit; for PARTIAL that of the root's partial phase. `limits` are hard needs, compared
-    with the device's capacity (e.g. {"memory_bytes": …, "stages": …}). `fusion` names a domain: adjacent matches of one
-    domain on one host become a single instance ("" = never fused). `wire`: how its rows travel. `claims` names what of
-    the device a plan can use only once. `rows_max`: it is not for inputs whose estimate is more rows, one number for
-    all or one for each. `options` go to the instances that run it (InstancePlan.options). `note` is shown by explain.
+    `schema` is that of its output; for PARTIAL that of the root's partial phase. `limits` are hard requirements,
+    compared with the device's capacity (e.g. {"memory_bytes": …, "stages": …}). `fusion` names a domain: adjacent
+    matches of one domain on one host become a single instance ("" = never fused). `wire`: how its rows travel. `claims`
+    names parts of the device that a plan can use only once. `rows_max`: the most estimated input rows, one number for
+    all inputs or one for each. `options` go to the instances that run it (InstancePlan.options). explain shows `note`.
     """
 
     nca: str
@@ -96,8 +97,8 @@ class Match:
 @dataclass(frozen=True)
 class ColumnStatistics:
     """Estimates about a column; None means unknown. `low` and `high` are numbers, days, microseconds; `true_fraction`
-    is that of a condition. `heavy` are the fingerprints of values that many rows have, most first, each with the share
-    of rows."""
+    is that of a condition. `heavy` lists the fingerprints of frequent values with their fraction of the rows, most
+    frequent first."""
 
     distinct: float | None = None
     low: float | None = None
@@ -109,9 +110,9 @@ class ColumnStatistics:
 
 @dataclass(frozen=True)
 class Selection:
-    """What a filter chooses of a table: of `seen` rows `chosen`; `whole`: these are all of its rows. `left` numbers the
-    filter's conjuncts that were not tried. `column` is what is known of the values in the columns that were asked for:
-    where all is known of those that are left, else of the whole table."""
+    """The result of a filter over a table: it selected `chosen` of `seen` rows; `whole`: these are all rows of the
+    table. `left` numbers the filter's conjuncts that were not evaluated. `column` has the statistics of the requested
+    columns: of the selected rows if they are complete, else of the whole table."""
 
     seen: int
     chosen: int
@@ -122,9 +123,9 @@ class Selection:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is known about an operator's output; None means unknown. Of files, `column(name, type)` looks into a column
-    when it is asked, and `select(filter, names)` tries a Filter over their Read and looks into these columns
-    together."""
+    """Statistics of an operator's output; None means unknown. For files, `column(name, type)` looks a column up on
+    demand, and `select(filter, names)` evaluates a Filter over their Read and looks up the combination of these
+    columns."""
 
     rows: float | None = None
     bytes: float | None = None
@@ -140,10 +141,10 @@ Property = str | int | float | bool
 
 @dataclass(frozen=True)
 class Offer:
-    """What a device gives to plans, as its kind declares it (jumpgate/nca/device_kind.py).
+    """The offer of a device to plans, as its kind declares it (jumpgate/nca/device_kind.py).
 
-    `capacities`: how much of what matches need (`Match.limits`). `claims`: the parts that a plan can use only once;
-    None: whatever matches name. `ports`: so many senders can reach it in one plan. `money_per_hour` is charged.
+    `capacities`: the amounts available for `Match.limits`. `claims`: the parts that a plan can use only once; None:
+    whatever matches name. `ports`: the most senders that can reach it in one plan. `money_per_hour` is its price.
     """
 
     capacities: tuple[tuple[str, float], ...] = ()
@@ -154,7 +155,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Device:
-    """Somewhere an NCA can run: a host's agent, a board, a store. From jumpgate.toml, or this machine.
+    """A place where an NCA can run: a host's agent, a board, a store. From jumpgate.toml, or this machine.
 
     `memory_bytes` 0: unknown. `link_bits_per_s`: the speed of its way to the network (compiler/traffic), 0: unknown.
     `properties` are the keys that its kind declares. Devices of one `pool` share rows.
@@ -170,62 +171,63 @@ class Device:
     link_bits_per_s: int = 0
 
     def __hash__(self) -> int:
-        return hash(self.name)  # of which no two are the same; plans count by device
+        return hash(self.name)  # names are unique; plans count by device
 
     def capacity(self, name: str) -> float:
-        """How much it has of what a match may need; infinite where nothing is known."""
+        """Return the amount available of what a match may need; infinite if unknown."""
         own = {"cores": float(self.cores), "memory_bytes": float(self.memory_bytes) or math.inf}
         return own.get(name, dict(self.offer.capacities).get(name, math.inf))
 
 
-#: what an NCA says about a node on a device
+#: an NCA's answer about a node on a device
 Answer = Match | Unsupported | None | tuple[Match | Unsupported, ...]
 
 
 class Estimates(Protocol):
-    """What is expected of the operators of a plan, as the compiler estimates it."""
+    """The compiler's estimates for the operators of a plan."""
 
     def of(self, node: Operator) -> Statistics:
-        """Rows and bytes of the node's output."""
+        """Return the rows and bytes of the node's output."""
 
     def doubt(self, node: Operator) -> float:
-        """The factor by which these may be off, either way; 1: they are known."""
+        """Return the error factor of the estimate, either way; 1 if it is exact."""
 
     def column(self, node: Operator, key: Expression) -> ColumnStatistics:
-        """The values of an expression over the node's output: how many distinct ones, bounds, NULLs."""
+        """Return the statistics of an expression over the node's output: distinct values, bounds, NULLs."""
 
 
 class OperatorInterface(Protocol):
     """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often.
 
-    One with a method `match_estimated(node, device, dialect, estimates)` is asked that in place of `match_operations`,
-    and may answer by what is expected of the node's inputs. One with `travelling_filters`, some of FILTER_KINDS, sends
-    such filters of its joins' keys over filter edges (`InstancePlan.filters`), and takes such edges as the right input
-    of a semi join.
+    An interface with a method `match_estimated(node, device, dialect, estimates)` is asked that in place of
+    `match_operations`, and may use the estimates of the node's inputs. One with `travelling_filters`, some of
+    FILTER_KINDS, sends such filters of its joins' keys over filter edges (`InstancePlan.filters`), and takes such edges
+    as the right input of a semi join.
     """
 
     #: unique registry name
     name: str
 
     def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
-        """None if the NCA can read this layout over this transport."""
+        """Return None if the NCA can read this layout over this transport, else the reason."""
 
     def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
-        """The operators it would take over from `node` down, as many as it can, exactly as `dialect` has it; None =
-        not mine, a reason = mine, but I cannot. Several answers, as full, partial or pruning: the planner chooses."""
+        """Return the operators that it takes over from `node` down, as many as possible, with exactly the semantics of
+        `dialect`. None = not its operator; a reason = its operator, but unsupported. It may return several answers,
+        such as full, partial or pruning: the planner chooses."""
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
-        """The NTF and transport in which it would emit the match's result; `layout` is what the consumer prefers."""
+        """Return the NTF and transport in which it emits the match's result; `layout` is what the consumer prefers."""
 
     def speeds(self, device: Device) -> Speeds:
-        """How the device differs from a core of a host; the compiler counts the work and computes what it takes."""
+        """Return how the device differs from a host's core; the compiler counts the work and computes the cost."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A connection of the plan. `producers` and `consumers` are instance ids in partition order; for the edge to the
-    client `consumers` is empty and `endpoints` holds its host:port per partition. A filter edge carries the keys of a
-    join (`KeyFilter`), against the way that rows take; `filter` is its kind, of FILTER_KINDS, "" of others."""
+    """A connection of the plan. `producers` and `consumers` are instance ids in partition order; the edge to the client
+    has no `consumers`, and `endpoints` holds its host:port per partition. A filter edge carries the keys of a join
+    (`KeyFilter`) against the direction of rows; its `filter` is one of FILTER_KINDS, "" for other edges."""
 
     id: str
     ntf: Descriptor
@@ -238,14 +240,14 @@ class Edge:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """Each producer's number among them."""
+        """Each producer's number."""
         return {producer: number for number, producer in enumerate(self.producers)}
 
 
 @dataclass(frozen=True)
 class KeyFilter:
-    """What leaves an instance over filter edge `edge`: the keys `keys` (positions) of the table of its join `join` (the
-    operator's number), each once or as a Bloom filter of so many `blocks`, when the table is complete, in `stage`."""
+    """The filter that leaves an instance over edge `edge`: the `keys` (positions) of the table of join number `join`,
+    each once or as a Bloom filter of `blocks` blocks. It is sent when the table is complete, in `stage`."""
 
     edge: str
     join: int
@@ -254,7 +256,7 @@ class KeyFilter:
     blocks: int = 0
 
     def sent(self, keys: Operator) -> Operator:
-        """What gives the edge's rows where `keys` gives those of the table."""
+        """Return the operator that gives the edge's rows, where `keys` gives those of the table."""
         return bloom.sent(keys, self.blocks)
 
 
@@ -286,14 +288,14 @@ class InstancePlan:
 
     @cached_property
     def operators(self) -> tuple[str, ...]:
-        """Their kinds, the root's first."""
+        """The operators' kinds, the root's first."""
         return tuple(operator.kind for operator in self.root.walk())
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What is expected of one operator: the rows and bytes that it hands on (a Read: bytes of its files), the factor by
-    which the rows may be off either way, its seconds, and its work, from which these are computed."""
+    """Expected figures of one operator: its output rows and bytes (a Read: bytes of its files), the error factor of the
+    rows, its seconds, and its work, from which these are computed."""
 
     rows: float
     bytes: float
@@ -304,8 +306,8 @@ class Figures:
 
 @dataclass(frozen=True)
 class JobFigures:
-    """What is expected of a job: of its operators by fragment and number, of its edges the bytes that cross links, and
-    the seconds of all of it, None if there is an operator of which too little is known."""
+    """Expected figures of a job: of its operators by fragment and number, the bytes of each edge that cross links, and
+    the job's seconds, None if too little is known of an operator."""
 
     operators: Mapping[tuple[str, int], Figures] = field(default_factory=dict)
     crossing: Mapping[str, float] = field(default_factory=dict)
@@ -314,7 +316,7 @@ class JobFigures:
 
 @dataclass(frozen=True)
 class JobPlan:
-    """What the compiler hands to the orchestrator. `stages` is the number of barriers-separated stages (≥ 1)."""
+    """The compiler's output for the orchestrator. `stages` is the number of stages, separated by barriers (≥ 1)."""
 
     instances: tuple[InstancePlan, ...]
     edges: tuple[Edge, ...]
@@ -322,12 +324,12 @@ class JobPlan:
     result: str  #: id of the edge to the client
     explain: dict[str, Any] = field(default_factory=dict, compare=False)
     figures: JobFigures = field(default_factory=JobFigures, compare=False, repr=False)
-    #: of the files that it reads, as they were before anything of it was planned; without those that were not there
+    #: states of the files that it reads, from before planning; without files that did not exist
     files: FileStates = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def siblings(self) -> Mapping[tuple[str, str], Sequence[InstancePlan]]:
-        """A fragment's instances on a device, by both names; on all devices, by its name and ""."""
+        """Return a fragment's instances on a device, by both names; on all devices, by its name and ""."""
         found: dict[tuple[str, str], list[InstancePlan]] = {}
         for i in self.instances:
             found.setdefault((i.fragment, i.device.name), []).append(i)
@@ -339,65 +341,66 @@ class JobPlan:
         return {edge.id: edge for edge in self.edges}
 
     def edge(self, id: str) -> Edge:
-        """The edge with that id. Raises KeyError if there is none, which is a mistake of ours."""
+        """Return the edge with that id. Raises KeyError if there is none, which is a bug."""
         return self._by_id[id]
 
 
 class Reached(Protocol):
-    """A device that a service keeps a connection to between jobs."""
+    """A device that the service stays connected to between jobs."""
 
     device: Device
 
     async def release(self, job: str) -> None:
-        """Takes back all that the job has of it; returns once nothing is left."""
+        """Release all of the job's resources; return once nothing is left."""
 
 
 class Driver(Reached, Protocol):
-    """A device without an agent, as its accelerator's life-cycle reaches it (`reach`)."""
+    """The connection to a device without an agent, made by its accelerator's life-cycle (`reach`)."""
 
     @property
     def alive(self) -> bool:
-        """Whether it can still be used; if not, it is closed and reached anew for the next job."""
+        """Return whether the device is usable; if not, it is closed and reconnected for the next job."""
 
     async def watch(self, job: str) -> None:
-        """Runs while a stage of the job does; raises the typed error of the device, or of the job's part of it."""
+        """Run as long as a stage of the job does; raise the typed error of the device or of the job's part of it."""
 
     async def close(self) -> None:
-        """The service ends: ends what was started for the device; may be called twice."""
+        """End what was started for the device, as the service ends; may be called twice."""
 
 
 class Host(Reached, Protocol):
-    """What the orchestrator lends a life-cycle for working on a device that has an agent (jumpgate/hosts)."""
+    """The orchestrator's access to a device that has an agent, for life-cycles (jumpgate/hosts)."""
 
     async def compile(self, name: str, source: str, key: str) -> str:
-        """Builds `source` (C++) unless an artifact of that content key is cached; returns the artifact's path there."""
+        """Build `source` (C++) unless an artifact with that content key is cached; return the artifact's path on the
+        host."""
 
     def compile_later(self, name: str, source: Callable[[], str], key: str) -> None:
-        """The same without anyone who waits for it, or hears that it failed; `source` is called on a thread. Nothing
-        happens if that key waits or failed a short while ago, or where many wait: it may be asked for again."""
+        """Build without a waiting caller or a report of failure; `source` is called on a thread. Does nothing if that
+        key waits or failed recently, or if many wait: it may be requested again."""
 
     async def has_artifact(self, key: str) -> str | None:
-        """The cached artifact's path on that host, or None."""
+        """Return the cached artifact's path on that host, or None."""
 
     async def spawn(self, job: str, instance: str, module: str = "") -> InstanceHandle:
-        """Starts an instance process: of the C++ runtime, or `python -m module INSTANCE` (see jumpgate.nca.worker). It
+        """Start an instance process: of the C++ runtime, or `python -m module INSTANCE` (see jumpgate.nca.worker). It
         ends with the job, the agent, or the connection to it. `release` kills every instance that is left."""
 
 
 class Groups(Host, Protocol):
-    """A host that takes one message for several instances: what an agent does for a life-cycle that `StartsTogether`.
-    An error names the instance that it is of."""
+    """A host that takes one message for several instances: the agent's service to a life-cycle that `StartsTogether`.
+    An error names its instance."""
 
     def known(self, key: str) -> str | None:
-        """The path of a cached artifact, if the host has said before that it has it."""
+        """Return the path of a cached artifact, if the host has reported it before."""
 
     def instance(self, job: str, id: str) -> InstanceHandle:
-        """One that is spawned by `begin`, as nobody must know before where it listens."""
+        """Return an instance that `begin` spawns: its address need not be known earlier."""
 
     async def start(
         self, job: str, instances: Mapping[str, Mapping[str, Any]]
     ) -> list[tuple[InstanceHandle, dict[str, Any]]]:
-        """Spawns instances, and asks them to allocate: each with its answer."""
+        """Spawn instances and ask them to allocate; return each with its answer."""
 
     def begin(
         self,
@@ -406,24 +409,24 @@ class Groups(Host, Protocol):
         shared: Shared,
         stages: Sequence[int],
     ) -> tuple[Awaitable[object], list[list[Awaitable[dict[str, Any]]]]]:
-        """Spawns what was not started of instances of one job, configures all (what they are told may refer to
-        `shared`), and asks for stages, which each runs in order: done once all are configured; the answers to come of
-        each stage."""
+        """Spawn the instances of one job that were not started, configure all (their configurations may refer to
+        `shared`), and request stages, which each instance runs in order. Return an awaitable that is done once all are
+        configured, and the pending answers of each stage."""
 
     def each(self, instances: Sequence[InstanceHandle], verb: str, **arguments: Any) -> list[Awaitable[dict[str, Any]]]:
-        """The same request to each, and their answers to come, whoever is first."""
+        """Send the same request to each; return the pending answers."""
 
 
 class InstanceHandle(Protocol):
-    """One live instance. Calls raise the typed error that the instance answered, or InstanceFailed when it died."""
+    """One live instance. Calls raise the typed error that the instance answered, or InstanceFailed if it died."""
 
     async def call(self, verb: str, /, **arguments: Any) -> dict[str, Any]:
-        """One request and its answer: allocate, configure, execute, cancel, stats, destroy."""
+        """Send one request and return its answer: allocate, configure, execute, cancel, stats, destroy."""
 
 
 @dataclass
 class JobContext:
-    """What all verbs of one job's life-cycles share. Secrets stay out of repr."""
+    """The state that all verbs of one job's life-cycles share. Secrets stay out of repr."""
 
     job: str
     token: str = field(repr=False)
@@ -433,24 +436,24 @@ class JobContext:
     drivers: dict[str, Driver] = field(default_factory=dict)
     #: instance id → "host:port" where it accepts edges; filled by allocate
     addresses: dict[str, str] = field(default_factory=dict)
-    #: (instance id, edge id) → "host:port" of that end of an edge, where the edge's channel has one for each; filled by
-    #: allocate
+    #: (instance id, edge id) → "host:port" of that end of an edge, if the edge's channel has an address for each;
+    #: filled by allocate
     sockets: dict[tuple[str, str], str] = field(default_factory=dict)
     #: edge id → instance id → what the edge's channel must know at that end; filled by the device's allocate
     ends: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     timeout_ms: int = 30_000
-    #: names of the hosts that have the service's own files, not copies of them
+    #: names of the hosts that have the service's own files, not copies
     here: frozenset[str] = frozenset()
-    #: what both ends of each edge over TCP show; None: edges are not encrypted
+    #: the certificate of both ends of each edge over TCP; None: edges are not encrypted
     certificate: JobCertificate | None = field(default=None, repr=False)
 
-    #: what configurations have in common; fills gaps by instance
+    #: the common parts of configurations; each instance fills the gaps
     shared: Shared = field(default_factory=Shared, repr=False)
 
     _peers: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def peers(self, edge: Edge) -> tuple[str, ...]:
-        """Where each consumer of an edge accepts it, in partition order, once all instances have been allocated. They
+        """Return each consumer's address for an edge, in partition order, once all instances have been allocated. They
         are the same for all producers, of which there may be a thousand."""
         if edge.id not in self._peers:
             ends = (self.sockets.get((c, edge.id)) or self.addresses[c] for c in edge.consumers)
@@ -458,52 +461,51 @@ class JobContext:
         return self._peers[edge.id]
 
     def secrets(self) -> dict[str, Any]:
-        """What an instance's configuration holds of them."""
+        """Return the secrets for an instance's configuration."""
         tls = {} if self.certificate is None else {"tls": self.certificate.to_dict()}
         return {"token": self.token, **tls}
 
 
 class LifeCycle(Protocol):
-    """How one instance is run. Called by the orchestrator in this order; any verb may be followed by destroy, which
-    may be called twice and succeeds also if the instance has died. compile may run long before, and is idempotent.
-    Any other verb out of order or twice raises a typed error at once, and changes nothing.
+    """How one instance is run. The orchestrator calls the verbs in this order. destroy may follow any verb, may be
+    called twice, and succeeds also if the instance has died. compile may run long before, and is idempotent. Any other
+    verb out of order or repeated raises a typed error at once and changes nothing.
 
-    One that has `queues_stages = True` may be asked for a stage while the one before it runs, which it then starts by
-    itself, unless that failed: an instance that is a job's only one need not wait between stages. One that has
-    `joins_on_disk = True` is told which joins may need more memory than there is, one with `keeps_rows = True` which
-    operators are to keep their rows for all who read them (operator_lists.py)."""
+    A life-cycle with `queues_stages = True` may be asked for a stage while the previous one runs; it then starts the
+    stage by itself, unless the previous one failed, so a job's only instance need not wait between stages. One with
+    `joins_on_disk = True` is told which joins may exceed memory, one with `keeps_rows = True` which operators keep
+    their rows for all consumers (operator_lists.py).
+    """
 
     async def compile(self, instance: InstancePlan, host: Host) -> Any:
-        """Generates and builds what the instance needs; returns an artifact that configure understands. Cached by
-        content."""
+        """Generate and build the instance's program; return an artifact for configure. Cached by content."""
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Any:
-        """Claims resources, starts what must run, sets context.addresses[instance.id]; returns the handle for later
-        verbs."""
+        """Claim resources, start processes, set context.addresses[instance.id]; return the handle for later verbs."""
 
     async def configure(self, handle: Any, instance: InstancePlan, artifact: Any, context: JobContext) -> None:
-        """Hands over parameters and peers' addresses; every instance has been allocated by now."""
+        """Pass parameters and the peers' addresses; every instance has been allocated by now."""
 
     async def execute(self, handle: Any, stage: int) -> dict[str, Any]:
-        """Runs one stage to its end and returns the instance's counters so far."""
+        """Run one stage to its end; return the instance's counters so far."""
 
     async def stats(self, handle: Any) -> dict[str, Any]:
-        """The counters now, also while a stage runs."""
+        """Return the current counters, also while a stage runs."""
 
     async def destroy(self, handle: Any) -> None:
-        """Ends it at once, whatever it is doing, and leaves nothing behind."""
+        """End the instance at once, in any state, and leave nothing behind."""
 
 
 @runtime_checkable
 class StartsTogether(Protocol):
-    """A life-cycle that sends one message for all of a job's instances on a host. Each verb is as that of one instance,
-    for several, and `begin_all` two of them; `destroy` is the host's `release`."""
+    """A life-cycle that sends one message for all of a job's instances on a host. Each verb corresponds to that of one
+    instance; `begin_all` combines two, and the host's `release` replaces `destroy`."""
 
     def compiled(self, instance: InstancePlan, host: Groups) -> Any | None:
-        """What compile returns, if that needs to ask nobody."""
+        """Return the result of compile if that needs no request, else None."""
 
     async def allocate_all(self, instances: Sequence[InstancePlan], host: Groups, context: JobContext) -> list[Any]:
-        """The handle of each."""
+        """Return the handle of each instance."""
 
     def begin_all(
         self,
@@ -514,41 +516,42 @@ class StartsTogether(Protocol):
         context: JobContext,
         stages: Sequence[int],
     ) -> tuple[Awaitable[object], list[list[Awaitable[dict[str, Any]]]]]:
-        """All have been allocated, on every host: configures them, and tells them to run `stages`, each when it has
-        ended the one before. Done once all are configured; and of each stage the counters to come."""
+        """Configure instances and request `stages`, each to start when the previous one ended. All instances on every
+        host have been allocated. Return an awaitable that is done once all are configured, and each stage's pending
+        counters."""
 
     def execute_all(self, handles: Sequence[Any], host: Groups, stage: int) -> list[Awaitable[dict[str, Any]]]:
-        """They are told to run at once; the counters of each, when its stage has ended."""
+        """Request a stage from all at once; return the pending counters of each."""
 
 
-#: what `Host.has_artifact` answers
+#: the answer of `Host.has_artifact`
 HasArtifact = Callable[[str], Awaitable[str | None]]
 
 
 @runtime_checkable
 class BuildsAhead(Protocol):
-    """A life-cycle whose `compile` may take so long that a client who can do without would rather not wait for it."""
+    """A life-cycle whose `compile` may take so long that a client with an alternative would rather not wait."""
 
     async def build_seconds(self, instance: InstancePlan, has: HasArtifact) -> float:
-        """What compile is expected to take on the instance's host; 0.0: the artifact is there."""
+        """Return the expected seconds of compile on the instance's host; 0.0: the artifact is cached."""
 
     def build_later(self, instance: InstancePlan, host: Host) -> None:
-        """Has the artifact built when the host has nothing else to do."""
+        """Build the artifact when the host is idle."""
 
 
 @runtime_checkable
 class Reaches(Protocol):
-    """A life-cycle whose devices have no agent: the service keeps what `reach` gives between its jobs."""
+    """A life-cycle whose devices have no agent: the service keeps the result of `reach` between its jobs."""
 
     async def reach(self, device: Device) -> Driver:
-        """Connects to the device, or starts it. Raises the typed error that says what is missing."""
+        """Connect to the device, or start it. Raises a typed error that says what is missing."""
 
 
 class NCA(Protocol):
     """A registered accelerator: the two halves under one name.
 
-    One whose devices can be simulated may have `sample_devices`, a tuple of Device: the conformance kit runs on them
-    where the configuration names none.
+    An NCA whose devices can be simulated may have `sample_devices`, a tuple of Device: the conformance kit runs on them
+    if the configuration names none.
     """
 
     name: str

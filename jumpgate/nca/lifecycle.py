@@ -11,26 +11,28 @@ from jumpgate.ntf.addresses import LOOPBACK, joined
 
 
 class WorkerLifecycle:
-    """compile → allocate → configure → execute (once a stage) → destroy, of instances that are `worker.serve`.
+    """The life-cycle of instances that run `worker.serve`: compile → allocate → configure → execute (once a stage) →
+    destroy.
 
-    A subclass names the `module` that calls it, and says what its `compute` finds in the configuration.
+    A subclass names the `module` that calls it, and returns the configuration that its `compute` needs.
     """
 
     module: str
 
     def configuration(self, instance: InstancePlan) -> dict[str, Any]:
-        """What `compute` needs to know beside the edges."""
+        """Return what `compute` needs to know beside the edges."""
         raise NotImplementedError
 
     def host(self, instance: InstancePlan, context: JobContext) -> Host:
-        """Where the process is started: the instance's own host or, of a device without an agent, that of the first
-        who sends to it, where it is the device's gateway."""
+        """Return the host of the process: the instance's own or, for a device without an agent, that of its first
+        sender, where it acts as the device's gateway."""
         first = context.plan.edge(instance.inputs[0]).producers[0]
         sender = next(i for i in context.plan.instances if i.id == first)
         return context.hosts.get(instance.device.name) or context.hosts[sender.device.name]
 
     async def compile(self, instance: InstancePlan, host: Host | None) -> dict[str, Any]:
-        """The configuration is the artifact. Raises ConfigError for a partitioning that a worker does not do."""
+        """Return the configuration as the artifact. Raises ConfigError for a partitioning that a worker does not
+        support."""
         assert isinstance(instance.root, Emit)
         to = instance.root.partitioning
         if to.count > 1 and to.kind not in ("round_robin", "broadcast"):

@@ -1,4 +1,4 @@
-"""What a match means for the plan around it: its inputs, its first phase, what is left to do; whether it is sound."""
+"""Interprets a match: its inputs, its first phase, the operators left to do, and whether it is sound."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from jumpgate.nca.interface import Answer, Completeness, Match, Unsupported, Wir
 
 
 def each(answer: Answer) -> tuple[Match | Unsupported, ...]:
-    """The answers in what an NCA says; none if it is not its operator."""
+    """Return the answers of an NCA as a tuple; empty if the operator is not its own."""
     if answer is None:
         return ()
     return answer if isinstance(answer, tuple) else (answer,)
 
 
 def match_inputs(match: Match) -> tuple[Operator, ...]:
-    """The nodes that feed a match from outside, each once, left to right."""
+    """Return the nodes that feed a match from outside, each once, left to right."""
     taken = {id(o) for o in match.operators}
     found: dict[int, Operator] = {}
     for operator in match.operators:
@@ -27,7 +27,7 @@ def match_inputs(match: Match) -> tuple[Operator, ...]:
 
 
 def malformed(match: Match, node: Operator) -> Unsupported | None:
-    """What is wrong with an answer to the question about `node`: an NCA's mistake must not become a wrong result."""
+    """Return the problem of an answer about `node`, or None: an NCA's mistake must not become a wrong result."""
     if not match.operators or match.operators[0] is not node:
         return Unsupported("its match does not start at the operator it was asked about", "malformed_match")
     if match.completeness is Completeness.PARTIAL:
@@ -46,7 +46,7 @@ def malformed(match: Match, node: Operator) -> Unsupported | None:
 
 
 def _malformed_wire(match: Match, wire: Wire) -> Unsupported | None:
-    """What is wrong with how a match's rows travel."""
+    """Return the problem of a match's wire, or None."""
     leaves = match_inputs(match)
     arriving = {n.edge: n.schema for n in wire.body.walk() if isinstance(n, Receive)}
     for i, w in enumerate(wire.inputs):
@@ -61,8 +61,8 @@ def _malformed_wire(match: Match, wire: Wire) -> Unsupported | None:
 
 
 def partial_phase(node: Operator) -> Operator:
-    """What an NCA that answered PARTIAL computes: the aggregate's partial phase, the first rows of a top-n or limit, a
-    skyline of its own."""
+    """Return what an NCA that answered PARTIAL computes: the aggregate's partial phase, the first rows of a top-n or
+    limit, or a local skyline."""
     if isinstance(node, Aggregate):
         return replace(node, phase="partial")
     if isinstance(node, Sort):
@@ -74,7 +74,7 @@ def partial_phase(node: Operator) -> Operator:
 
 
 def final_phase(node: Operator, input: Operator) -> Operator:
-    """What combines `input`, the partial phases' output, into `node`'s result."""
+    """Return the operator that combines `input`, the partial phases' output, into `node`'s result."""
     if isinstance(node, Aggregate):
         keys = tuple(column(input.schema, i) for i in range(len(node.keys)))
         return replace(node, input=input, keys=keys, phase="final")
@@ -82,7 +82,8 @@ def final_phase(node: Operator, input: Operator) -> Operator:
 
 
 def pruned_leaf(operators: tuple[Operator, ...]) -> Operator:
-    """What a PRUNE match lets pass rows of: its operators' leftmost input, or the leaf that it reads itself."""
+    """Return the node whose rows a PRUNE match filters: its operators' leftmost input, or the leaf that it reads
+    itself."""
     taken = {id(o) for o in operators}
     node = operators[0]
     while node.inputs and id(node) in taken:

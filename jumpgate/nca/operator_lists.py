@@ -1,20 +1,20 @@
-"""What an instance is told about some of its operators: options that list them by number (operators.numbered)."""
+"""Instance options that list operators by number (operators.numbered)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-#: joins that may go to disk (disk_joins.py); only accelerators get it whose life-cycle has `joins_on_disk = True`
+#: joins that may spill (disk_joins.py); only for accelerators whose life-cycle has `joins_on_disk = True`
 JOINS_ON_DISK = "joins_on_disk"
-#: operators whose rows are kept for all who read them; only those whose life-cycle has `keeps_rows = True` get it
+#: operators whose rows are kept for all consumers; only for life-cycles with `keeps_rows = True`
 KEPT_ROWS = "kept_rows"
 
 
 def option(name: str, numbers: Iterable[int]) -> tuple[str, str]:
-    """What an instance is told."""
+    """Return the option that lists these numbers."""
     return name, " ".join(map(str, sorted(numbers)))
 
 
 def listed(options: Mapping[str, str], name: str) -> frozenset[int]:
-    """The numbers that an instance's options list under that name."""
+    """Return the numbers that the options list under that name."""
     return frozenset(map(int, options.get(name, "").split()))

@@ -1,6 +1,6 @@
-"""Programs of little work are first built without the optimiser, which would take longer than they do.
+"""Builds programs of little work without the optimiser first, which would take longer than their work.
 
-It has its turn, at its leisure, once the program has worked as long, in all jobs together.
+The optimised build follows in the background once the program has worked that long in all jobs together.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from dataclasses import replace
 
 from jumpgate.nca.interface import JobPlan
 
-#: the option of an instance whose program may be built so
+#: the option of an instance whose program may be built this way
 OPTION = "quick_build"
-#: seconds that a job's operators are expected to take, optimised, if they turn out as much work as they may; and that
-#: all jobs work before the optimiser has its turn
+#: the most seconds that a job's operators may take, optimised, by the high end of their estimates; and the work of all
+#: jobs that starts the optimised build
 WORK_S_MAX = 0.02
-#: programs whose work is counted
+#: the most programs whose work is counted
 PROGRAMS_MAX = 4096
-#: of its key
+#: suffix of a quick build's key
 SUFFIX = "-quick"
-#: the first header of a program is compiled ahead, and must have nothing before it
+#: the first header of a program is precompiled, so nothing may precede it
 _FIRST_INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
 #: functions below it are not optimised, whatever the compiler's command line says
 UNOPTIMISED = """\
@@ -54,39 +54,39 @@ def _is_little_work(plan: JobPlan) -> bool:
 
 
 def is_allowed(options: Mapping[str, str]) -> bool:
-    """Whether an instance's options say so."""
+    """Return whether an instance's options allow a quick build."""
     return options.get(OPTION) == "true"
 
 
 class Uses:
-    """How long programs that were built quickly have worked, by the keys of the optimised ones; of those used last."""
+    """The work of quickly built programs, by the keys of the optimised ones; least recently used ones are forgotten."""
 
     def __init__(self) -> None:
         self._seconds: OrderedDict[str, float] = OrderedDict()
 
     def add(self, key: str, seconds: float) -> None:
-        """So much more work of that program."""
+        """Add the work of a program."""
         self._seconds[key] = self._seconds.pop(key, 0.0) + seconds
         if len(self._seconds) > PROGRAMS_MAX:
             self._seconds.popitem(last=False)
 
     def are_much(self, key: str) -> bool:
-        """Whether they are worth the optimiser."""
+        """Return whether the program has worked enough to be optimised."""
         return self._seconds.get(key, 0.0) > WORK_S_MAX
 
 
 def text(optimised: str) -> str:
-    """The program without optimisation."""
+    """Return the program's text without optimisation."""
     include = _FIRST_INCLUDE.search(optimised)
     end = include.end() if include else 0
     return optimised[:end] + UNOPTIMISED + optimised[end:]
 
 
 def key(optimised: str) -> str:
-    """Of the quick build of what has that key."""
+    """Return the key of the quick build of the program with that key."""
     return optimised + SUFFIX
 
 
 def optimised(quick: str) -> str | None:
-    """The key of which that is the key of the quick build; None where it is none."""
+    """Return the optimised program's key for a quick build's key, or None for any other key."""
     return quick.removesuffix(SUFFIX) if quick.endswith(SUFFIX) else None

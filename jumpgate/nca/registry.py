@@ -17,8 +17,8 @@ GROUP = "jumpgate.ncas"
 class Registry:
     """Accelerators by name, in the order of registration.
 
-    A broken accelerator does not take the others down: `problems` maps its name to the typed error, which is raised
-    when that name is asked for. Of two that have one name the first stays, and the other's path is in `problems`.
+    A broken accelerator does not affect the others: `problems` maps its name to the typed error, which is raised when
+    that name is requested. If two have the same name the first stays, and the other's path is in `problems`.
     """
 
     def __init__(self, ncas: Iterable[NCA] = ()) -> None:
@@ -28,7 +28,7 @@ class Registry:
             self.register(nca)
 
     def register(self, nca: NCA) -> None:
-        """Adds one accelerator. Raises ConfigError when its name is taken."""
+        """Add one accelerator. Raises ConfigError if its name is taken."""
         if nca.name in self._ncas:
             raise ConfigError(
                 f"two NCAs are called '{nca.name}': {_origin(self._ncas[nca.name])} and {_origin(nca)}. "
@@ -38,17 +38,17 @@ class Registry:
         self._ncas[nca.name] = nca
 
     def load(self, name: str, path: str) -> None:
-        """Registers what `path` ("package.module:object") holds; what cannot be loaded, or has the name of another
-        one, is kept in `problems`."""
+        """Register the accelerator at `path` ("package.module:object"). One that cannot be loaded, or whose name is
+        taken, goes to `problems`."""
         try:
             nca = _load(name, path)
-            if self._ncas.get(nca.name) is not nca:  # installed, and in the configuration too
+            if self._ncas.get(nca.name) is not nca:  # both installed and in the configuration
                 self.register(nca)
         except ConfigError as error:
             self.problems[path if name in self._ncas else name] = error
 
     def get(self, name: str) -> NCA:
-        """The accelerator of that name. Raises its load error, or NotFound with a suggestion."""
+        """Return the accelerator of that name. Raises its load error, or NotFound with a suggestion."""
         if name in self._ncas:
             return self._ncas[name]
         if name in self.problems:
@@ -58,12 +58,12 @@ class Registry:
         raise NotFound(f"no NCA is called '{name}'; {hint}", nca=name)
 
     def lifecycle(self, name: str) -> LifeCycle:
-        """The life-cycle of the accelerator of that name; raises as `get`."""
+        """Return the life-cycle of the accelerator of that name; raises as `get` does."""
         return self.get(name).lifecycle
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The accelerators' names, in the order of registration."""
+        """Return the accelerators' names in the order of registration."""
         return tuple(self._ncas)
 
     def __contains__(self, name: str) -> bool:
@@ -94,7 +94,8 @@ def _load(name: str, path: str) -> NCA:
 
 
 def load_registry(configuration: Iterable[tuple[str, str]] = ()) -> Registry:
-    """All accelerators: of installed packages, then those of `[[nca]]` tables: (name, "package.module:object")."""
+    """Return all accelerators: those of installed packages, then those of `[[nca]]` tables: (name,
+    "package.module:object")."""
     registry = Registry()
     for name, path in installed(GROUP):
         registry.load(name, path)
@@ -105,5 +106,5 @@ def load_registry(configuration: Iterable[tuple[str, str]] = ()) -> Registry:
 
 @functools.cache
 def default_registry() -> Registry:
-    """The accelerators of installed packages; made once a process."""
+    """Return the accelerators of installed packages; loaded once a process."""
     return load_registry()

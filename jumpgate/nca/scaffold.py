@@ -1,4 +1,4 @@
-"""`jumpgate nca new NAME`: a small package that works at once, to be made into an accelerator's integration."""
+"""`jumpgate nca new NAME`: creates a small working package as the start of an accelerator's integration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from jumpgate.errors import ConfigError
 from jumpgate.nca.registry import default_registry
 
-#: template → where its text goes; {package} is the name
+#: template → path of its text; {package} is the name
 FILES = {
     "pyproject.toml.j2": "pyproject.toml",
     "README.md.j2": "README.md",
@@ -23,9 +23,9 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 def scaffold(name: str, folder: Path) -> tuple[Path, ...]:
-    """Writes the package under folder/name, from templates/nca, and returns its files.
+    """Write the package under folder/name from templates/nca; return its files.
 
-    Raises ConfigError for a name that cannot be a package's or is one's already, and where something is there.
+    Raises ConfigError for a name that is invalid or taken as a package name, or if the folder exists.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise ConfigError(f"{name!r} cannot name an NCA: use a-z, 0-9 and _, a letter first", nca=name)
@@ -47,7 +47,7 @@ def scaffold(name: str, folder: Path) -> tuple[Path, ...]:
 
 
 def _rendered(template: str, values: dict[str, str]) -> str:
-    import jinja2  # not needed by those who only look accelerators up
+    import jinja2  # only needed here, not for looking accelerators up
 
     text = importlib.resources.files("jumpgate.templates").joinpath("nca", template).read_text(encoding="utf-8")
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)

@@ -1,4 +1,4 @@
-"""What a message for many instances says once: JSON with gaps, and for each instance what fills them.
+"""Shared parts of a message for many instances: JSON with gaps, and each instance's fillings.
 
 {"$": NAME, "#": FILLINGS} stands for the pieces of text NAME with FILLINGS[n] between piece n and the next.
 """
@@ -15,18 +15,18 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Gap:
-    """A part of a template that each instance has of its own; `of` gives it for one."""
+    """A part of a template that differs by instance; `of` returns it for one."""
 
     def __init__(self, of: Callable[[Any], Any]) -> None:
         self.of = of
 
 
 class Template:
-    """A value in which gaps stand for what differs, as the `pieces` of its JSON between them."""
+    """A value with gaps, stored as the `pieces` of its JSON between them."""
 
     def __init__(self, value: Any) -> None:
         self._gaps: list[Callable[[Any], Any]] = []
-        mark = secrets.token_hex(16)  # nobody could have put it into a text
+        mark = secrets.token_hex(16)  # cannot occur in a text by chance or intent
 
         def noted(gap: Any) -> str:
             if not isinstance(gap, Gap):
@@ -37,11 +37,11 @@ class Template:
         self.pieces = json.dumps(value, separators=(",", ":"), default=noted).split(f'"{mark}"')
 
     def fillings(self, instance: Any) -> list[Any]:
-        """What is in its gaps for an instance."""
+        """Return the contents of the gaps for an instance."""
         return [of(instance) for of in self._gaps]
 
     def filled(self, instance: Any) -> Any:
-        """The whole value for an instance."""
+        """Return the whole value for an instance."""
         return json.loads(_joined(self.pieces, self.fillings(instance)))
 
 
@@ -55,7 +55,7 @@ class Shared:
         self._used: set[str] = set()
 
     def __call__(self, key: Hashable, make: Callable[[], Template], instance: Any) -> dict[str, Any]:
-        """What an instance is told, by reference to the template of that key, which is made if it is new."""
+        """Return an instance's reference to the template of that key, which is made on first use."""
         if key not in self._templates:
             name, template = str(len(self._templates)), make()
             self._templates[key] = name, template
@@ -65,7 +65,7 @@ class Shared:
         return {REFERENCE: name, GAP: template.fillings(instance)}
 
     def used(self) -> bytes:
-        """The templates that were referred to since this was asked last, as one object."""
+        """Return the templates that were referred to since the last call, as one object."""
         names = frozenset(self._used)
         self._used.clear()
         if names not in self._joined:
@@ -75,8 +75,8 @@ class Shared:
 
 
 def filled(told: Mapping[str, Any], shared: Mapping[str, Any]) -> bytes:
-    """What a message tells an instance, in full, as JSON. Raises KeyError for a reference to what is not there,
-    IndexError for a gap that nothing fills."""
+    """Return an instance's message in full, as JSON. Raises KeyError for a reference to a missing template, IndexError
+    for a gap that nothing fills."""
     text = _joined(shared[told[REFERENCE]], told[GAP]) if REFERENCE in told else _encode(told)
     return text.encode()
 

@@ -1,4 +1,4 @@
-"""Transports: how rows travel between instances. Whoever drives a device declares the one that its rows travel by."""
+"""Transports: how rows travel between instances. A device's accelerator declares the transport of its rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from jumpgate.ntf.descriptor import Descriptor
 
 @dataclass(frozen=True)
 class Transport:
-    """A way of rows between instances, by whose `name` plans and records call it.
+    """A way for rows to travel between instances; plans and records refer to its `name`.
 
-    `channel` is what carries it at the ends that run on hosts: the data path has tcp, the frames of jumpgate/ntf, and
-    udp, packets of which each is acknowledged. A package whose device speaks something else puts a gateway in front of
-    it that speaks one of them. `layout`: the one format that it carries rows of a schema in; None: what both ends can.
+    `channel` carries it at the ends that run on hosts: the data path has tcp, the frames of jumpgate/ntf, and udp,
+    packets that are acknowledged one by one. A package whose device uses another protocol adds a gateway that speaks
+    one of these. `layout`: the only format in which it carries rows of a schema; None: any that both ends support.
     """
 
     name: str
@@ -23,7 +23,7 @@ class Transport:
     layout: Callable[[Schema], Descriptor] | None = None
 
     def carries(self, ntf: Descriptor) -> bool:
-        """Whether rows of that format can travel by it."""
+        """Return whether rows of that format can travel by it."""
         return self.layout is None or ntf == self.layout(ntf.schema)
 
 

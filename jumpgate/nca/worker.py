@@ -36,7 +36,7 @@ _PR_SET_NAME = 15
 
 @dataclass(frozen=True)
 class Input:
-    """An edge that arrives: iterate over its batches, once. It comes in `stage` of the job, and waits until then."""
+    """An incoming edge: iterate over its batches, once. Iteration waits until `stage` of the job begins."""
 
     schema: pa.Schema
     stage: int
@@ -51,13 +51,13 @@ Compute = Callable[[dict[str, Any], tuple[Input, ...]], Iterator[pa.RecordBatch]
 
 
 def serve(compute: Compute) -> NoReturn:
-    """Serves standard input until its end, or `destroy`; then the process exits. The first argument is the instance.
+    """Serve standard input until its end or `destroy`, then exit the process. The first argument is the instance.
 
     The configuration holds job, instance, token, stage (in which it sends), timeout_ms, the edges `inputs` (each with
-    edge, ntf, index, producers and the stage in which it comes) and `output` (edge, ntf, index, peers, partitioning);
-    the rest is for `compute`. That is called when the job's first stage begins; to read an input, or to yield, waits
-    for the stage of that edge, so what must be known before (the build side of a join) is read first. What it does not
-    read of an input is dropped.
+    edge, ntf, index, producers and its stage) and `output` (edge, ntf, index, peers, partitioning); the rest is for
+    `compute`. `compute` is called when the job's first stage begins. Reading an input, or yielding, waits for the stage
+    of that edge, so inputs that must be known earlier (the build side of a join) are read first. Unread rows of an
+    input are dropped.
     """
     _name_process(f"jg {sys.argv[1]}")
     control = socket.socket(fileno=0)
@@ -69,7 +69,7 @@ def serve(compute: Compute) -> NoReturn:
 
 
 class _Stages:
-    """Which stage of the job has begun, and for which one the computing thread waits."""
+    """Tracks the stage that has begun and the one for which the computing thread waits."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -79,7 +79,7 @@ class _Stages:
         self.failure: BaseException | None = None
 
     def enter(self, stage: int) -> None:
-        """From `compute`: returns once the stage has begun. Raises Cancelled."""
+        """Wait until the stage has begun; called by `compute`. Raises Cancelled."""
         with self._changed:
             self._wanted = max(self._wanted, stage)
             self._changed.notify_all()
@@ -88,13 +88,13 @@ class _Stages:
                 raise Cancelled("the instance was cancelled")
 
     def end(self, failure: BaseException | None = None) -> None:
-        """From `compute`: there is nothing left to do."""
+        """Mark the computation as finished; called by `compute`."""
         with self._changed:
             self._wanted, self.failure = math.inf, failure
             self._changed.notify_all()
 
     def run(self, stage: int) -> None:
-        """Lets the stage begin, and returns once it is over. Raises what made it fail."""
+        """Start the stage and return once it is over. Raises its failure."""
         with self._changed:
             self._begun = stage
             self._changed.notify_all()
@@ -109,7 +109,7 @@ class _Stages:
 
 
 class Worker:
-    """One instance. Verbs come from one thread; each stage has a thread of its own, and `compute` one for all."""
+    """One instance. Verbs come from one thread; each stage has its own thread, and `compute` has one for all stages."""
 
     def __init__(self, control: socket.socket, compute: Compute) -> None:
         self._control, self._compute = control, compute
@@ -123,7 +123,7 @@ class Worker:
         self._flow = _Flow()
 
     def handle(self, request: dict[str, Any]) -> None:
-        """Answers one request; `execute` when its stage has ended."""
+        """Answer one request; answer `execute` when its stage has ended."""
         id, arguments = request["id"], request.get("arguments", {})
         match request["verb"]:
             case "allocate":
@@ -150,9 +150,9 @@ class Worker:
             answer: dict[str, Any] = {"id": id, "ok": ok}
         except JumpgateError as error:
             answer = {"id": id, "error": error.to_dict()}
-        except Exception as error:  # a mistake of ours must reach the controller, too
+        except Exception as error:  # a bug must reach the controller, too
             answer = {"id": id, "error": InternalError(f"{type(error).__name__}: {error}").to_dict()}
-        with self._lock, contextlib.suppress(OSError):  # an agent that is gone ends us by the next read
+        with self._lock, contextlib.suppress(OSError):  # if the agent is gone, the next read ends us
             self._control.sendall(json.dumps(answer).encode() + b"\n")
 
     # ---- verbs ----
@@ -204,10 +204,10 @@ class Worker:
         return self._counters()
 
     def _work(self, configuration: dict[str, Any]) -> None:
-        """The computing thread."""
+        """Run the computing thread."""
         try:
             self._run(configuration)
-        except BaseException as error:  # whatever it is, the stage that waits for it raises it
+        except BaseException as error:  # the stage that waits for it raises it, whatever it is
             self._turns.end(error)
         else:
             self._turns.end()
@@ -226,7 +226,7 @@ class Worker:
                 for sender in to:
                     self._flow.send(sender, batch)
             for input in sorted(inputs, key=lambda input: input.stage):
-                for _ in input:  # who sends must not be left waiting
+                for _ in input:  # senders must not be left waiting
                     pass
             for sender in senders or self._connect(configuration):
                 sender.finish()
@@ -241,7 +241,7 @@ class Worker:
         yield from self._endpoints[edge["edge"]]
 
     def _connect(self, configuration: dict[str, Any]) -> list[Sender]:
-        """To each consumer, once the output's stage has begun."""
+        """Connect to each consumer, once the output's stage has begun."""
         self._turns.enter(configuration["stage"])
         edge = configuration["output"]
         senders: list[Sender] = []
@@ -310,7 +310,7 @@ class Worker:
 
 
 class _Flow:
-    """What was sent so far, and how long that took: nearly all of it waiting for room on the edge."""
+    """Counts what was sent, and the time for it: nearly all of it is waiting for room on the edge."""
 
     def __init__(self) -> None:
         self.rows = self.bytes = self.batches = 0
@@ -342,6 +342,6 @@ def _refuse(what: str) -> NoReturn:
 
 
 def _name_process(name: str) -> None:
-    """What `ps` shows; Python has no function for it."""
+    """Set the name that `ps` shows; Python has no function for it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode()[:15], 0, 0, 0)

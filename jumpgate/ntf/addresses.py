@@ -1,4 +1,4 @@
-"""By which of its own addresses a machine is reached by another one."""
+"""Finds the local address at which another machine reaches this one."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
 
 
 def host_of(address: str) -> str:
-    """The host of host:port, without brackets."""
+    """Return the host of host:port, without brackets."""
     return address.rpartition(":")[0].strip("[]")
 
 
 def joined(host: str, port: int) -> str:
-    """host:port, with brackets around an IPv6 address."""
+    """Return host:port, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def facing(address: str) -> str:
-    """The local address from which packets to host:port leave, and to which the peer can answer; nothing is sent.
+    """Return the local address from which packets to host:port leave and to which the peer can answer; send nothing.
 
-    Loopback (of the peer's family) for a peer on this machine, and 127.0.0.1 where there is no route: whoever then
-    connects learns why.
+    Return loopback (of the peer's family) for a peer on this machine, and 127.0.0.1 if there is no route: connecting
+    then reports why.
     """
     if address.startswith("unix:"):
         return LOOPBACK
@@ -39,7 +39,7 @@ def facing(address: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether host:port is one that only this machine reaches."""
+    """Return whether only this machine reaches host:port."""
     try:
         return ipaddress.ip_address(host_of(address)).is_loopback
     except ValueError:

@@ -14,7 +14,7 @@ from jumpgate.errors import ProtocolError, SchemaMismatch
 from jumpgate.ntf import columnar, row
 from jumpgate.ntf.descriptor import Descriptor
 
-#: of which the Arrow schemas are remembered
+#: the most schemas whose Arrow schema is cached
 SCHEMAS_MAX = 64
 
 _ARROW: dict[str, pa.DataType] = {
@@ -25,14 +25,14 @@ _ARROW: dict[str, pa.DataType] = {
 
 
 def arrow_type(type: DataType) -> pa.DataType:
-    """The type of a result's column; raises SchemaMismatch for an opaque one, which no edge carries."""
+    """Return the type of a result's column. Raises SchemaMismatch for an opaque one, which no edge carries."""
     if type.is_opaque:
         raise SchemaMismatch(f"a {type.name} has no type in Arrow here: Jumpgate does not read such columns")
     match type.kind:
         case "struct":
             return pa.struct(_parts(type))
         case "list":
-            return pa.list_(arrow_type(type.parts[0].type))  # whose field has Arrow's own name, as engines expect
+            return pa.list_(arrow_type(type.parts[0].type))  # its field has Arrow's own name, as engines expect
         case "map":
             key, value = _parts(type)
             return pa.map_(key.type, value)
@@ -53,7 +53,7 @@ def _parts(type: DataType) -> list[pa.Field]:
 
 @lru_cache(SCHEMAS_MAX)
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema of a result."""
+    """Return the Arrow schema of a result."""
     return pa.schema([pa.field(f.name, arrow_type(f.type), f.type.nullable) for f in schema])
 
 
@@ -62,8 +62,8 @@ Decode = Callable[[pa.Buffer, int], list[pa.Array]]
 
 @dataclass(frozen=True)
 class LayoutCodec:
-    """What a layout's bytes are: `encode` writes columns as a payload, `decoder` makes what reads the payloads of one
-    descriptor as arrays of given types."""
+    """The codec of a layout: `encode` writes columns as a payload; `decoder` makes a function that reads one
+    descriptor's payloads as arrays of the given types."""
 
     encode: Callable[[Descriptor, Sequence[pa.Array], int], bytes]
     decoder: Callable[[Descriptor, Sequence[pa.DataType]], Decode]
@@ -86,7 +86,7 @@ class Codec:
         self._encode, self._decode = codec.encode, codec.decoder(descriptor, self.schema.types)
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
-        """The payload. Raises SchemaMismatch where types differ or a column that has no NULLs holds one."""
+        """Return the payload. Raises SchemaMismatch if types differ or a non-nullable column holds a NULL."""
         if batch.schema.types != self.schema.types:
             raise SchemaMismatch(f"a batch of {batch.schema.types} on an edge of {self.schema.types}")
         for field, column in zip(self.schema, batch.columns, strict=True):
@@ -95,7 +95,7 @@ class Codec:
         return self._encode(self.descriptor, batch.columns, batch.num_rows)
 
     def decode(self, payload: pa.Buffer, rows: int) -> pa.RecordBatch:
-        """The batch; columnar buffers are wrapped, not copied. Raises ProtocolError on bytes that are not a payload."""
+        """Return the batch; columnar buffers are wrapped, not copied. Raises ProtocolError on malformed payloads."""
         try:
             arrays = self._decode(payload, rows)
             if not arrays:

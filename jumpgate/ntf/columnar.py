@@ -1,4 +1,4 @@
-"""The columnar layout: a batch as Arrow's buffers one after the other, each at a multiple of 64 bytes."""
+"""The columnar layout: a batch as consecutive Arrow buffers, each at a multiple of 64 bytes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def encode(descriptor: Descriptor, columns: Sequence[pa.Array], rows: int) -> by
 
 
 class Decoder:
-    """Wraps payloads of one format. What does not change from frame to frame is worked out once."""
+    """Wraps payloads of one format. Work that is the same for every frame is done once."""
 
     def __init__(self, descriptor: Descriptor, types: Sequence[pa.DataType]) -> None:
         self._columns = [
@@ -73,7 +73,7 @@ class Decoder:
 
 
 def _text_bytes(offsets: pa.Buffer, rows: int, name: str) -> int:
-    """How long the data buffer is; offsets that leave it would be read out of bounds later."""
+    """Return the length of the data buffer. Checks the offsets, which would be read out of bounds otherwise."""
     ends = pa.Array.from_buffers(pa.int32(), rows + 1, [None, offsets])
     if ends[0].as_py() != 0 or not pc.all(pc.less_equal(ends[:-1], ends[1:]), min_count=0).as_py():
         raise ProtocolError(f"offsets of column '{name}' that do not ascend from zero")
@@ -82,7 +82,7 @@ def _text_bytes(offsets: pa.Buffer, rows: int, name: str) -> int:
 
 
 def _from_start(array: pa.Array) -> pa.Array:
-    """The same values with no offset into shared buffers."""
+    """Return the same values without an offset into shared buffers."""
     if array.offset == 0:
         return array
     return pa.concat_arrays([array, array[:0]])
@@ -99,6 +99,6 @@ def _text(offsets: pa.Buffer, data: pa.Buffer | None, rows: int) -> tuple[memory
     ends = pa.Array.from_buffers(pa.int32(), rows + 1, [None, offsets])
     first, last = ends[0].as_py(), ends[-1].as_py()
     if first:
-        ends = pc.subtract(ends, pa.scalar(first, pa.int32()))  # with a plain number, Arrow widens them
+        ends = pc.subtract(ends, pa.scalar(first, pa.int32()))  # Arrow would widen them for a plain number
     characters = memoryview(data)[first:last] if data is not None else memoryview(b"")
     return memoryview(ends.buffers()[1])[: 4 * (rows + 1)], characters

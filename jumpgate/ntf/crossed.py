@@ -1,4 +1,4 @@
-"""What crossed links while a job ran, as those who sent it counted."""
+"""Traffic over links while a job ran, as the senders counted it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: where the rows of a result go
+#: the target of a result's rows
 CLIENT = "client"
 
 
 @dataclass(frozen=True)
 class HostTraffic:
-    """Bytes of rows that a host sent to others and to the client, and that came to it from others."""
+    """Bytes of rows that a host sent to other hosts and to the client, and received from other hosts."""
 
     host: str
     sent: int
@@ -22,15 +22,15 @@ class HostTraffic:
 
 @dataclass(frozen=True)
 class Crossed:
-    """Bytes of rows between hosts: `links` by (from, to), most first, and of each host, by name. What stays on a host
-    crosses no link."""
+    """Bytes of rows between hosts: `links` by (from, to), largest first, and totals of each host by name. Rows that
+    stay on a host cross no link."""
 
     links: Mapping[tuple[str, str], int]
     hosts: tuple[HostTraffic, ...]
 
     @property
     def skew(self) -> float:
-        """What came to the host that most came to ÷ the mean of all hosts; 1 where nothing came."""
+        """Return the largest bytes received by a host ÷ the mean of all hosts; 1 if none were received."""
         came = [h.received for h in self.hosts]
         return max(came) * len(came) / sum(came) if any(came) else 1.0
 
@@ -40,8 +40,8 @@ def crossed(
     host_of: Mapping[str, str],
     counters: Mapping[str, Mapping[str, Any]],
 ) -> Crossed:
-    """Of edges, each with its id, producers, consumers (none: the client) and whether they are paired. Of an edge with
-    too many consumers for counters of each, bytes are taken to be spread evenly."""
+    """Sum the traffic of edges, each with its id, producers, consumers (none: the client) and whether they are paired.
+    An edge with too many consumers to count each is assumed to be evenly spread."""
     links: Counter[tuple[str, str]] = Counter()
     for id, producers, consumers, paired in edges:
         for number, producer in enumerate(producers):
@@ -60,11 +60,11 @@ def crossed(
 
 
 def _received(sink: Mapping[str, Any], places: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """What each of an edge's consumers got of a producer, by where they are."""
+    """Yield the bytes that each consumer of an edge received from a producer, with its host."""
     each = sink.get("peer_bytes")
     if each is not None and len(each) == len(places):
         yield from zip(places, each, strict=True)
-    elif each is not None or not places:  # endpoints of the client
+    elif each is not None or not places:  # the client's endpoints
         yield CLIENT, sink["bytes"]
     else:
         for place, count in Counter(places).items():

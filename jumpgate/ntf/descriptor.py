@@ -1,6 +1,6 @@
-"""What both ends of an edge agree on before data moves: the columns and how their bytes are laid out.
+"""The agreement of both ends of an edge before data moves: the columns and the layout of their bytes.
 
-The canonical text is the agreement. It is compared as it is, hashed for the handshake, and parsed by the C++ runtime;
+The canonical text is the agreement. It is compared literally, hashed for the handshake, and parsed by the C++ runtime;
 jumpgate/ntf/README.md specifies it.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 BYTE_ORDERS = ("little", "big")
-#: where a columnar buffer may start, in bytes
+#: alignment of a columnar buffer, in bytes
 COLUMNAR_ALIGNMENT = 64
 ROW_ALIGNMENT_MAX = 64
 COLUMNS_MAX = 65_535
@@ -29,13 +29,13 @@ COLUMNS_MAX = 65_535
 
 @dataclass(frozen=True)
 class Descriptor:
-    """The network tuple format of one edge. Raises ValueError where the parameters contradict each other.
+    """The network tuple format of one edge. Raises ValueError if the parameters contradict each other.
 
-    Nested columns of the schema that it is made of are binary ones in its own.
+    Nested columns of the schema become binary ones in its own.
 
     `columnar` is always little endian, unpacked and aligned to 64 bytes. In `row`, `byte_order` is that of every number
-    in the tuple; `packed` puts fields back to back (alignment 1), else each field is aligned to its own width, at most
-    `alignment` bytes, and a tuple's fixed part is padded to a multiple of `alignment`.
+    in the tuple; `packed` puts fields back to back (alignment 1); otherwise each field is aligned to its own width, at
+    most `alignment` bytes, and a tuple's fixed part is padded to a multiple of `alignment`.
     """
 
     schema: Schema
@@ -75,19 +75,19 @@ class Descriptor:
 
     @classmethod
     def columnar(cls, schema: Schema) -> Descriptor:
-        """Arrow-compatible buffers: what capable devices and clients prefer."""
+        """Return Arrow-compatible buffers, which capable devices and clients prefer."""
         return cls(schema)
 
     @classmethod
     def row(
         cls, schema: Schema, *, byte_order: str = "little", packed: bool = False, alignment: int | None = None
     ) -> Descriptor:
-        """Tuples with fields at known offsets; network order and packed suits a switch or an FPGA."""
+        """Return tuples with fields at known offsets; network order and packed suits a switch or an FPGA."""
         return cls(schema, Layout.ROW, byte_order, packed, alignment or (1 if packed else 8))
 
     @classmethod
     def of(cls, schema: Schema, layout: str) -> Descriptor:
-        """The layout with its usual parameters."""
+        """Return the layout with its usual parameters."""
         match wanted := Layout(layout):
             case Layout.COLUMNAR:
                 return cls.columnar(schema)
@@ -96,11 +96,11 @@ class Descriptor:
         assert_never(wanted)
 
     def text(self) -> str:
-        """The canonical text: a head of parameters, then one field a line."""
+        """Return the canonical text: a head of parameters, then one field a line."""
         return self._text
 
     def fingerprint(self) -> str:
-        """32 hex digits: the first half of the text's SHA-256."""
+        """Return 32 hex digits: the first half of the text's SHA-256."""
         return hashlib.sha256(self._text.encode()).hexdigest()[:32]
 
     @functools.cached_property
@@ -117,7 +117,7 @@ class Descriptor:
 
     @classmethod
     def parse(cls, text: str) -> Descriptor:
-        """The inverse of text(); raises ValueError unless `text` is canonical."""
+        """Parse the result of text(). Raises ValueError unless `text` is canonical."""
         lines = text.split("\n")
         head = dict(line.partition(" ")[::2] for line in lines[:5])
         if head.get("jumpgate-ntf") != str(VERSION) or not head.get("alignment", "").isdecimal():
@@ -137,11 +137,11 @@ class Descriptor:
         return descriptor
 
     def first_difference(self, other: Descriptor) -> str | None:
-        """A sentence part that names the first parameter or field that differs, None if none does."""
+        """Return a clause that names the first parameter or field that differs, or None."""
         return first_difference(self.text(), other.text())
 
     def to_proto(self) -> ntf_pb2.NetworkTupleFormat:
-        """The message of jumpgate/v1/ntf.proto, text and fingerprint included."""
+        """Return the message of jumpgate/v1/ntf.proto, text and fingerprint included."""
         from jumpgate.v1 import dataflow_pb2, ntf_pb2
 
         fields = [
@@ -166,7 +166,8 @@ class Descriptor:
 
     @classmethod
     def from_proto(cls, message: ntf_pb2.NetworkTupleFormat) -> Descriptor:
-        """Raises ValueError where a parameter is unknown, or text or fingerprint are not those of the other fields."""
+        """Convert from the message. Raises ValueError if a parameter is unknown, or text or fingerprint do not match
+        the fields."""
         from jumpgate.v1.ntf_pb2 import NetworkTupleFormat as Message
 
         types = [
@@ -188,7 +189,7 @@ class Descriptor:
 
 
 def first_difference(mine: str, theirs: str) -> str | None:
-    """Compares two canonical texts: `field 3: decimal(7,2)? price here, int64 price there`."""
+    """Compare two canonical texts: `field 3: decimal(7,2)? price here, int64 price there`."""
     for a, b in itertools.zip_longest(mine.splitlines(), theirs.splitlines()):
         if a != b:
             return f"{_place(a or b or '')}: {_said(a)} here, {_said(b)} there"
@@ -213,5 +214,5 @@ def _quote(name: str) -> str:
 
 
 def type_text(type: DataType) -> str:
-    """A type as canonical texts have it: `decimal(7,2)?`."""
+    """Return a type as canonical texts have it: `decimal(7,2)?`."""
     return str(type).replace(" ", "")

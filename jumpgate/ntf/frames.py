@@ -1,4 +1,4 @@
-"""Frames of a stream: header, greeting, error, end. Pure functions of bytes; README.md specifies each field."""
+"""Frames of a stream: header, handshake, error, end. Pure functions of bytes; README.md specifies each field."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Header:
     raw: bytes = field(repr=False)
 
     def check_crc(self, payload_crc: int) -> None:
-        """Raises ProtocolError unless the payload, whose CRC is given, and this header are what was sent."""
+        """Raise ProtocolError unless the payload, whose CRC is given, and this header are intact."""
         if crc32c(self.raw[:28], payload_crc) != self.crc:
             raise ProtocolError("a frame whose bytes do not match its checksum (CRC-32C)")
 
@@ -54,12 +54,12 @@ def header(kind: Kind, rows: int, length: int, sequence: int, payload_crc: int) 
 
 
 def control_frame(kind: Kind, payload: bytes = b"", sequence: int = 0) -> bytes:
-    """A whole frame that carries no rows."""
+    """Return a whole frame that carries no rows."""
     return header(kind, 0, len(payload), sequence, crc32c(payload)) + payload
 
 
 def parse_header(raw: bytes) -> Header:
-    """Checks magic, version, kind and bounds; raises ProtocolError."""
+    """Check magic, version, kind and bounds. Raises ProtocolError."""
     magic, version, kind, flags, rows, length, sequence, reserved = _HEADER.unpack_from(raw)
     if magic != MAGIC:
         raise ProtocolError("not a Jumpgate tuple stream: wrong magic number")
@@ -82,7 +82,7 @@ def parse_header(raw: bytes) -> Header:
 
 @dataclass(frozen=True)
 class Hello:
-    """What a sender says about itself: its index among the producers, and the consumer (partition) that it means."""
+    """A sender's introduction: its index among the producers, and the consumer (partition) that it connects to."""
 
     producer: int
     partition: int
@@ -93,7 +93,7 @@ class Hello:
     text: str
 
     def encode(self) -> bytes:
-        """The greeting, a whole frame. Raises ProtocolError if the descriptor is too long for one."""
+        """Return the HELLO frame. Raises ProtocolError if the descriptor is too long for one."""
         texts = (self.token, self.job, self.edge, self.fingerprint, self.text)
         payload = struct.pack("<II", self.producer, self.partition) + b"".join(map(_text, texts))
         if len(payload) > CONTROL_BYTES_MAX:
@@ -116,7 +116,7 @@ def error_frame(code: str, message: str) -> bytes:
 
 
 def decode_error(payload: bytes) -> tuple[str, str]:
-    """(code, message) of an ERROR frame."""
+    """Return (code, message) of an ERROR frame."""
     try:
         code, message = _texts(payload, 2)
     except (struct.error, ValueError):
@@ -126,7 +126,7 @@ def decode_error(payload: bytes) -> tuple[str, str]:
 
 @dataclass
 class StreamTotals:
-    """One stream's DATA frames so far, on either side; the END frame holds the result."""
+    """Totals of one stream's DATA frames so far, on either side; the END frame holds the final ones."""
 
     rows: int = 0
     frames: int = 0
@@ -159,7 +159,7 @@ def _text(text: str) -> bytes:
 
 
 def _texts(payload: bytes, count: int) -> list[str]:
-    """Exactly `count` texts, each after its length; raises ValueError or struct.error."""
+    """Return exactly `count` length-prefixed texts. Raises ValueError or struct.error."""
     texts, at = [], 0
     for _ in range(count):
         (size,) = _U32.unpack_from(payload, at)

@@ -1,4 +1,4 @@
-"""The handshake at the receiving end of an edge: lets its producers in on a thread of its own, and nobody else."""
+"""The handshake at the receiving end of an edge: admits only its producers, on a thread of its own."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from jumpgate.ntf.frames import HEADER_BYTES, Hello, Kind, control_frame, error_
 from jumpgate.trust.edges import JobCertificate
 from jumpgate.trust.tls_socket import TlsSocket
 
-#: connections that have not greeted yet, at once; the oldest makes room for another
+#: the most connections with an unfinished handshake; the oldest makes room for another
 HANDSHAKES_MAX = 64
-#: of a greeting, read at once
+#: bytes of a HELLO frame that are read at once
 PIECE_BYTES = 64 << 10
 #: after an accept that the system refused (no descriptors left)
 PAUSE_S = 0.01
@@ -30,8 +30,8 @@ PAUSE_S = 0.01
 
 @dataclass(frozen=True)
 class Expected:
-    """Who may connect. `partition` is this consumer's number among the edge's; `timeout_s` is the time for a greeting,
-    and for the other producers once the first is there."""
+    """The producers that may connect. `partition` is this consumer's number among the edge's; `timeout_s` limits the
+    handshake, and the wait for the other producers once the first has connected."""
 
     job: str
     edge: str
@@ -45,7 +45,7 @@ class Expected:
 
 @dataclass(eq=False)
 class _Stranger:
-    """A connection that has not greeted, nor perhaps agreed on encryption."""
+    """A connection that has not finished the handshake, and perhaps not agreed on encryption."""
 
     socket: socket.socket
     deadline: float
@@ -53,11 +53,12 @@ class _Stranger:
 
 
 class Greeter:
-    """Answers whoever connects to `listener`, which is its own from now on, until all producers have come or `stop`.
+    """Performs handshakes on `listener`, which it takes over, until all producers have connected or `stop`.
 
-    A producer is let in whether or not anybody reads the edge yet. On the greeter's thread, `admit` gets each one's
-    number and socket, and `fail` the error of an edge that cannot be: a producer (it has the token) disagrees with what
-    is expected, or others do not come. Strangers are refused; no number of them keeps producers out.
+    A producer is admitted whether or not the edge is being read. On the greeter's thread, `admit` gets each producer's
+    number and socket; `fail` gets the error if the edge is impossible: a producer (it has the token) disagrees with the
+    expectation, or others do not connect. Connections without the token are refused, and however many there are, they
+    do not keep producers out.
     """
 
     def __init__(
@@ -71,14 +72,14 @@ class Greeter:
         self._admit, self._fail = admit, fail
         self._strangers: list[_Stranger] = []
         self._greeted: set[int] = set()
-        self._others_by: float | None = None  # when every producer must have greeted
+        self._others_by: float | None = None  # deadline of all producers' handshakes
         self._stopper, self._stopped = socket.socketpair()
         listener.setblocking(False)
         self._thread = threading.Thread(target=self._run, name="jumpgate-greeter", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends it; every socket that it still holds is closed when this returns. From any thread, also twice."""
+        """Stop, and close every socket that it still holds before returning. From any thread, also twice."""
         with contextlib.suppress(OSError):
             self._stopper.send(b"x")
         if threading.current_thread() is not self._thread:
@@ -125,7 +126,7 @@ class Greeter:
         selector.register(connection, selectors.EVENT_READ, stranger)
 
     def _hear(self, stranger: _Stranger, selector: selectors.BaseSelector) -> None:
-        """Reads what has come of a greeting. Raises ProtocolError where a producer disagrees."""
+        """Read the bytes of a handshake that have arrived. Raises ProtocolError if a producer disagrees."""
         expected = self._expected
         try:
             if isinstance(stranger.socket, TlsSocket):
@@ -151,7 +152,7 @@ class Greeter:
         self._strangers.remove(stranger)
         selector.unregister(stranger.socket)
         stranger.socket.setblocking(True)
-        with contextlib.suppress(OSError):  # its end will be noticed when a frame is awaited
+        with contextlib.suppress(OSError):  # a closed connection is noticed when the next frame is awaited
             stranger.socket.sendall(control_frame(Kind.ACCEPT))
         self._admit(hello.producer, stranger.socket)
 
@@ -161,13 +162,13 @@ class Greeter:
         stranger.socket.close()
 
     def _wait_s(self) -> float | None:
-        """How long nothing may happen until a deadline must be looked at."""
+        """Return the seconds until the next deadline."""
         deadlines = [s.deadline for s in self._strangers[:1]]  # the oldest
         deadlines += [self._others_by] if self._others_by is not None else []
         return max(0.0, min(deadlines) - time.monotonic()) + PAUSE_S if deadlines else None
 
     def _look_at_the_clock(self, selector: selectors.BaseSelector) -> None:
-        """Drops who did not greet in time. Raises Unreachable once producers are overdue."""
+        """Drop connections whose handshake is late. Raises Unreachable once producers are overdue."""
         now = time.monotonic()
         while self._strangers and self._strangers[0].deadline < now:
             self._drop(self._strangers[0], selector)
@@ -181,8 +182,8 @@ class Greeter:
 
 
 def _read_greeting(stranger: _Stranger) -> Hello | None:
-    """The greeting once it is complete. Raises OSError if the connection ended, BlockingIOError if more must come,
-    ProtocolError on other bytes."""
+    """Return the HELLO once it is complete. Raises OSError if the connection ended, BlockingIOError if more must
+    arrive, ProtocolError on other bytes."""
     wanted = HEADER_BYTES
     if len(stranger.greeting) >= HEADER_BYTES:
         wanted += parse_header(bytes(stranger.greeting[:HEADER_BYTES])).length
@@ -208,7 +209,7 @@ def _refuse(stranger: _Stranger, error: ProtocolError) -> None:
 
 
 def _agree(hello: Hello, expected: Expected, greeted: set[int]) -> None:
-    """Past the token: whoever disagrees belongs to the job, so that both ends fail."""
+    """Check a producer that has the token: if it disagrees it belongs to the job, so both ends fail."""
     mine = expected.descriptor
     problem = None
     if hello.edge != expected.edge:

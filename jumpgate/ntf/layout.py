@@ -1,4 +1,4 @@
-"""Where the bytes of a tuple format are: offsets of `row`, buffers of `columnar`. README.md says why."""
+"""Byte positions in a tuple format: offsets of `row`, buffers of `columnar`. README.md gives the reasons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLUMNAR_DECIMAL_WIDTH = 16
 
 @dataclass(frozen=True)
 class RowField:
-    """One field of a row tuple: where it starts and how wide it is, in bytes, and the number of its null bit."""
+    """One field of a row tuple: its offset and width in bytes, and the number of its null bit."""
 
     type: DataType
     offset: int
@@ -33,12 +33,13 @@ class RowLayout:
 
     @property
     def texts(self) -> tuple[RowField, ...]:
-        """The fields whose bytes are in the variable section, in the order in which each tuple's are stored there."""
+        """Return the fields whose bytes are in the variable section, in the order in which each tuple stores them
+        there."""
         return tuple(f for f in self.fields if f.type.is_text)
 
 
 def row_layout(descriptor: Descriptor) -> RowLayout:
-    """Offsets of a descriptor with layout `row`."""
+    """Return the offsets of a descriptor with layout `row`."""
     at = null_bytes = _bitmap_bytes(len(descriptor.schema)) if _has_null_bits(descriptor) else 0
     fields = []
     for i, field in enumerate(descriptor.schema):
@@ -51,17 +52,17 @@ def row_layout(descriptor: Descriptor) -> RowLayout:
 
 
 def _has_null_bits(descriptor: Descriptor) -> bool:
-    """Packed tuples whose fields are never NULL do without."""
+    """Return whether tuples have null bits: packed ones whose fields are never NULL have none."""
     return not descriptor.packed or any(field.type.nullable for field in descriptor.schema)
 
 
 def presence_bytes(columns: int) -> int:
-    """Size of a columnar payload's first buffer: one bit a column says whether it has a validity bitmap."""
+    """Return the size of a columnar payload's first buffer: one bit a column says whether it has a validity bitmap."""
     return _bitmap_bytes(columns)
 
 
 def columnar_bits(type: DataType) -> int:
-    """Bits of one value in a columnar buffer; of a string, those of its offset."""
+    """Return the bits of one value in a columnar buffer; of a string, those of its offset."""
     if type.is_text:
         return 32
     if type.kind == "bool":
@@ -70,7 +71,7 @@ def columnar_bits(type: DataType) -> int:
 
 
 def padded(size: int) -> int:
-    """Bytes that a columnar buffer of `size` bytes takes up."""
+    """Return the bytes that a columnar buffer of `size` bytes takes up."""
     return _round_up(size, COLUMNAR_ALIGNMENT)
 
 

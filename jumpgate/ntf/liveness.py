@@ -1,17 +1,18 @@
-"""TCP connections to peers that may vanish: how soon one that its system no longer answers for is gone."""
+"""TCP connections to peers that may vanish: how soon a dead peer is detected."""
 
 from __future__ import annotations
 
 import socket
 
-#: of the connections of the control plane, whose errors name the host that is lost
+#: seconds for connections of the control plane, whose errors name the lost host
 CONTROL_S = 4
-#: of edges, which notice it later, so that those errors come first
+#: seconds for edges: longer, so that the control plane's errors come first
 EDGE_S = 5
 
 
 def bound(connection: socket.socket, seconds: int) -> None:
-    """Ends the connection so soon, whether we send or wait. Not for who sends to a peer that may stop reading."""
+    """End the connection if the peer is silent for `seconds`, whether we send or wait. Not for senders to a peer that
+    may stop reading."""
     for level, option, value in (
         (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
         (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),

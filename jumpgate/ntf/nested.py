@@ -1,6 +1,6 @@
-"""Nested values: the bytes that travel in a binary column (README.md, "Nested values") → Arrow structs, lists and maps.
+"""Decodes nested values: bytes of a binary column (README.md, "Nested values") → Arrow structs, lists and maps.
 
-Whole columns at a time: every level of nesting costs a fixed number of operations over arrays.
+Works on whole columns: every level of nesting costs a fixed number of operations over arrays.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from jumpgate.ntf.codec import arrow_schema, arrow_type
 
 Numbers = np.ndarray
 
-#: of a slot that says where a value ends
+#: bytes of a slot that holds where a value ends
 _END = 4
 #: readable bytes where there are no values
 _PADDING = np.zeros(64, np.uint8)
 
 
 def restore(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    """The batch of an edge with the nested columns that `schema` has. Raises ProtocolError."""
+    """Restore the nested columns of `schema` in an edge's batch. Raises ProtocolError."""
     columns = [
         decode(column, field.type) if field.type.is_nested else column
         for column, field in zip(batch.columns, schema, strict=True)
@@ -32,13 +32,13 @@ def restore(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
 
 
 def restored(edge: pa.Schema, schema: Schema) -> pa.Schema:
-    """The Arrow schema of what `restore` makes of batches of schema `edge`."""
+    """Return the Arrow schema that `restore` gives batches of schema `edge`."""
     whole = arrow_schema(Schema(tuple(f if f.type.is_nested else Field(f.name, _SCALAR) for f in schema)))
     return pa.schema([w if f.type.is_nested else e for w, f, e in zip(whole, schema, edge, strict=True)])
 
 
 def decode(column: pa.BinaryArray, type: DataType) -> pa.Array:
-    """The column of nested values. Raises ProtocolError on other bytes."""
+    """Return the column of nested values. Raises ProtocolError on malformed bytes."""
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     found = np.frombuffer(data, np.uint8) if data is not None else _PADDING
@@ -52,7 +52,7 @@ def decode(column: pa.BinaryArray, type: DataType) -> pa.Array:
 
 @dataclass(frozen=True)
 class _Places:
-    """Where values are: data[start:end] of those that are valid; of the others both are 0."""
+    """Positions of values: data[start:end] for valid ones; both are 0 for the others."""
 
     data: Numbers
     start: Numbers
@@ -68,13 +68,13 @@ class _Places:
         return replace(self, start=np.where(self.valid, self.start, 0), end=np.where(self.valid, self.end, 0))
 
     def fixed(self, start: Numbers, dtype: str) -> Numbers:
-        """The values of that type at `start`, what stands under NULL aside."""
+        """Return the values of that type at `start`; those under NULL are arbitrary."""
         width = np.dtype(dtype).itemsize
         spread: Numbers = self.data[start[:, None] + np.arange(width)]
         return spread.view(dtype)[:, 0]
 
     def bit(self, start: Numbers, number: Numbers | int) -> Numbers:
-        """Bit `number` of the bitmap at `start`; false of what is not valid."""
+        """Return bit `number` of the bitmap at `start`; false for invalid values."""
         taken: Numbers = self.data[np.where(self.valid, start + number // 8, 0)]
         return self.valid & ((taken >> (number % 8)) & 1).astype(np.bool_)
 
@@ -112,7 +112,7 @@ def _bytes(type: DataType, at: _Places) -> pa.Array:
 
 def _struct(type: DataType, at: _Places) -> pa.Array:
     slot = (len(type.parts) + 7) // 8
-    before = at.start + slot + sum(_slot_width(p.type) for p in type.parts)  # where the next value of any length starts
+    before = at.start + slot + sum(_slot_width(p.type) for p in type.parts)  # start of the next variable-length value
     children = []
     for i, part in enumerate(type.parts):
         valid = at.bit(at.start, i)
@@ -149,7 +149,7 @@ def _list(type: DataType, at: _Places) -> pa.Array:
 
 
 def _entry(type: DataType) -> DataType:
-    """A map's entries are structs; that their key is never NULL is Arrow's to say."""
+    """Return the type of a map's entries: structs. Arrow guarantees that their key is not NULL."""
     return DataType(
         "struct", nullable=False, parts=tuple(Field(p.name, p.type.with_nullable(True)) for p in type.parts)
     )

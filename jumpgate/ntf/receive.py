@@ -1,4 +1,4 @@
-"""The Python end of an edge: a listening socket whose producers' frames become Arrow record batches."""
+"""The Python end of an edge: a listening socket that turns producers' frames into Arrow record batches."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from jumpgate.ntf.greet import HANDSHAKES_MAX, Expected, Greeter
 from jumpgate.trust.edges import JobCertificate
 from jumpgate.trust.tls_socket import TlsSocket
 
-#: a frame is read in pieces of this size, whose checksum is taken while they are in the cache
+#: a frame is read in pieces of this size, so that they are in the cache for the checksum
 PIECE_BYTES = 1 << 20
-#: a sender may be so far ahead, where the system allows it; else the system's own tuning is better than a small window
+#: the receive buffer, where the system allows it; otherwise the system's own tuning beats a small window
 WINDOW_BYTES = 4 << 20
-#: time for the rest of a frame that has begun
+#: seconds to wait for the rest of a frame
 STALL_S = 30
 
 
@@ -44,11 +44,11 @@ class _Stream:
 
     @property
     def has_pending(self) -> bool:
-        """Whether bytes have come that no selector tells of."""
+        """Return whether bytes are buffered that no selector reports."""
         return isinstance(self.socket, TlsSocket) and self.socket.has_pending
 
     def wake_at(self, size: int) -> None:
-        """A reader sleeps until so many bytes are there: to be woken for each segment would halve the throughput."""
+        """Wake the reader only once `size` bytes have arrived: waking up for each segment halves the throughput."""
         if size != self.wake_bytes and not isinstance(self.socket, TlsSocket):
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
             self.wake_bytes = size
@@ -57,10 +57,10 @@ class _Stream:
 class Endpoint:
     """Receives one edge. Open it, tell it what to expect, then iterate; close() from any thread ends a blocked reader.
 
-    Producers are let in as they come, also while nobody iterates; what they send waits with them until somebody does.
-    Iteration waits for the first producer as long as it takes (the job's control channel knows whether one will come;
-    call close() when it will not). It ends after the last producer's end frame; raises ProtocolError where bytes or
-    ends disagree, Unreachable where a producer vanishes, aborts, or does not come though another did.
+    Producers are admitted as they connect, also while nobody iterates; their data waits in the connection. Iteration
+    waits for the first producer without a limit (the job's control channel knows whether one will come; call close() if
+    not). It ends after the last producer's end frame; it raises ProtocolError if bytes or totals disagree, Unreachable
+    if a producer vanishes, aborts, or does not come though another did.
     """
 
     def __init__(self, listener: socket.socket) -> None:
@@ -69,9 +69,9 @@ class Endpoint:
         #: host:port for producers
         self.address = joined(host, port)
         self._waker, self._woken = socket.socketpair()
-        self._lock = threading.RLock()  # a finalizer may call close() amid anything
+        self._lock = threading.RLock()  # a finalizer may call close() at any point
         self._streams: list[_Stream] = []
-        self._arrived: list[_Stream] = []  # those that the reader has not seen yet
+        self._arrived: list[_Stream] = []  # not yet seen by the reader
         self._expected: Expected | None = None
         self._greeter: Greeter | None = None
         self._codec: Codec | None = None
@@ -84,7 +84,7 @@ class Endpoint:
 
     @classmethod
     def open(cls, host: str = "127.0.0.1", port: int = 0) -> Endpoint:
-        """Listens; raises Unreachable if the address cannot be had."""
+        """Listen. Raises Unreachable if the address is not available."""
         try:
             (family, _, _, _, where), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             listener = socket.create_server(where[:2], family=family, backlog=HANDSHAKES_MAX)
@@ -106,7 +106,7 @@ class Endpoint:
         timeout_s: float = 30.0,
         certificate: JobCertificate | None = None,
     ) -> None:
-        """Says who will connect, and lets them in from now on; see jumpgate.ntf.greet.Expected."""
+        """Set who will connect, and admit them from now on; see jumpgate.ntf.greet.Expected."""
         self._expected = Expected(job, edge, token, descriptor, producers, partition, timeout_s, certificate)
         self._codec = Codec(descriptor)
         with self._lock:
@@ -114,7 +114,7 @@ class Endpoint:
             self._greeter = Greeter(self._listener, self._expected, self._admit, self.close)
 
     def close(self, reason: JumpgateError | None = None) -> None:
-        """Closes every socket; whoever iterates gets `reason`, or Cancelled. May be called twice, from any thread."""
+        """Close every socket; a reader gets `reason`, or Cancelled. May be called twice, from any thread."""
         with self._lock:
             self._reason = self._reason or reason
             if self._closed:
@@ -177,7 +177,7 @@ class Endpoint:
     # connections
 
     def _admit(self, producer: int, connection: socket.socket) -> None:
-        """From the greeter: hands a producer's connection to whoever iterates."""
+        """Pass a producer's connection from the greeter to the reader."""
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", STALL_S, 0))
         stream = _Stream(connection, producer)
         with self._lock:
@@ -203,7 +203,7 @@ class Endpoint:
     # frames
 
     def _read_frame(self, stream: _Stream, expected: Expected) -> pa.RecordBatch | None:
-        """One frame as a batch; None when it was the stream's end."""
+        """Return one frame as a batch; None at the stream's end."""
         where = {"edge": expected.edge, "producer": stream.producer}
         try:
             raw = bytearray(HEADER_BYTES)
@@ -241,7 +241,7 @@ class Endpoint:
         raise ProtocolError(f"a frame of kind {header.kind.name} after the handshake")
 
     def _read(self, stream: _Stream, into: memoryview) -> int:
-        """Fills the memory and returns its CRC-32C."""
+        """Fill the memory and return its CRC-32C."""
         crc = at = 0
         while at < len(into):
             piece = into[at : at + PIECE_BYTES]
@@ -268,7 +268,7 @@ class Endpoint:
             each.close()
 
     def _stop_greeting(self) -> None:
-        """Ends the listening. Without our lock: the greeter's thread may be waiting for it."""
+        """Stop listening. Without our lock: the greeter's thread may be waiting for it."""
         if self._greeter is not None:
             self._greeter.stop()
         else:
@@ -277,7 +277,7 @@ class Endpoint:
 
 @functools.cache
 def _receive_bytes_max() -> int:
-    """The largest receive buffer that a program may ask for; 0 if unknown."""
+    """Return the largest receive buffer that a program may ask for; 0 if unknown."""
     try:
         return int(Path("/proc/sys/net/core/rmem_max").read_text())
     except (OSError, ValueError):

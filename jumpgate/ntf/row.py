@@ -1,7 +1,7 @@
 """The row layout: tuples with a null bit vector and fields at known offsets, then one section of all their strings.
 
-Columns become strided bytes and back: byte b of every value of a field lies `stride` bytes apart, so that one slice
-assignment moves it for all rows, and byte order is the order in which the b are taken.
+Columns are copied as strided bytes: byte b of every value of a field lies `stride` bytes apart, so one slice assignment
+moves it for all rows, and the order of the b is the byte order.
 """
 
 from __future__ import annotations
@@ -65,18 +65,18 @@ def decode(descriptor: Descriptor, types: Sequence[pa.DataType], payload: pa.Buf
 
 
 def _view(memory: pa.Buffer | bytes | bytearray) -> memoryview:
-    """Unsigned bytes: slices are assigned only between views of one format."""
+    """Return a view of unsigned bytes: slices are assigned only between views of one format."""
     return memoryview(memory).cast("B")
 
 
 def _byte_pairs(descriptor: Descriptor, width: int) -> Iterator[tuple[int, int]]:
-    """(byte in the tuple, byte of the little-endian value) for each byte of a number."""
+    """Yield (byte in the tuple, byte of the little-endian value) for each byte of a number."""
     for b in range(width):
         yield b, b if descriptor.byte_order == "little" else width - 1 - b
 
 
 def _fixed_bytes(field: RowField, column: pa.Array, rows: int) -> memoryview:
-    """The column's values back to back, zero under NULL; decimals as Arrow has them, 16 bytes each."""
+    """Return the column's values back to back, zero under NULL; decimals as Arrow has them, 16 bytes each."""
     if field.type.kind == "bool":
         column = column.cast(pa.uint8())
     width = column.type.byte_width
@@ -89,7 +89,7 @@ def _fixed_bytes(field: RowField, column: pa.Array, rows: int) -> memoryview:
 
 
 def _null_bytes(layout: RowLayout, columns: Sequence[pa.Array]) -> Iterator[tuple[int, memoryview]]:
-    """(byte of the null bit vector, that byte for every row), where a NULL sets a bit of it."""
+    """Yield (byte of the null bit vector, that byte for every row); a NULL sets a bit of it."""
     for at in range(layout.null_bytes):
         total: pa.Array | None = None
         for bit, column in enumerate(columns[8 * at : 8 * at + 8]):
@@ -101,7 +101,7 @@ def _null_bytes(layout: RowLayout, columns: Sequence[pa.Array]) -> Iterator[tupl
 
 
 def _interleave(texts: list[pa.Array], rows: int) -> pa.Array:
-    """All strings of the first row, then of the second …: the order of the variable section."""
+    """Return all strings of the first row, then of the second …: the order of the variable section."""
     order = pa.allocate_buffer(8 * rows * len(texts))
     positions = _view(order).cast("q")
     for i in range(len(texts)):
@@ -111,7 +111,7 @@ def _interleave(texts: list[pa.Array], rows: int) -> pa.Array:
 
 
 def _extents(section: pa.Array) -> tuple[memoryview, memoryview]:
-    """Offsets and lengths of its values, int32 little endian."""
+    """Return offsets and lengths of its values, int32 little endian."""
     count = len(section)
     if not count:
         return _view(b""), _view(b"")
@@ -126,7 +126,7 @@ def _characters(section: pa.Array) -> memoryview:
 
 
 def _gather(descriptor: Descriptor, layout: RowLayout, field: RowField, tuples: memoryview) -> bytearray:
-    """A field's values back to back as Arrow wants them; decimals of 8 bytes are widened to 16."""
+    """Return a field's values back to back as Arrow expects them; decimals of 8 bytes are widened to 16."""
     rows = len(tuples) // layout.stride
     step = 16 if field.type.kind == "decimal" else field.width
     values = bytearray(rows * step)
@@ -156,7 +156,8 @@ def _read_validity(layout: RowLayout, field: RowField, tuples: memoryview, name:
 def _read_texts(
     descriptor: Descriptor, layout: RowLayout, tuples: memoryview, section: pa.Buffer, rows: int
 ) -> Iterator[list[pa.Buffer]]:
-    """[offsets, characters] of each text field, after checking that the section holds just their values, in order."""
+    """Yield [offsets, characters] of each text field, after checking that the section holds exactly their values, in
+    order."""
     fields = layout.texts
     count = rows * len(fields)
     extents = [bytearray(4 * (count + 1)), bytearray(4 * count)]

@@ -25,15 +25,14 @@ from jumpgate.ntf.frames import (
 )
 from jumpgate.trust.edges import JobCertificate
 
-#: a frame holds at most so many rows, and about so many bytes
+#: the most rows of a frame, and about the most bytes
 FRAME_ROWS, FRAME_BYTES = 65_536, 256 << 10
 
 
 class Sender:
     """One producer's connection to one consumer. As a context manager it ends the stream, or aborts it on an exception.
 
-    Raises Unreachable where the consumer is not there or goes away, ProtocolError with the consumer's reason where it
-    refuses.
+    Raises Unreachable if the consumer is missing or vanishes, ProtocolError with the consumer's reason if it refuses.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class Sender:
             raise Unreachable(f"{self._name}: it did not agree on encryption: {e}", **self._where) from None
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Sends the rows, in frames of some 256 KiB."""
+        """Send the rows, in frames of some 256 KiB."""
         rows = min(FRAME_ROWS, max(1, FRAME_BYTES * batch.num_rows // max(batch.nbytes, 1)))
         for at in range(0, batch.num_rows, rows):
             part = batch.slice(at, rows)
@@ -90,12 +89,12 @@ class Sender:
             self._totals.add(part.num_rows, int.from_bytes(head[28:], "little"))
 
     def finish(self) -> None:
-        """Sends the end frame with the totals and closes."""
+        """Send the end frame with the totals and close."""
         self._send(self._totals.end_frame())
         self._socket.close()
 
     def abort(self, message: str = "the producer aborted") -> None:
-        """Tells the consumer that the stream will not be completed, and closes."""
+        """Tell the consumer that the stream will not be completed, and close."""
         with contextlib.suppress(OSError):
             self._socket.sendall(error_frame("cancelled", message))
         self._socket.close()
@@ -118,7 +117,7 @@ class Sender:
             raise self._told() or Unreachable(f"{self._name}: {e}", **self._where) from None
 
     def _told(self) -> JumpgateError | None:
-        """The reason that the consumer gave before it closed, if any."""
+        """Return the error that the consumer sent before it closed, if any."""
         try:
             self._await_accept()
         except ProtocolError as e:

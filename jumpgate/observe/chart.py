@@ -1,4 +1,4 @@
-"""Geometry of the report's two pictures: where each bar, box and line goes, in pixels. No drawing and no HTML here."""
+"""Geometry of the report's two pictures: positions of bars, boxes and lines in pixels. No drawing and no HTML here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LINES_MAX = 16
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of the timeline. `filled` is the share of its height drawn dark (time spent working); 1 for set-up."""
+    """A bar of the timeline. `filled` is the fraction of its height drawn dark (time spent working); 1 for set-up."""
 
     x: float
     y: float
@@ -48,7 +48,7 @@ class Bar:
 
     @property
     def label_right(self) -> bool:
-        """Whether a label that does not fit has room to the right of the bar, else it goes to the left."""
+        """Return whether a label that does not fit has room to the right of the bar; otherwise it goes to the left."""
         return self.x + self.width + len(self.label) * CHARACTER_WIDTH + 8 <= WIDTH - RIGHT_MARGIN
 
 
@@ -89,9 +89,10 @@ class TimelineChart:
 
 
 def timeline_views(timeline: Timeline) -> tuple[TimelineChart, ...]:
-    """The pictures of a job from which a reader chooses, the best to begin with first.
+    """Return the views of a job that a reader can choose, the default first.
 
-    Where set-up fills most of the picture, that is the execution alone: the rest would be too narrow to read.
+    If set-up fills most of the picture, the default shows only the execution: in the full view it would be too
+    narrow to read.
     """
     whole = Span("the whole job", 0.0, timeline.total_s)
     stages = timeline.stages
@@ -104,14 +105,14 @@ def timeline_views(timeline: Timeline) -> tuple[TimelineChart, ...]:
 
 
 def timeline_chart(timeline: Timeline, part: Span) -> TimelineChart:
-    """Set-up phases in the first lane, then every instance with a lane for each of its pipelines that `part` has."""
+    """Draw set-up phases in the first lane, then a lane for each pipeline of every instance within `part`."""
     scale = (WIDTH - LABEL_WIDTH - RIGHT_MARGIN) / max(part.seconds, 1e-9)
 
     def x(seconds: float) -> float:
         return LABEL_WIDTH + (seconds - part.start_s) * scale
 
     def seen(span: Span) -> Span | None:
-        """What of `span` lies in the picture."""
+        """Return the part of `span` that lies in the picture."""
         start, end = max(span.start_s, part.start_s), min(span.end_s, part.end_s)
         return replace(span, start_s=start, end_s=end) if start <= end else None
 
@@ -153,7 +154,7 @@ def _pipeline_bar(run: PipelineRun, x: float, y: float, width: float) -> Bar:
 
 
 def _passing_bar(timeline: Timeline, instance: InstanceRun, span: Span, x: float, y: float, width: float) -> Bar:
-    """Of a device that has no pipelines and no threads: what crossed it while its senders sent."""
+    """Draw the bar of a device without pipelines and threads: the rows that crossed it while its senders sent."""
     came = sum(e.rows for e in timeline.edges if e.target == instance.fragment)
     left = sum(e.rows for e in timeline.edges if e.source == instance.fragment)
     label = f"{rows(came)} rows in, {rows(left)} out · {duration(span.seconds)}"
@@ -161,7 +162,7 @@ def _passing_bar(timeline: Timeline, instance: InstanceRun, span: Span, x: float
 
 
 def _ticks(part: Span, scale: float) -> tuple[Tick, ...]:
-    """Five to ten round times since the part's start."""
+    """Return five to ten round times since the part's start."""
     raw = max(part.seconds, 1e-9) / 8
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= raw)
@@ -202,7 +203,7 @@ class GraphChart:
 
 
 def graph_chart(timeline: Timeline) -> GraphChart:
-    """The plan from files on the left to the client on the right; one box for each fragment."""
+    """Draw the plan from files on the left to the client on the right; one box for each fragment."""
     fragments: dict[str, list[InstanceRun]] = {}
     for instance in timeline.instances:
         fragments.setdefault(instance.fragment, []).append(instance)
@@ -229,7 +230,7 @@ def graph_chart(timeline: Timeline) -> GraphChart:
 
 
 def _layers(fragments: Sequence[str], edges: Sequence[EdgeRun]) -> dict[str, int]:
-    """The longest way of rows from a leaf to each fragment; the client comes last."""
+    """Return the longest path of rows from a leaf to each fragment; the client comes last."""
     layer = dict.fromkeys((*fragments, "client"), 0)
     for _ in layer:
         for edge in (e for e in edges if not e.is_filter):

@@ -12,7 +12,7 @@ from jumpgate.observe.timeline import Timeline
 
 
 def html(timeline: Timeline) -> str:
-    """The report of a job. All text is escaped: column names and messages may hold anything."""
+    """Return the report of a job. All text is escaped: column names and messages may hold anything."""
     return _template().render(
         t=timeline,
         views=chart.timeline_views(timeline),

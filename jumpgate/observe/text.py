@@ -1,4 +1,4 @@
-"""A job's timeline in the terminal: a line for each phase and pipeline, bars on one common time axis."""
+"""Prints a job's timeline in the terminal: a line for each phase and pipeline, bars on one common time axis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHER_CELLS = 84
 
 
 def timeline(t: Timeline, width: int) -> RenderableType:
-    """Set-up phases, then pipelines in the order in which they started. █ is working time, ░ waiting.
+    """Draw set-up phases, then pipelines in the order in which they started. █ is working time, ░ waiting.
 
     width: of the terminal, in cells.
     """
@@ -50,7 +50,8 @@ def timeline(t: Timeline, width: int) -> RenderableType:
 
 
 def _bar(span: Span, total_s: float, cells: int, busy: float, colour: str) -> Text:
-    """The span at its place on the axis, at least one cell wide; its first part is the share of working time."""
+    """Draw the span at its place on the axis, at least one cell wide; its first part is the fraction of working
+    time."""
     cell = max(total_s, 1e-9) / cells
     start = min(int(span.start_s / cell), cells - 1)
     width = max(1, min(round(span.seconds / cell), cells - start))

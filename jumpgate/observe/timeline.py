@@ -1,4 +1,5 @@
-"""What a job did and when: plain values that the HTML page and the terminal draw. Times are seconds from submission."""
+"""A job's events over time: plain values that the HTML page and the terminal draw. Times are seconds from
+submission."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from jumpgate.ntf.crossed import Crossed, crossed
 
 @dataclass(frozen=True)
 class Span:
-    """Something that lasted from `start_s` to `end_s`."""
+    """A span of time from `start_s` to `end_s`."""
 
     name: str
     start_s: float
@@ -25,7 +26,7 @@ class Span:
 
 @dataclass(frozen=True)
 class PipelineRun:
-    """One pass of an instance over its input. `busy` is the share of its threads' time spent working, 0 to 1."""
+    """One pass of an instance over its input. `busy` is the fraction of its threads' time spent working, 0 to 1."""
 
     span: Span
     stage: int
@@ -45,7 +46,7 @@ class Flow:
     wait_s: float
     skipped_rows: int = 0
     pruned_bytes: int = 0
-    shares: int = 0  #: parts of files that were read, and those of them that siblings had not come to
+    shares: int = 0  #: parts of files that were read, and those taken over from siblings
     stolen_shares: int = 0
 
 
@@ -66,8 +67,8 @@ class InstanceRun:
 
 @dataclass(frozen=True)
 class EdgeRun:
-    """All data that crossed an edge of the plan. `target` is a fragment, or "client"; what `is_filter` carries are keys
-    for who sends to the source."""
+    """All data that crossed an edge of the plan. `target` is a fragment, or "client". If `is_filter`, it carries keys
+    to the senders of the source."""
 
     id: str
     source: str
@@ -93,12 +94,13 @@ class Timeline:
     total_s: float
     error: str = ""
     notes: tuple[str, ...] = ()
-    text: str = ""  #: what a person asked
-    crossed: Crossed = Crossed({}, ())  #: links between hosts
+    text: str = ""  #: the user's query
+    crossed: Crossed = Crossed({}, ())  #: traffic of links between hosts
 
     @property
     def setup_s(self) -> float:
-        """From submission to the first stage: the phases and what lies between them (starting agents, messages)."""
+        """Return the time from submission to the first stage: the phases and the gaps between them (starting agents,
+        messages)."""
         return self.stages[0].start_s if self.stages else self.total_s
 
     @property
@@ -107,7 +109,7 @@ class Timeline:
 
     @property
     def sources(self) -> tuple[Flow, ...]:
-        """Every file source of every instance."""
+        """Return every file source of every instance."""
         received = {edge.id for edge in self.edges}
         return tuple(s for i in self.instances for s in i.sources if s.name not in received)
 
@@ -120,7 +122,7 @@ class Timeline:
         return sum(edge.rows for edge in self.edges if edge.target == "client")
 
     def passing(self, instance: InstanceRun) -> Span | None:
-        """While rows were sent to an instance that runs no pipelines, as a switch; None for others."""
+        """Return the time while rows were sent to an instance without pipelines, such as a switch; None for others."""
         names = [f"send {edge.id}" for edge in self.edges if edge.target == instance.fragment]
         sent = [
             run.span for i in self.instances for run in i.pipelines if any(run.span.name.endswith(n) for n in names)
@@ -135,7 +137,8 @@ class Timeline:
 
 
 def from_record(record: Mapping[str, Any]) -> Timeline:
-    """The timeline of a job's record (jumpgate/orchestrator/record.py), also of one that failed or still runs."""
+    """Return the timeline of a job's record (jumpgate/orchestrator/record.py), also of one that failed or still
+    runs."""
     zero: int = record["submitted_ns"]
     ends = [p["end_ns"] for p in record["phases"]]
     end: int = record["ended_ns"] or max(ends, default=zero)
@@ -183,7 +186,8 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
 
 
 def _flows(counters: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
-    """What each edge's producers sent; what its consumers received where producers count nothing, as a switch does."""
+    """Return what each edge's producers sent, or what its consumers received if the producers, such as a switch, count
+    nothing."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     received: dict[str, list[Mapping[str, Any]]] = {}
     for counted in counters.values():

@@ -1,1 +1,1 @@
-"""A job's plan on a cluster that is not there: how long it would take, and where the time would go."""
+"""Simulates a job's plan on a cluster that does not exist: how long it would take, and where the time would go."""

@@ -1,4 +1,4 @@
-"""Discrete events: a clock, and servers that serve who asks one after the other."""
+"""Discrete events: a clock, and servers that serve requests in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Then = Callable[[], None]
 
 
 class Clock:
-    """Calls what is due, in the order of its time; `now` is in seconds."""
+    """Calls events in the order of their time; `now` is in seconds."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -23,7 +23,7 @@ class Clock:
         heapq.heappush(self._due, (self.now + seconds, next(self._serial), then))
 
     def run(self) -> None:
-        """Until nothing is due any more."""
+        """Run until no event is left."""
         while self._due:
             self.now, _, then = heapq.heappop(self._due)
             self.events += 1
@@ -31,7 +31,7 @@ class Clock:
 
 
 class Server:
-    """Serves `units` at a time, in the order in which they ask. `busy_s`: of all its units."""
+    """Serves `units` requests at a time, in the order of arrival. `busy_s` is summed over its units."""
 
     def __init__(self, clock: Clock, units: int = 1) -> None:
         self._clock, self._free = clock, units
@@ -39,7 +39,7 @@ class Server:
         self.busy_s = 0.0
 
     def ask(self, seconds: float, then: Then) -> None:
-        """`then` is called once it was served for so long."""
+        """Call `then` after a service of `seconds`."""
         if self._free:
             self._free -= 1
             self._serve(seconds, then)

@@ -1,8 +1,8 @@
 """The model: a service that sends its messages one by one, hosts with cores, and a link from each to one switch.
 
 Rows move in `CHUNKS` pieces of each instance's part of a stage: a piece is computed, leaves over its host's link, and
-goes on at its consumers once that piece of all producers has arrived over theirs. So a stage's operators overlap as
-they do in a job, with as many events for each instance, however many others it sends to.
+continues at its consumers once that piece of all producers has arrived over their links. So a stage's operators overlap
+as they do in a job, with as many events for each instance, however many others it sends to.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ from jumpgate.nca.speeds import assumed
 from jumpgate.simulate.events import Clock, Server
 from jumpgate.simulate.tasks import Task, sent_bytes, tasks
 
-#: in which an instance's part of a stage is modelled
+#: pieces in which an instance's part of a stage is modelled
 CHUNKS = 8
-#: bytes on a link for each of rows: frames, TCP and IP
+#: bytes on a link per byte of rows: frames, TCP and IP
 OVERHEAD = 1.05
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What hosts, links and service are good for. `shared_cores`: all hosts are on one machine of so many (0: each has
-    its own). message_s and peer_s are seconds of the service for a message to a host, with all that it says of the
-    job's instances there, and for each address in it, plan_s for planning an instance (`./dev bench scale` measures
-    them); spawn_s and connect_s are a host's, for an instance and a connection."""
+    """The performance of hosts, links and service. `shared_cores`: all hosts share the cores of one machine (0: each
+    has its own).
+
+    message_s and peer_s are the service's seconds for a message to a host about all of the job's instances there, and
+    for each address in it; plan_s is for planning an instance (`./dev bench scale` measures them). spawn_s and
+    connect_s are a host's, for an instance and a connection.
+    """
 
     link_bytes_s: float = 1.25e9
     latency_s: float = 50e-6
@@ -43,8 +46,8 @@ class Cluster:
 
 @dataclass
 class Simulated:
-    """Seconds of the jobs, submitted together, until the last has ended; `steps` of the last one: planning, set-up, and
-    its stages. busy: of each kind of resource the share of the time that the busiest one of it worked."""
+    """Seconds until the last of the jobs, submitted together, has ended; `steps` of the last one: planning, set-up, and
+    its stages. busy: for each kind of resource, the fraction of the time that the busiest one worked."""
 
     hosts: int
     jobs: int
@@ -65,7 +68,7 @@ class Simulated:
 def simulate(
     plan: JobPlan, registry: Registry, cluster: Cluster, measured: Mapping[str, float] | None = None, jobs: int = 1
 ) -> Simulated:
-    """So many jobs of one plan. Raises CannotPlace where too little is known of an operator."""
+    """Simulate `jobs` jobs of one plan. Raises CannotPlace if too little is known of an operator."""
     speeds = {**assumed(), **(measured or {})}
     clock = Clock()
     world = _World(clock, cluster, plan)
@@ -96,7 +99,7 @@ def _connections(plan: JobPlan) -> int:
 
 
 class _World:
-    """What all jobs share."""
+    """The state that all jobs share."""
 
     def __init__(self, clock: Clock, cluster: Cluster, plan: JobPlan) -> None:
         self.clock, self.cluster = clock, cluster
@@ -108,13 +111,13 @@ class _World:
         self.cores = {name: shared or Server(clock) for name in self.names}
 
     def compute(self, instance: InstancePlan, core_s: float, then: Callable[[], None]) -> None:
-        """On all threads of the instance, or a core of those that hosts share."""
+        """Compute on all threads of the instance, or on one of the cores that hosts share."""
         threads = 1 if self.cluster.shared_cores else max(1, instance.threads)
         self.cores[instance.device.name].ask(core_s / threads, then)
 
 
 class _Job:
-    """One job on its way."""
+    """One job in progress."""
 
     def __init__(
         self,
@@ -150,8 +153,8 @@ class _Job:
     def _tell(
         self, addresses: int, does: Callable[[InstancePlan, Callable[[], None]], None], then: Callable[[], None]
     ) -> None:
-        """One message with so many addresses to each host, each instance of which `does` something for it; `then` once
-        all have answered."""
+        """Send one message with that many addresses to each host. Each of its instances then calls `does`; call `then`
+        once all have answered."""
         world, left = self.world, Counter(instances=len(self.plan.instances))
 
         def answered() -> None:
@@ -180,12 +183,12 @@ class _Job:
         self._tell(addresses, lambda _, then: then(), lambda: self._step("set-up", self._first))
 
     def fan(self, instance: InstancePlan) -> int:
-        """To how many others an instance connects."""
+        """Return how many others an instance connects to."""
         edge = self.edges[instance.output]
         return 1 if edge.partitioning.kind == "paired" else max(1, len(edge.consumers))
 
     def on(self, edge: Edge, end: str, host: str) -> int:
-        """How many of an edge's `producers` or `consumers` are on the host."""
+        """Return how many of an edge's `producers` or `consumers` are on the host."""
         if (edge.id, end) not in self._places:
             self._places[edge.id, end] = Counter(self.parts[i].device.name for i in getattr(edge, end))
         return self._places[edge.id, end][host]
@@ -202,7 +205,7 @@ class _Job:
 
 
 class _Stage:
-    """A stage of a job: pieces of rows on their way."""
+    """A stage of a job: pieces of rows in transit."""
 
     def __init__(self, job: _Job, number: int) -> None:
         self.world, self.job = job.world, job
@@ -221,7 +224,7 @@ class _Stage:
             part.start(then)
 
     def send(self, instance: InstancePlan, edge: str, chunk: int, then: Callable[[], None]) -> None:
-        """A piece of what the instance sends."""
+        """Send a piece of the instance's output."""
         world, found = self.world, self.job.edges[edge]
         away = self._away_bytes(found, instance) / CHUNKS
 
@@ -253,7 +256,7 @@ class _Stage:
                     receive()
 
     def _away_bytes(self, edge: Edge, instance: InstancePlan) -> float:
-        """That the instance sends to other hosts."""
+        """Return the bytes that the instance sends to other hosts."""
         share = OVERHEAD * self.job.sizes.get(edge.id, 0.0) / len(edge.producers)
         if not edge.consumers:
             return share
@@ -263,7 +266,7 @@ class _Stage:
         return share * others if edge.partitioning.kind == "broadcast" else share * others / len(edge.consumers)
 
     def _come_bytes(self, edge: Edge, instance: InstancePlan) -> float:
-        """That come to the instance from other hosts."""
+        """Return the bytes that the instance receives from other hosts."""
         if edge.partitioning.kind == "paired":
             return 0.0
         whole = OVERHEAD * self.job.sizes.get(edge.id, 0.0)
@@ -285,7 +288,7 @@ class _Part:
         self._filters = [e for e in task.outputs if rows.edge(e).filter]
 
     def start(self, then: Callable[[], None]) -> None:
-        """The service has said so; `then` once all is computed and sent."""
+        """Start on the service's message; call `then` once all is computed and sent."""
         self._then, world = then, self._stage.world
         self._left = CHUNKS * (1 + len(self._row_outputs) + len(self._filters))
         connecting = world.cluster.connect_s * (self._stage.job.fan(self.instance) if self._row_outputs else 0)
@@ -307,13 +310,13 @@ class _Part:
         return receive
 
     def _go_on(self) -> None:
-        """Computes the pieces of which all inputs are there."""
+        """Compute the pieces whose inputs are complete."""
         while self._started and self._next < CHUNKS and self._came[self._next] >= len(self._task.inputs):
             self._compute(self._task.before_s, partial(self._finish, self._next))
             self._next += 1
 
     def _compute(self, core_s: float, then: Callable[[], None]) -> None:
-        """One piece of what takes so long."""
+        """Compute one piece that takes `core_s`."""
         self._stage.world.compute(self.instance, core_s / CHUNKS, then)
 
     def _finish(self, chunk: int) -> None:

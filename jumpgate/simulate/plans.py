@@ -1,4 +1,4 @@
-"""Plans for clusters that are not there, of files that are."""
+"""Plans existing files for clusters that do not exist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENDPOINT = "192.0.2.1:7411"
 
 
 def hosts(count: int, cores: int, memory_bytes: int) -> tuple[Device, ...]:
-    """Alike, and on one network."""
+    """Return equal hosts on one network."""
     where = (("data_address", "192.0.2.1"), ("data_bind", "192.0.2.1"))
     return tuple(Device(f"host{i}", "host", cores, memory_bytes, where, "hosts") for i in range(1, count + 1))
 
@@ -30,7 +30,7 @@ def planned(
     dialect: Dialect = DEFAULT,
     speeds: Mapping[str, float] | None = None,
 ) -> JobPlan:
-    """The plan for files with so many times the rows that they have, and as many different values as they have."""
+    """Return the plan for files with `times` times their rows and distinct values."""
     options = CompileOptions(
         dialect=dialect, endpoints=(ENDPOINT,), statistics=grown(probe.estimate, times), look=probe.look,
         speeds=speeds or {},
@@ -39,8 +39,8 @@ def planned(
 
 
 def grown(known: StatisticsFunction, times: float) -> StatisticsFunction:
-    """What would be known about files of so many times the rows. What a filter chooses is not tried on the files then:
-    only its share would be of use."""
+    """Scale the statistics of files to `times` times their rows. Filters are not evaluated on samples then: only their
+    selectivity would apply."""
     if times == 1.0:
         return known
 

@@ -9,13 +9,13 @@ from typing import Any
 from jumpgate.simulate.model import Simulated
 from jumpgate.study.report import template
 
-#: what a step is counted as, in the order of the colours
+#: kinds of steps, in the order of the colours
 KINDS = ("planning", "set-up", "stages")
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A cluster's time, and its parts as shares of the longest one's: (name, share, index of its colour)."""
+    """A cluster's time, and its parts as fractions of the longest one's: (name, fraction, index of its colour)."""
 
     found: Simulated
     parts: tuple[tuple[str, float, int], ...]
@@ -34,5 +34,5 @@ def data(found: Sequence[Simulated]) -> list[dict[str, Any]]:
 
 
 def html(title: str, found: Sequence[Simulated], cluster: str) -> str:
-    """`cluster`: what was simulated, in words."""
+    """Return the page; `cluster` describes what was simulated."""
     return template("simulate.html.j2").render(title=title, bars=bars(found), kinds=KINDS, cluster=cluster)

@@ -1,4 +1,4 @@
-"""What the instances of a plan do in each stage, by the compiler's estimates."""
+"""The work of a plan's instances in each stage, by the compiler's estimates."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from jumpgate.nca.speeds import seconds_of
 
 @dataclass
 class Task:
-    """One instance's part of a stage. Seconds are of one core: `before_s` while rows come in, `after_s` once all of
-    them have, if the instance `holds` rows until then. Edges by their ids."""
+    """One instance's part of a stage. Seconds are of one core: `before_s` while rows arrive, `after_s` once all have
+    arrived, if the instance `holds` rows until then. Edges by their ids."""
 
     before_s: float = 0.0
     after_s: float = 0.0
@@ -26,9 +26,10 @@ class Task:
 
 
 def tasks(plan: JobPlan, registry: Registry, measured: Mapping[str, float]) -> dict[str, dict[int, Task]]:
-    """Of each fragment's instances, which all do the same, by stage. `measured`: seconds of a core, as calibrated.
+    """Return the tasks of each fragment's instances, which are all equal, by stage. `measured`: calibrated core
+    seconds.
 
-    Raises CannotPlace where too little is known of an operator.
+    Raises CannotPlace if too little is known of an operator.
     """
     found = {}
     for instance in plan.instances:
@@ -39,13 +40,13 @@ def tasks(plan: JobPlan, registry: Registry, measured: Mapping[str, float]) -> d
 
 
 def sent_bytes(plan: JobPlan) -> dict[str, float]:
-    """Of each edge's rows, each counted once."""
+    """Return the bytes of each edge's rows, each counted once."""
     found = {}
     for instance in plan.instances:
         figures = plan.figures.operators.get((instance.fragment, 0))
         if not instance.index and figures is not None:
             found[instance.output] = figures.bytes
-        for sent in instance.filters:  # what of the keys travels is small beside rows, or would not
+        for sent in instance.filters:  # keys that travel are small beside rows, or would not be sent
             found[sent.edge] = 64.0 * sent.blocks or 16e3
     return found
 
@@ -81,7 +82,7 @@ def _of(plan: JobPlan, instance: InstancePlan, seconds: Mapping[str, float]) -> 
 
 
 def _stages(instance: InstancePlan) -> dict[int, int]:
-    """The stage of each node, by identity: a join's build side is complete a stage before the join begins."""
+    """Return the stage of each node, by identity: a join's build side is complete a stage before the join begins."""
     of_edge = dict(zip(instance.inputs, instance.input_stages, strict=True))
     need: dict[int, int] = {}
 
@@ -107,7 +108,8 @@ def _stages(instance: InstancePlan) -> dict[int, int]:
 
 
 def _above_a_hold(nodes: list[Operator]) -> set[int]:
-    """Identities of those that get rows only once one below them, which holds rows, has all of its input."""
+    """Return the identities of nodes that receive rows only once a node below them, which holds rows, has all of its
+    input."""
     found: set[int] = set()
     for node in reversed(nodes):
         below = (node.probe,) if isinstance(node, Join) else node.inputs

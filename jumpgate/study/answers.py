@@ -1,7 +1,7 @@
-"""Whether an answer is DuckDB's: rows as a bag, their order by the sort keys only, ties at a LIMIT openly.
+"""Compares an answer with DuckDB's: rows as a bag, their order by the sort keys only, ties at a LIMIT freely.
 
-Numbers are equal within a relative 1e-9, or within one unit of the last place where one side is a decimal and the other
-is not: two engines add floats in different orders, and round in different places.
+Numbers are equal within a relative 1e-9, or within one unit of the last place if only one side is a decimal: two
+engines add floats in different orders, and round in different places.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def without_limit(text: str) -> str | None:
 
 
 def difference(ours: pa.Table, theirs: pa.Table, keys: Sequence[int], everything: Callable[[], pa.Table | None]) -> str:
-    """What is wrong with `ours`, in words; empty if it is an answer that the query allows.
+    """Return the problem of `ours`; empty if the query allows that answer.
 
-    keys: positions of the columns that the query sorts by. everything: DuckDB's answer without the LIMIT, asked for
-    only where the answers differ in rows that the LIMIT may have chosen differently.
+    keys: positions of the columns that the query sorts by. everything: returns DuckDB's answer without the LIMIT,
+    called only if the answers differ in rows that the LIMIT may have chosen differently.
     """
     if ours.num_columns != theirs.num_columns:
         return f"{ours.num_columns} columns, expected {theirs.num_columns}"
@@ -77,7 +77,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def sort_columns(root: Node) -> list[int]:
-    """Positions in the result of what the plan's last sort orders by, the leading ones that the result shows."""
+    """Return the positions in the result of the plan's last sort keys, the leading ones that the result shows."""
     node, shown = root, list(range(len(root.types)))
     while node.kind in ("limit", "projection", "subquery_alias"):
         (child,) = node.children
@@ -96,7 +96,7 @@ def sort_columns(root: Node) -> list[int]:
 
 
 def _position(expr: Expr, node: Node) -> int:
-    """The position among a node's columns of the one that an expression is; -1 if it is computed."""
+    """Return the position of an expression among a node's columns; -1 if it is computed."""
     while expr.WhichOneof("kind") == "alias":
         expr = expr.alias.input
     if expr.WhichOneof("kind") != "column":
@@ -124,7 +124,7 @@ def _unmatched(have: list[Row], want: list[Row]) -> tuple[list[Row], list[Row]]:
             strange.append(row)
     rest = [row for pool in left.values() for row in pool]
     undecided = []
-    for row in strange:  # what is exact on one side may be a float on the other
+    for row in strange:  # an exact value on one side may be a float on the other
         partner = next((i for i, other in enumerate(rest) if all(map(same, row, other))), None)
         if partner is None:
             undecided.append(row)
@@ -134,5 +134,5 @@ def _unmatched(have: list[Row], want: list[Row]) -> tuple[list[Row], list[Row]]:
 
 
 def _exact(row: Row) -> Row:
-    """The values of a row that must be equal exactly: a key to find its partner by."""
+    """Return the values of a row that must be exactly equal: a key to find its partner by."""
     return tuple(v for v in row if not _is_number(v))

@@ -143,7 +143,7 @@ class Bars:
 
 
 def speedups(queries: Sequence[QueryStudy]) -> Bars:
-    """The colours are what took longest."""
+    """Draw the speed-ups, coloured by what took longest."""
     return speedup_bars(
         [
             (q.number, s, _bottleneck_css(q), f"query {q.number}: {s:.2f}× ({q.bottleneck})")

@@ -1,6 +1,7 @@
-"""What of a suite runs where: for each query whether the answer is right, what was offloaded, and why the rest stayed.
+"""Reports where a suite's queries run: for each query whether the answer is right, what was offloaded, and why the rest
+was not.
 
-python -m jumpgate.study.coverage tpcds DIRECTORY [FORMAT]      with the suite's files below DIRECTORY
+    python -m jumpgate.study.coverage tpcds DIRECTORY [FORMAT]      with the suite's files below DIRECTORY
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from jumpgate.tpcds.suite import Suite
 
 @dataclass
 class Outcome:
-    """One query in one mode. verdict: right, wrong or error, with `detail`; reasons: (operator, reason) → how often."""
+    """One query in one mode. verdict: right, wrong or error, with `detail`; reasons: (operator, reason) → count."""
 
     query: int
     verdict: str

@@ -1,4 +1,4 @@
-"""Measures a suite: every query in every mode, in turns, with what each run moved and where its time went."""
+"""Measures a suite: every query in every mode, in turns, with each run's volumes and phases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jumpgate.observe.timeline import Timeline, from_record
 from jumpgate.study.suites import Oracle
 
 MODES = ("always", "auto", "never")
-#: accelerators that wrap an engine; what runs elsewhere is generated code or hardware
+#: accelerators that wrap an engine; all others run generated code or are hardware
 ENGINES = frozenset({"engine"})
 Progress = Callable[[str, int, int], None]
 
@@ -35,7 +35,7 @@ class Volumes:
 @dataclass
 class QueryStudy:
     """One query. seconds: the median of each mode and of DuckDB; phases: (name, start, end) in seconds of the last
-    `always` run; reasons: (operator, reason) → how often, of what stays."""
+    `always` run; reasons: (operator, reason) → count, of operators that were not offloaded."""
 
     number: int
     verdict: str = "error"
@@ -54,7 +54,7 @@ class QueryStudy:
 
     @property
     def speedup(self) -> float | None:
-        """Of `always` over `never`."""
+        """Return the speed-up of `always` over `never`."""
         ours, theirs = self.seconds.get("always"), self.seconds.get("never")
         return theirs / ours if ours and theirs else None
 
@@ -86,7 +86,7 @@ def study_one(connection: Connection, oracle: Oracle, number: int, text: str, ru
         turn = [*MODES, "duckdb"]
         order = random.Random(number)
         for _ in range(runs):
-            order.shuffle(turn)  # a job is still being taken down when its result is there: whoever follows pays
+            order.shuffle(turn)  # a job is still being taken down after its result: the next run pays for that
             for mode in turn:
                 start = time.perf_counter()
                 if mode == "duckdb":
@@ -105,7 +105,7 @@ def study_one(connection: Connection, oracle: Oracle, number: int, text: str, ru
 
 
 def _describe(found: QueryStudy, query: Query, connection: Connection) -> None:
-    """What one run of the query did, from its timings and its jobs' records."""
+    """Describe one run of the query, from its timings and its jobs' records."""
     split = query.split
     found.operators, found.offloaded, found.jobs = split.operators, split.offloaded, len(split.cuts)
     found.reasons = Counter((kept.kind, kept.reason) for kept in split.kept)
@@ -125,7 +125,7 @@ def _describe(found: QueryStudy, query: Query, connection: Connection) -> None:
 
 
 def engine_share(records: Sequence[dict[str, Any]]) -> float:
-    """Of the operators that the jobs' fragments hold, those in a wrapped engine, 0 to 1."""
+    """Return the fraction of the jobs' operators that ran in a wrapped engine, 0 to 1."""
     total = engine = 0
     for record in records:
         for fragment in record["explain"].get("fragments", {}).values():
@@ -159,7 +159,7 @@ def phases(query: Query, timelines: Iterable[Timeline]) -> list[tuple[str, float
 
 
 def bottleneck(query: Query, timelines: Sequence[Timeline]) -> str:
-    """What took longest: set-up, computing, waiting (for storage, edges and cores), or the client's rest."""
+    """Return what took longest: set-up, computing, waiting (for storage, edges and cores), or the client's rest."""
     spent = {"client": query.timings.rest_s, "set-up": query.timings.planning_s, "computing": 0.0, "waiting": 0.0}
     for timeline in timelines:
         spent["set-up"] += timeline.setup_s

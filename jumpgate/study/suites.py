@@ -48,7 +48,7 @@ class Oracle:
         return self._connection.execute(text).to_arrow_table()
 
     def difference(self, ours: pa.Table, text: str, root: Node) -> str:
-        """What is wrong with `ours` as the answer to `text`; root: the query's plan."""
+        """Return the problem of `ours` as the answer to `text`; root: the query's plan."""
         whole = without_limit(text)
         return difference(
             ours,

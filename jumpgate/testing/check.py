@@ -28,10 +28,10 @@ def check_nca(
     own: Sequence[Case] = (),
     formats: Sequence[str] | None = None,
 ) -> Report:
-    """What all parts of the kit saw. `directed`: so many directed dataflows of each operator on real processes, where
-    each may need a program of its own; in this process all of them. `own` are run in both. `formats`: those of the
-    files that random dataflows read, by default all."""
-    samples = tuple(getattr(nca, "sample_devices", ()))  # where the configuration has no device of their kind
+    """Run all parts of the kit and return the report. `directed`: the number of directed dataflows of each operator to
+    run on real processes, where each may need a program of its own; in this process all run. `own` are run in both.
+    `formats`: the file formats of random dataflows, by default all."""
+    samples = tuple(getattr(nca, "sample_devices", ()))  # if the configuration has no device of their kind
     if not {d.kind for d in samples} & {d.kind for d in config.devices}:
         config = replace(config, devices=(*config.devices, *samples))
     devices = (this_machine().device, *config.devices)
@@ -43,7 +43,7 @@ def check_nca(
         ):
             report = compare(nca, rig, cases)
         if report.findings:
-            return report  # on real processes the same would be wrong, and take longer
+            return report  # real processes would show the same problem, more slowly
     with (
         contextlib.closing(embedded.start(config, registry)) as service,
         Session(service.address, prefer=(nca.name,)) as session,

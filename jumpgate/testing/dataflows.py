@@ -1,7 +1,7 @@
 """Small random dataflows over small random files, for tests that compare an implementation with the oracle.
 
-Everything follows from the seed. What would be undefined or an error is not generated: values are too small to
-overflow, a limit stands only at the root. Floats are multiples of one half, so that sums are exact.
+Everything follows from the seed. Undefined results and errors are not generated: values are too small to overflow, and
+a limit stands only at the root. Floats are multiples of one half, so that sums are exact.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ ROWS = (0, 1, 2, 5, 40, 300)
 WORDS = ("a", "b", "ab", "abc", "B", "x y", "it's", 'quo"te', "comma, here", "tab\there", "ü", "日本", "%", "_", "\\")
 SAID_BY_SUBSTRAIT = ("filter", "filter", "project", "join", "join", "aggregate", "aggregate", "distinct", "union")
 KINDS = (*SAID_BY_SUBSTRAIT, "skyline")
-#: with what no generated program does
+#: includes operators that no generated program supports
 ALL_KINDS = (*KINDS, "window", "window_over_groups")
 FRAMES = (
     Frame(), Frame(), Frame("range", None, None), Frame("rows", None, 0), Frame("rows", -2, 1), Frame("rows", 1, None),
 )  # fmt: skip
-GROUPS = (Frame("groups", -3, -1), Frame("groups", 0, 2))  # which Substrait cannot say
+GROUPS = (Frame("groups", -3, -1), Frame("groups", 0, 2))  # not expressible in Substrait
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
 PATTERNS = ("a%", "%b", "_", "%")
 
 
-#: of each part of a file that can be skipped
+#: rows of each part of a file that can be skipped
 PART_ROWS = 64
 
 
@@ -231,7 +231,8 @@ class Generator:
         return self.window(node, GROUPS)
 
     def window(self, node: Operator, frames: Sequence[Frame] = FRAMES) -> Operator:
-        """Ordered by every column, so that only equal rows are peers: the result is defined but for their order."""
+        """Return a window ordered by every column, so that only equal rows are peers: the result is defined except for
+        their order."""
         schema = node.schema
         exact = [i for i, f in enumerate(schema) if not f.type.is_float]
         partition = tuple(column(schema, i) for i in exact if self.random.random() < 0.3)
@@ -242,7 +243,7 @@ class Generator:
         functions = tuple(self.window_function(schema, f"w{i}") for i in range(self.random.randint(1, 3)))
         frame = self.random.choice(frames)
         if any(f.function in NUMERIC_MEASURES and f.arguments[0].type.is_float for f in functions):
-            frame = replace(frame, start=None)  # sums of floats depend on how their rows are taken together
+            frame = replace(frame, start=None)  # sums of floats depend on how their rows are grouped
         return Window(node, partition, order, functions, frame)
 
     def window_function(self, schema: Schema, name: str) -> WindowFunction:

@@ -1,8 +1,8 @@
-"""Directed dataflows for accelerators: each operator over each type, at the places where engines differ.
+"""Directed dataflows for accelerators: each operator over each type, at the points where engines differ.
 
-NULLs, groups without a value, no rows at all, the extremes of every type, NaN and both zeros, sums that fit no more,
-equal keys, several batches. What an accelerator does not take of them costs nothing; of what it takes, something of its
-own width and type is among them.
+They cover NULLs, groups without a value, empty inputs, the extremes of every type, NaN and both zeros, overflowing
+sums, equal keys, several batches. An accelerator may refuse any of them; for each operator that it takes, they include
+its width and type.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Make = Callable[[Dataflow], Dataflow]
 
 
 def directed(folder: Path, limit: int | None = None) -> Iterator[Case]:
-    """All of them, over files in `folder`; of each operator at most `limit`, the commonest types first."""
+    """Yield all of them over files in `folder`; at most `limit` for each operator, the commonest types first."""
     made = 0
     for operator, cases in {
         "filter": _filters, "project": _projections, "join": _joins, "aggregate": _aggregates, "sort": _sorts,

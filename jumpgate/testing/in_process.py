@@ -1,6 +1,7 @@
-"""Runs a plan in this process, with what accelerators' own programs compute where they are Python (nca.worker).
+"""Runs a plan in this process, using accelerators' own programs if they are Python (nca.worker).
 
-No process, no generated code, no socket but what an accelerator opens itself: the quick half of a conformance check.
+There are no processes, no generated code, and no sockets except those that an accelerator opens: the quick half of a
+conformance check.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class InProcess:
         return interpret(plan, compute=lambda instance, inputs: self._rows(plan, instance, inputs))
 
     def _rows(self, plan: JobPlan, instance: InstancePlan, inputs: dict[str, Rows]) -> Rows | None:
-        """What the accelerator's program makes of an instance's inputs; None for instances of others."""
+        """Return the output of the accelerator's program for an instance's inputs; None for instances of others."""
         lifecycle = self.nca.lifecycle
         if instance.nca != self.nca.name or not isinstance(lifecycle, WorkerLifecycle):
             return None
@@ -75,7 +76,7 @@ class InProcess:
     def _compute(self, module: str) -> Compute:
         try:
             compute: Compute = importlib.import_module(module).compute
-        except Exception as error:  # whatever it does on import: an instance of it would end at once
+        except Exception as error:  # an import error would end its instance at once
             raise InternalError(f"{module} cannot be imported: {type(error).__name__}: {error}") from error
         return compute
 

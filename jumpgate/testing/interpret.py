@@ -1,8 +1,7 @@
 """Runs a job plan in this process on plain Python rows: every instance, every edge, slowly and obviously.
 
-What the compiler made is thereby tested without generated code, processes or sockets; NCA authors see what their part
-of a plan would be asked for. Hash edges use Python's hash, so rows lie elsewhere than in a real run: no result may
-depend on where they lie.
+This tests the compiler without generated code, processes or sockets; NCA authors see the requests that their part of a
+plan gets. Hash edges use Python's hash, so rows go to other instances than in a real run: no result may depend on that.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ Row = tuple[Any, ...]
 Rows = list[Row]
 
 
-#: what an instance makes of its inputs (by edge), or None where it is to be interpreted
+#: returns an instance's output for its inputs (by edge), or None to interpret it
 Compute = Callable[[InstancePlan, dict[str, Rows]], Rows | None]
 
 
@@ -64,7 +63,7 @@ def interpret(plan: JobPlan, dialect: Dialect = DEFAULT, compute: Compute | None
 
 
 class _Run:
-    """What travels on each edge of a plan."""
+    """The rows on each edge of a plan."""
 
     def __init__(self, plan: JobPlan, dialect: Dialect, compute: Compute | None) -> None:
         self._plan, self._compute = plan, compute
@@ -82,7 +81,8 @@ class _Run:
         return self._edges[edge]
 
     def check_all_used(self) -> None:
-        """Each edge is on a way to the result; what arrives need not be read, as a pruned input's other side."""
+        """Check that each edge leads to the result; rows that arrive may stay unread, as those of a pruned input's
+        other side."""
         used: set[str] = set()
         waiting = [self._plan.result]
         while waiting:
@@ -142,16 +142,16 @@ class Interpreter:
         self.inputs = inputs
         self.dialect = dialect
         self._done: dict[int, Rows] = {}
-        self._filters: list[Operator] = []  # whose identities are in `_done`
+        self._filters: list[Operator] = []  # keeps the operators whose identities are in `_done`
 
     def rows(self, node: Operator) -> Rows:
-        """All rows of `node`; what is used twice is computed once."""
+        """Return all rows of `node`; a shared node is computed once."""
         if id(node) not in self._done:
             self._done[id(node)] = self._rows(node)
         return self._done[id(node)]
 
     def keys(self, filter: KeyFilter) -> Rows:
-        """What leaves over a filter edge."""
+        """Return the rows that leave over a filter edge."""
         join = numbered(self.instance.root)[filter.join]
         assert isinstance(join, Join)
         every = join.left_keys if join.builds_left else join.right_keys
@@ -227,7 +227,7 @@ class Interpreter:
         return out
 
     def _undecided(self, node: Join, key: Row, row: Row, right: Rows) -> bool | None:
-        """False, or NULL where some pair is neither a match nor none."""
+        """Return False, or None if some pair is neither a match nor a mismatch."""
         for r in right:
             pairs = zip(key, (self.value(k, r) for k in node.right_keys), strict=True)
             terms = [None if a is None or b is None else a == b for a, b in pairs]
@@ -295,7 +295,7 @@ class Interpreter:
                 yield declaration.value(values, *(o.value for o in m.options))
 
     def _prune(self, node: Prune) -> Rows:
-        """Of the rows that do not matter to a filter every second one is dropped; all of other operators' rows pass."""
+        """Drop every second row of those that do not matter to a filter; all rows of other operators pass."""
         leaf = node.input
         filters: list[Filter] = []
         while leaf.inputs:
@@ -323,7 +323,7 @@ def _ordered(m: Measure, rows: Rows) -> Rows:
 
 
 def _compared(x: Any, y: Any, descending: bool, nulls_first: bool) -> int:
-    """Which comes first: negative for x, positive for y."""
+    """Compare by order: negative if x comes first, positive if y does."""
     if x is None or y is None:
         return ((x is None) - (y is None)) * (-1 if nulls_first else 1)
     a, b = ordinal(x), ordinal(y)

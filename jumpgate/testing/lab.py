@@ -76,7 +76,7 @@ class Lab:
         return answer
 
     def truth(self, root: Operator) -> Operator:
-        """The same dataflow over the Parquet files that DuckDB reads."""
+        """Return the same dataflow over the Parquet files that DuckDB reads."""
 
         def change(node: Operator) -> Operator:
             if not isinstance(node, Read) or node.files not in self._truths:

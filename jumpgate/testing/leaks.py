@@ -29,7 +29,7 @@ class Watch:
         self._mark = f"{MARK}={mark}".encode()
 
     def processes(self, prefix: str = "") -> list[Process]:
-        """Those that live, and whose name begins with `prefix` (instances: "jg ", zygotes: "jghost")."""
+        """Return live processes whose name begins with `prefix` (instances: "jg ", zygotes: "jghost")."""
         found = []
         for entry in os.listdir("/proc"):
             if entry.isdigit() and int(entry) != os.getpid():
@@ -50,7 +50,8 @@ class Watch:
 
 
 def descriptors(process: int | str = "self") -> list[str]:
-    """What a process (by its pid; this one) has open: sockets, pipes and files, by what /proc calls them."""
+    """Return the open descriptors of a process (by pid; default this one): sockets, pipes and files, as /proc names
+    them."""
     found = []
     with contextlib.suppress(FileNotFoundError):  # it has ended
         for entry in os.listdir(f"/proc/{process}/fd"):
@@ -60,7 +61,7 @@ def descriptors(process: int | str = "self") -> list[str]:
 
 
 def wait_until(holds: Callable[[], bool], timeout_s: float = 10.0) -> bool:
-    """Whether `holds` became true in time."""
+    """Wait for `holds`; return whether it became true in time."""
     deadline = time.monotonic() + timeout_s
     while not holds():
         if time.monotonic() > deadline:

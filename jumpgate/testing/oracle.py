@@ -61,10 +61,10 @@ def assert_same(actual: pa.Table, root: Operator, dialect: Dialect = DEFAULT, to
 
 
 def difference(actual: pa.Table, root: Operator, dialect: Dialect = DEFAULT, tolerance: float = TOLERANCE) -> str:
-    """What is wrong with `actual`; empty when it is an answer that the dataflow allows.
+    """Return the problem of `actual`; empty if the dataflow allows that answer.
 
     A sort fixes the order of rows up to ties; a top-n or limit at the root may cut ties anywhere. A limit or top-n
-    below the root must not cut ties: its result would not be defined.
+    below the root must not cut ties: its result would be undefined.
     """
     while isinstance(root, Send | Shuffle):
         root = root.input
@@ -147,7 +147,7 @@ def _missing(rows: list[Row], pool: list[Row], tolerance: float) -> str:
 
 
 def _exact(row: Row) -> Row:
-    """The row without its floats: what must match to the last bit."""
+    """Return the row without its floats: the values that must match to the last bit."""
     return tuple(None if isinstance(v, float) else v for v in row)
 
 

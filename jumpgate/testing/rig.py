@@ -1,4 +1,4 @@
-"""Rigs for the conformance kit: everything in this process, or run by whoever is handed in."""
+"""Rigs for the conformance kit: everything in this process, or run by the functions that are passed in."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPERATORS = 5
 
 @dataclass
 class FakeInstance:
-    """An instance that answers every verb as a live one would, knows its state, and whether it was ended."""
+    """An instance that answers every verb as a live one does, knows its state, and whether it was ended."""
 
     name: str
     alive: bool = True
@@ -59,7 +59,7 @@ class FakeInstance:
 
 @dataclass
 class FakeHost:
-    """A host whose compiler and processes are made up."""
+    """A host with a fake compiler and fake processes."""
 
     device: Device
     artifacts: dict[str, str] = field(default_factory=dict)
@@ -88,14 +88,14 @@ class FakeHost:
 
 
 class FakeHosts:
-    """Made-up hosts of all devices (conformance.LiveHosts)."""
+    """Fake hosts of all devices (conformance.LiveHosts)."""
 
     def __init__(self, devices: Sequence[Device]) -> None:
         self.hosts = {d.name: FakeHost(d) for d in devices}
         self.drivers: dict[str, Driver] = {}
 
     async def reach(self, lifecycle: Reaches, device: Device) -> Driver:
-        """A real one: of devices without agents nothing is made up."""
+        """Connect to a real device: those without agents have no fake."""
         if device.name not in self.drivers:
             self.drivers[device.name] = await lifecycle.reach(device)
         return self.drivers[device.name]
@@ -110,7 +110,7 @@ class FakeHosts:
 
 @contextlib.asynccontextmanager
 async def fake_hosts(devices: Sequence[Device]) -> AsyncIterator[FakeHosts]:
-    """Made-up hosts of all devices; drivers that were reached are closed in the end."""
+    """Fake hosts of all devices; close the drivers that were reached at the end."""
     hosts = FakeHosts(devices)
     try:
         yield hosts
@@ -121,8 +121,8 @@ async def fake_hosts(devices: Sequence[Device]) -> AsyncIterator[FakeHosts]:
 
 class LocalRig:
     """Compiles with `registry` for `devices`. Runs plans with `runs` (by default the interpreter), and life-cycles on
-    `live_hosts` (by default made-up ones; `live.agents` gives real ones). `directed`: so many directed dataflows of
-    each operator, by default all; `own` are asked about, too. Close it, or use it as a context."""
+    `live_hosts` (by default fake ones; `live.agents` gives real ones). `directed`: the number of directed dataflows of
+    each operator, by default all; `own` dataflows are added. Close it, or use it as a context."""
 
     def __init__(
         self,

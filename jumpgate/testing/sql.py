@@ -86,7 +86,8 @@ RENAMED = {
 
 
 def to_sql(root: Operator, dialect: Dialect = DEFAULT) -> str:
-    """One SELECT for the whole dataflow, with columns c0, c1, …; reads that DuckDB has no reader for name tables."""
+    """Return one SELECT for the whole dataflow, with columns c0, c1, …; reads that DuckDB has no reader for name
+    tables."""
     return Translator(dialect).statement(root)
 
 
@@ -326,12 +327,12 @@ class Translator:
 
 
 def _numbered(expressions: Sequence[str]) -> str:
-    """The outputs of a SELECT; there is one, though nobody refers to it, where a dataflow has none."""
+    """Return the outputs of a SELECT; a dataflow without any gets a dummy."""
     return ", ".join(f"{e} AS c{i}" for i, e in enumerate(expressions)) or "1 AS c0"
 
 
 def _bound(offset: int, distance: DataType) -> str:
-    """A frame's bound, of a range in the units of what orders."""
+    """Return a frame's bound; a range's is in units of the ordering value."""
     if not offset:
         return "CURRENT ROW"
     size = str(abs(offset))

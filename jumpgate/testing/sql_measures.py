@@ -1,11 +1,11 @@
-"""Aggregates as DuckDB's SQL. Where DuckDB means something else, its lists compute what Jumpgate means."""
+"""Aggregates as DuckDB's SQL. If DuckDB's aggregate differs, its list functions compute Jumpgate's."""
 
 from __future__ import annotations
 
 from jumpgate.dataflow.aggregates import BITS, COMOMENTS, MOMENTS, STEPS
 from jumpgate.dataflow.operators import Measure
 
-#: Jumpgate's name → DuckDB's, where it means the same
+#: Jumpgate's name → DuckDB's, if they are equivalent
 MEASURES = {
     **{name: name for name in ("sum", "count", "min", "max", "avg", "stddev_pop", *BITS)},
     **{name: name for name in COMOMENTS},
@@ -82,6 +82,6 @@ _IN_LISTS = {"median": _median, "quantile_cont": _quantile_cont, "quantile_disc"
 
 
 def _varying(name: str, varying: str) -> str:
-    """A comoment where DuckDB gives NaN, an error or 1 for what is constant."""
+    """Return a comoment that handles constant input, for which DuckDB gives NaN, an error or 1."""
     conditions = " AND ".join(["regr_count({y}, {x}) > 1", *(f"regr_s{v}{v}({{y}}, {{x}}) != 0" for v in varying)])
     return f"CASE WHEN {conditions} THEN {name}({{y}}, {{x}}) END"

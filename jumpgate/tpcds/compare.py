@@ -1,4 +1,4 @@
-"""The same queries by DuckDB over the same files, and whether two results are equal."""
+"""Runs the same queries in DuckDB over the same files, and compares results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RELATIVE_TOLERANCE = 1e-9
 
 
 def tables(directory: Path, format: str) -> Tables:
-    """What the queries read from: the files of one format below `directory`."""
+    """Return reads of the files of one format below `directory`."""
     return lambda table: read(path(directory, table, format), format=format, schema=schema(table))
 
 
@@ -56,7 +56,7 @@ def _sql(type: DataType) -> str:
 
 
 def difference(ours: pa.Table, theirs: pa.Table) -> str | None:
-    """The first place in which two results differ, in words; None if they are equal. Floats may differ by 1e-9."""
+    """Return the first difference between two results in words; None if they are equal. Floats may differ by 1e-9."""
     if (ours.num_rows, ours.num_columns) != (theirs.num_rows, theirs.num_columns):
         return f"{ours.num_rows} rows of {ours.num_columns} columns, expected {theirs.num_rows} of {theirs.num_columns}"
     for index, name in enumerate(ours.column_names):

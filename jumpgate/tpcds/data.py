@@ -19,16 +19,16 @@ from jumpgate.tpcds.suite import TPCDS, Suite
 if TYPE_CHECKING:
     import duckdb
 
-#: the generator does not end below this
+#: the generator does not terminate below this scale
 SCALE_MIN = 0.01
 #: beside TPC-DS data: scale, generator and the schema of each table
 SCHEMA_FILE = "tpcds.json"
-#: called with what is done next, how many steps are done, and how many there are
+#: called with the next step, the number of finished steps, and their total
 Progress = Callable[[str, int, int], None]
 
 
 def path(directory: Path, table: str, format: str) -> Path:
-    """Where the file of a table lies."""
+    """Return the path of a table's file."""
     return directory / format / f"{table}.{format}"
 
 

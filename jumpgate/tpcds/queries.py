@@ -205,7 +205,7 @@ LIMIT 100
 
 
 def q96(table: Tables) -> Dataflow:
-    """How many sales one chain made in half an hour of the evening to households of one size."""
+    """Count the sales of one chain in half an hour of the evening to households of one size."""
     times = table("time_dim").filter(col("t_hour") == 20, col("t_minute") >= 30).select("t_time_sk")
     households = table("household_demographics").filter(col("hd_dep_count") == 7).select("hd_demo_sk")
     stores = table("store").filter(col("s_store_name") == "ese").select("s_store_sk")

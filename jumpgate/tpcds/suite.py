@@ -1,4 +1,4 @@
-"""A benchmark that DuckDB generates data and holds queries for: what differs between TPC-DS and TPC-H."""
+"""A benchmark whose data DuckDB generates and whose queries it holds: the differences between TPC-DS and TPC-H."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from jumpgate.tpcds import schemas
 
 @dataclass(frozen=True)
 class Suite:
-    """extension: DuckDB's, `duckdb_extension_NAME` on PyPI. generator: the statement with a place for the scale."""
+    """A suite. extension: DuckDB's, `duckdb_extension_NAME` on PyPI. generator: the statement with a placeholder for
+    the scale."""
 
     name: str
     title: str

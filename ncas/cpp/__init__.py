@@ -28,7 +28,7 @@ from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 
-#: what it runs, and how; filters and projections join the pass of what is below them
+#: supported operators; filters and projections join the pass of the operator below them
 OPERATORS: dict[type[Operator], str] = {
     Read: "the format's reader; row groups and stripes that a filter or a join excludes are not read",
     Filter: "in the pass of its input",
@@ -96,7 +96,7 @@ class CppPrograms:
         return tuple(answers)
 
     def _claim(self, taken: tuple[Operator, ...], dialect: Dialect) -> Match | Unsupported:
-        """A full match of `taken` (root first), or what the code generator cannot do with one of them."""
+        """Return a full match of `taken` (root first), or what the code generator cannot do with one of them."""
         for operator in taken:
             reason = unsupported(operator, dialect)
             if reason is not None:
@@ -111,7 +111,7 @@ class CppPrograms:
 
 
 def _is_generated(node: Operator) -> bool:
-    """Whether programs have the operator; of reads, whether the format has a reader in C++."""
+    """Return whether generated programs support the operator; for reads, whether the format has a reader in C++."""
     if isinstance(node, Read):
         return node.format in formats() and formats()[node.format].has_reader
     return type(node) in OPERATORS

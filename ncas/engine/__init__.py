@@ -1,7 +1,7 @@
 """DataFusion as an accelerator: windows and sorts run in an existing engine, in a process of its own.
 
-Its files are the example of docs/wrap-an-engine.md: `__init__` says what it takes, `sql` says it in the engine's
-language, `lifecycle` starts and configures instances, `worker` is the instance.
+Its files are the example of docs/wrap-an-engine.md: `__init__` declares what it takes, `sql` writes the engine's SQL,
+`lifecycle` starts and configures instances, `worker` is the instance.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ncas.engine.sql import refusal
 from jumpgate.ntf.descriptor import Descriptor
 
-#: to start a Python process and load the engine; what it takes beside generated programs
+#: the time to start a Python process and load the engine; the factor over generated programs
 SPEEDS = Speeds(setup_s=1.0, factor=4.0)
 
 
 class Engine:
-    """Windows and sorts, in DataFusion: the last resort, for what no generated program does."""
+    """Windows and sorts in DataFusion: the fallback for operators that no generated program supports."""
 
     name = "engine"
 

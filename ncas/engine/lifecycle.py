@@ -9,7 +9,7 @@ from jumpgate.nca.interface import InstancePlan
 from jumpgate.nca.lifecycle import WorkerLifecycle
 from jumpgate.ncas.engine.sql import statement
 
-#: of a host's memory, what the engine may use before it spills to disk
+#: fraction of a host's memory that the engine may use before it spills
 MEMORY_SHARE = 0.25
 
 

@@ -1,7 +1,7 @@
-"""One operator as DataFusion's SQL over the table `input` with columns c0, c1, …: exactly what it means here, or a no.
+"""Translates one operator to DataFusion's SQL over the table `input` with columns c0, c1, …, exactly, or refuses.
 
-No text of a request gets into a statement: names are numbered, and the only literals are integers. What DataFusion does
-otherwise is written out: integers are summed as decimals (its own sums wrap around), floats are ordered with one NaN,
+No text of a request gets into a statement: names are numbered, and the only literals are integers. Differences of
+DataFusion are compensated: integers are summed as decimals (its own sums wrap around), floats are ordered with one NaN,
 the largest, and one zero.
 """
 
@@ -15,12 +15,12 @@ from jumpgate.nca.interface import Unsupported
 
 #: ignore the frame
 RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")
-#: a sum of values of so many digits has at most 38, whatever the number of rows
+#: the most digits of values whose sum has at most 38, whatever the number of rows
 SUMMED_DIGITS_MAX = 28
 
 
 def refusal(node: Operator, dialect: Dialect) -> Unsupported | None:
-    """What about a window or a sort DataFusion would not do exactly as `dialect` has it."""
+    """Return what DataFusion would not do exactly as `dialect` requires in a window or sort."""
     values = [v for f in node.functions for v in f.values] if isinstance(node, Window) else []
     if any(not isinstance(e, ColumnRef | Literal) for e in expressions_of(node)) or any(
         isinstance(v, Literal) for v in values
@@ -108,7 +108,7 @@ def _column(e: Expression) -> str:
 
 
 def _key(e: Expression) -> str:
-    """What equals and orders as the column does here."""
+    """Return an expression that is equal and ordered as the column is in Jumpgate."""
     if not e.type.is_float:
         return _column(e)
     number = f"CAST({_column(e)} AS DOUBLE)"
@@ -116,7 +116,8 @@ def _key(e: Expression) -> str:
 
 
 def _place(e: Expression) -> str:
-    """What orders as the column does: the engine has no frames of ranges over times and durations."""
+    """Return an expression that orders as the column does: the engine has no frames of ranges over times and
+    durations."""
     return f"arrow_cast({_column(e)}, 'Int64')" if e.type.kind in ("time", "duration") else _key(e)
 
 

@@ -16,7 +16,7 @@ from jumpgate.ntf.descriptor import Descriptor
 
 
 def compute(configuration: dict[str, Any], inputs: tuple[Input, ...]) -> Iterator[pa.RecordBatch]:
-    """What the statement makes of the input, in the types of the output edge."""
+    """Run the statement over the input; yield the result in the types of the output edge."""
     runtime = RuntimeEnvBuilder().with_disk_manager_os()
     if configuration["memory_bytes"]:
         runtime = runtime.with_fair_spill_pool(configuration["memory_bytes"])

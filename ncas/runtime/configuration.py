@@ -1,6 +1,6 @@
 """What an instance is told before it runs: the configuration of docs/protocol.md.
 
-Most of it is the same for all instances of a fragment: it is made and encoded once, with gaps for what is not
+Most of it is the same for all instances of a fragment: that part is made and encoded once, with gaps for the rest
 (jumpgate/nca/shared.py).
 """
 
@@ -35,12 +35,12 @@ class Artifact:
 
     @cached_property
     def told(self) -> dict[str, Any]:
-        """Of a configuration what is the same for every job."""
+        """Return the part of a configuration that is the same for every job."""
         return {"artifact": self.path, "params": self.program.params, "program": _program(self.program)}
 
     @cached_property
     def sources_told(self) -> list[dict[str, Any]]:
-        """The same of each source."""
+        """Return the part of each source that is the same for every job."""
         return [
             _read(source, self.readers.get(source.format, "")) if isinstance(source, FileSource) else {"kind": "edge"}
             for source in self.program.sources
@@ -48,7 +48,7 @@ class Artifact:
 
     @cached_property
     def reads_own_files(self) -> bool:
-        """Whether each host reads files of its own."""
+        """Return whether hosts read files of their own."""
         return any(isinstance(s, FileSource) and "" not in s.hosts for s in self.program.sources)
 
 
@@ -58,7 +58,7 @@ def configuration(instance: InstancePlan, artifact: Artifact, context: JobContex
 
 
 def shared_configuration(instance: InstancePlan, artifact: Artifact, context: JobContext) -> dict[str, Any]:
-    """The same, by reference to what is the same for others of its fragment (context.shared)."""
+    """Return the configuration by reference to the part that the fragment's instances share (context.shared)."""
     device = instance.device.name
     place = device if artifact.reads_own_files else device in context.here
     key = (instance.fragment, artifact.path, instance.threads, place, *artifact.readers.items())
@@ -66,7 +66,7 @@ def shared_configuration(instance: InstancePlan, artifact: Artifact, context: Jo
 
 
 def _template(first: InstancePlan, artifact: Artifact, context: JobContext) -> Template:
-    """What the instances of a fragment are told that are like this one."""
+    """Return the configuration shared by the fragment's instances that are like this one."""
     program = artifact.program
     sources = [
         told | (_files(f"scan{number}", source, first, context) if isinstance(source, FileSource)
@@ -118,7 +118,7 @@ def _program(program: Program) -> dict[str, Any]:
 
 
 def is_shared(program: Program, instance: InstancePlan, context: JobContext) -> bool:
-    """Whether siblings may ask the instance for a share of files."""
+    """Return whether siblings may request a share of files from the instance."""
     scans = (s for s in program.sources if isinstance(s, FileSource))
     return instance.count > 1 and any(len(_readers_of(scan, instance, context)) > 1 for scan in scans)
 
@@ -132,7 +132,7 @@ def _readers_of(source: FileSource, instance: InstancePlan, context: JobContext)
 
 
 def _place(instance: InstancePlan, siblings: Sequence[InstancePlan]) -> int:
-    """Its number among them."""
+    """Return the instance's number among the siblings."""
     index = instance.index
     if index < len(siblings) and siblings[index].id == instance.id:  # these are all of its fragment, maybe many
         return index
@@ -140,7 +140,7 @@ def _place(instance: InstancePlan, siblings: Sequence[InstancePlan]) -> int:
 
 
 def _read(source: FileSource, reader: str) -> dict[str, Any]:
-    """What a reader of files is always told."""
+    """Return the fixed configuration of a file reader."""
     return {
         "kind": "files",
         "name": source.name,
@@ -202,8 +202,8 @@ def _outgoing(id: str, context: JobContext) -> dict[str, Any]:
 
 
 def _edge(edge: Edge, index: Gap | int, context: JobContext) -> dict[str, Any]:
-    """What an end of an edge is told: `index` is its number; `end`: what a device has said that the edge's channel must
-    know there."""
+    """Return the configuration of an end of an edge. `index` is its number; `end` holds what the edge's channel must
+    know there, as a device announced."""
     ends = context.ends.get(edge.id, {})
     return {
         "edge": edge.id,

@@ -60,7 +60,7 @@ class _Lowered:
         return any(formats()[s.format].reader for s in self.program.sources if isinstance(s, FileSource))
 
     def artifact(self, path: str) -> Artifact:
-        """What has no readers, at that path."""
+        """Return the artifact at that path, which has no readers."""
         if path not in self.artifacts:
             self.artifacts[path] = Artifact(path, self.program, self.dialect, {})
         return self.artifacts[path]
@@ -132,7 +132,7 @@ class SoftwareLifecycle:
             host.compile_later(instance.fragment, lowered.text, lowered.key)
 
     def _count(self, handle: Live, counters: dict[str, Any]) -> None:
-        """What a program that was built quickly has worked in a stage; counters: of all stages until now."""
+        """Add the work of a quickly built program in a stage; counters: of all stages so far."""
         key = None if handle.artifact is None else quick_builds.optimised(PurePath(handle.artifact.path).stem)
         if key is not None:
             worked_s = sum(pipeline["busy_ns"] for pipeline in counters.get("pipelines", ())) / 1e9
@@ -163,7 +163,7 @@ class SoftwareLifecycle:
         return handles
 
     def _allocation(self, instance: InstancePlan, context: JobContext, bind: str) -> dict[str, Any] | None:
-        """How an instance is asked to listen; None if there is nothing to listen for."""
+        """Return the request to listen; None if the instance need not listen."""
         edges = context.plan
         ends = (*instance.inputs, *([instance.output] if instance.output else []))
         own = {e: c for e in ends if (c := edges.edge(e).transport.channel) != TCP.channel}
@@ -241,7 +241,7 @@ def _property(instance: InstancePlan, name: str) -> str:
 
 
 async def _readers(program: Program, host: Host) -> dict[str, str]:
-    """Builds what reads the program's files on the host, where the runtime does not: format → library."""
+    """Build the readers of the program's files that the runtime lacks on the host: format → library."""
     found = {}
     for name in {source.format for source in program.sources if isinstance(source, FileSource)}:
         reader = formats()[name].reader

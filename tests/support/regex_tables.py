@@ -22,7 +22,7 @@ def page() -> str:
     batch = pa.RecordBatch.from_arrays([pa.array(POINTS, pa.int32()), texts], names=["i", "s"])
     context.register_record_batches("t", [[batch]])
     parts = [
-        '"""What Unicode says of code points, as Rust\'s regular expressions have it. Made by '
+        '"""Unicode properties of code points as in Rust\'s regular expressions. Made by '
         'tests/support/regex_tables.py."""\n\n# ruff: noqa: E501\n'
     ]
     for name, escape in (("WORD", r"\w"), ("DIGIT", r"\d"), ("SPACE", r"\s")):

@@ -1,1 +1,1 @@
-"""Regular expressions of Rust's crate `regex`, as DataFusion has them: parsed, and made into automata over UTF-8."""
+"""Regular expressions of Rust's crate `regex`, as in DataFusion: parsed, and compiled to automata over UTF-8."""

@@ -1,13 +1,13 @@
-"""A regular expression's tree as deterministic automata over the bytes of UTF-8: what generated code runs.
+"""Compiles a regular expression's tree to deterministic automata over UTF-8 bytes, which generated code runs.
 
-Thompson's construction gives an automaton with choices, in the order in which Rust's engines prefer them; the subset
-construction makes it deterministic. `matcher` says whether there is a match anywhere. `finder` finds the leftmost match
-that a backtracking engine would find first: one automaton reads forwards to its end, one backwards from there to its
-start (Cox, Regular Expression Matching in the Wild, 2010). Both take time that is linear in the text.
+Thompson's construction gives an automaton with choices, in the order that Rust's engines prefer; the subset
+construction makes it deterministic. `matcher` tests for a match anywhere. `finder` finds the leftmost match that a
+backtracking engine would find first: one automaton reads forwards to its end, one backwards from there to its start
+(Cox, Regular Expression Matching in the Wild, 2010). Both take time that is linear in the text.
 
-An automaton is 256 classes of bytes, six numbers (`_HEADER`), and a row for each state: flags (1: a match ends here,
-2: one ends here if the text does), then the next state for each class. A state is the place of its row; 0 is dead. Of a
-`matcher`, the next one is a match. ncas/runtime/src/functions/regex.cpp runs it.
+An automaton is 256 classes of bytes, six numbers (`_HEADER`), and a row for each state: flags (1: a match ends here, 2:
+one ends here if the text does), then the next state for each class. A state is the position of its row; 0 is dead. In a
+`matcher`, state 1 is a match. ncas/runtime/src/functions/regex.cpp runs it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.regex.syntax import Chars, Either, End, Node, Ranges, Repeat, Sequence, Start, parse
 
-#: entries of all rows, steps of one construction, states before it
+#: the most entries of all rows, steps of one construction, states before it
 ENTRIES_MAX, STEPS_MAX, STATES_MAX = 1 << 17, 400_000, 4000
 #: states: where the text begins, where it has begun before, and in which a search is between matches; the byte that it
 #: then waits for (256: no single one), entries of a row, rows
@@ -33,14 +33,15 @@ _LENGTHS = ((0, 0x7F, 0x00, 0), (0x80, 0x7FF, 0xC0, 1), (0x800, 0xFFFF, 0xE0, 2)
 
 @functools.lru_cache(256)
 def matcher(pattern: str) -> bytes:
-    """Whether a match is anywhere in the text. Raises TypeMismatch: the pattern is not known, or needs too much."""
+    """Compile a test for a match anywhere in the text. Raises TypeMismatch: the pattern is unsupported, or needs too
+    much."""
     nfa = _Nfa(pattern, backwards=False)
     return _Dfa(nfa, nfa.searching(nfa.built(parse(pattern))), "any").encoded()
 
 
 @functools.lru_cache(256)
 def finder(pattern: str) -> bytes:
-    """Where matches are: the length of an automaton that finds the end of one, that automaton, one for its start."""
+    """Compile a search: the length of an automaton that finds a match's end, that automaton, and one for its start."""
     nfa = _Nfa(pattern, backwards=False)
     ends = _Dfa(nfa, nfa.searching(nfa.built(parse(pattern))), "first").encoded()
     reverse = _Nfa(pattern, backwards=True)
@@ -58,11 +59,11 @@ class _Nfa:
         self.match = self._state()
 
     def built(self, node: Node) -> int:
-        """The state in which a match of `node` begins."""
+        """Return the state in which a match of `node` begins."""
         return self._before(node, self.match)
 
     def searching(self, start: int) -> int:
-        """The state that tries a match here, and then at every later byte."""
+        """Return the state that tries a match here, and then at every later byte."""
         again = self._state()
         try_ = self._state(free=(start, again))
         self.arcs[again] = ((0, 255, try_),)
@@ -79,7 +80,7 @@ class _Nfa:
         return len(self.arcs) - 1
 
     def _before(self, node: Node, then: int) -> int:
-        """The state in which a match of `node` begins that goes on in `then`."""
+        """Return the state in which a match of `node` begins that continues in `then`."""
         match node:
             case Chars(ranges):
                 return self._chars(ranges, then)
@@ -151,12 +152,12 @@ def _may_be_empty(node: Node) -> bool:
 
 @functools.lru_cache(1024)
 def _utf8(ranges: Ranges) -> tuple[tuple[Arc, ...], ...]:
-    """Nodes of arcs that read one code point of `ranges`; -1 is the end. The last node is the first to be read from."""
+    """Return nodes of arcs that read one code point of `ranges`; -1 is the end. Reading starts at the last node."""
     nodes: dict[tuple[Arc, ...], int] = {}
     known: dict[tuple[Ranges, int], int] = {}
 
     def node(ranges: list[tuple[int, int]], follow: int) -> int:
-        """For the numbers that the next `follow` bytes, of six bits each, may be."""
+        """Add a node for the next `follow` bytes, of six bits each."""
         if not follow:
             return -1
         key = tuple(ranges), follow
@@ -227,7 +228,7 @@ class _Dfa:
         return bytes(self._of_byte) + header + struct.pack(f"<{len(entries)}I", *entries)
 
     def _byte_classes(self) -> tuple[int, list[int]]:
-        """How many classes of bytes no arc tells apart, and the class of each byte."""
+        """Return the number of classes of bytes that no arc distinguishes, and the class of each byte."""
         cuts = {edge for arcs in self._nfa.arcs for low, high, _ in arcs for edge in (low, high + 1)} - {0, 256}
         found, number = [], 0
         for byte in range(256):
@@ -249,7 +250,8 @@ class _Dfa:
         return [target for s in states for target in self._by_class[s].get(byte_class, ())]
 
     def _closure(self, states: Iterable[int], text_begins: bool, text_ends: bool = False) -> tuple[int, ...]:
-        """What is reached without a byte, in the order of preference; asserted ends stay until the text ends."""
+        """Return the states reachable without a byte, in the order of preference; asserted ends stay until the text
+        ends."""
         nfa, found, seen = self._nfa, [], set()
         pending = list(states)[::-1]
         while pending:

@@ -1,4 +1,4 @@
-"""A tree as a regular expression of Python's: the oracle of the automata."""
+"""Converts a tree to a Python regular expression: the oracle of the automata."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jumpgate.dataflow.regex.syntax import Chars, Either, End, Node, Repeat, Seq
 
 @functools.lru_cache(256)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern for Python; raises TypeMismatch where it is not known."""
+    """Return the pattern for Python; raises TypeMismatch if it is unsupported."""
     return re.compile(_text(parse(pattern)))
 
 

@@ -1,8 +1,9 @@
-"""A regular expression's text as a tree, strictly: what means something else elsewhere, or is rare, is refused.
+"""Parses a regular expression's text into a tree, strictly: syntax that is rare or has another meaning elsewhere is
+refused.
 
-Unicode is on, as it is in Rust: \\d, \\w and \\s are Unicode's, case is folded simply, a dot is any code point but a
-line feed, and ^ and $ are the ends of the text. Known are literals, escapes, classes, groups, alternatives,
-repetitions, lazy ones too, and the flags i and s.
+Unicode is on, as in Rust: \\d, \\w and \\s are Unicode's, case folding is simple, a dot is any code point but a line
+feed, and ^ and $ are the ends of the text. Supported are literals, escapes, classes, groups, alternatives, repetitions,
+lazy ones too, and the flags i and s.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _equals() -> dict[int, str]:
 
 
 def folded(ranges: Ranges) -> Ranges:
-    """With all that is equal to one of them where case does not count."""
+    """Add all code points that are equal to one of them when case does not count."""
     more = [
         (ord(c), ord(c))
         for point, group in _equals().items()
@@ -182,7 +183,7 @@ class _Parser:
         return branches[0] if len(branches) == 1 else Either(tuple(branches))
 
     def _flags(self, fold: bool, all_: bool) -> tuple[bool, bool] | None:
-        """Of (?i) and its like, which count until the group's end; None for what is a group."""
+        """Parse flags such as (?i), which hold until the group's end; None for a group."""
         begin = self.at
         self.at += 1
         found = self._flag_letters(fold, all_)
@@ -192,7 +193,7 @@ class _Parser:
         return None
 
     def _flag_letters(self, fold: bool, all_: bool) -> tuple[bool, bool] | None:
-        """After a parenthesis, "?" and letters: the flags as these say them, None where there are none."""
+        """Parse "?" and letters after a parenthesis; None if there are no flags."""
         self.at += 1
         on, any_ = True, False
         while self.at < len(self.pattern) and self.pattern[self.at] in "is-":
@@ -280,7 +281,7 @@ class _Parser:
         return self._literal(found, fold) if isinstance(found, int) else Chars(found)
 
     def _escaped(self) -> int | Ranges:
-        """After a backslash: a code point, or a class."""
+        """Parse a code point or a class after a backslash."""
         c = self.next()
         if c in "wds":
             return _known(c)

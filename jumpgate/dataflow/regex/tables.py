@@ -1,4 +1,4 @@
-"""What Unicode says of code points, as Rust's regular expressions have it. Made by tests/support/regex_tables.py."""
+"""Unicode properties of code points as in Rust's regular expressions. Made by tests/support/regex_tables.py."""
 
 # ruff: noqa: E501
 

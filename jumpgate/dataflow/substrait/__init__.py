@@ -1,11 +1,11 @@
-"""Substrait in and out: a plan of any engine becomes a dataflow, and a dataflow a plan.
+"""Converts Substrait plans to dataflows and back.
 
-    reader = Reader(plan, {"item": read})          # what a relation of the plan is as a dataflow, or why it is none
+    reader = Reader(plan, {"item": read})          # a relation of the plan as a dataflow, or why it is none
     root = from_plan(plan_or_bytes_or_json, tables)
     plan = to_plan(root)
 
-Needs the `substrait` package (`pip install 'jumpgate[sql]'`). What is unknown, or would give other values here than the
-producer expects, is never guessed: it is `Kept` with a reason.
+Needs the `substrait` package (`pip install 'jumpgate[sql]'`). Unknown parts, and those with other values here than the
+producer expects, are never guessed: they are `Kept` with a reason.
 """
 
 from jumpgate.dataflow.substrait.plan import from_plan, parse, parse_own

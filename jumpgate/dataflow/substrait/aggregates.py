@@ -35,22 +35,22 @@ from jumpgate.dataflow.substrait.types import Unmapped, read_type
 from jumpgate.dataflow.types import DataType, bool_, decimal, int64
 
 MEASURES = {name: a.name for a in AGGREGATES.values() for name in a.substrait}
-#: Substrait's own names of moments, which say nothing about the distribution
+#: Substrait's own names of moments, which leave the distribution open
 _DISTRIBUTED = ("std_dev", "variance")
-#: a sum has at most so many digits more than its values, unless there are 10^10 of them
+#: extra digits of a sum over its values, enough for 10^10 of them
 SUM_DIGITS = 10
-#: phases that take rows and give results
+#: phases that turn rows into results
 _WHOLE = (AGGREGATION_PHASE_UNSPECIFIED, AGGREGATION_PHASE_INITIAL_TO_RESULT)
 _DISTINCT = AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
-#: measures whose value over groups follows from their values over finer groups
+#: measures over groups that combine from those over finer groups
 _COMBINE = {"sum": "sum", "count": "sum", "count_star": "sum", "min": "min", "max": "max"}
 
 
 def read_aggregate(
     rel: AggregateRel, node: Operator, reader: ExpressionReader, functions: Mapping[int, str], datafusion: bool
 ) -> Operator:
-    """Keys, measures and, for several grouping sets, the set's number (datafusion: before the measures, the bit mask of
-    absent keys)."""
+    """Read keys, measures and, for several grouping sets, the set's number (datafusion: before the measures, the bit
+    mask of absent keys)."""
     read_keys = [reader.read(e) for e in rel.grouping_expressions]
     keys = list(dict.fromkeys(read_keys))  # each set may list its keys anew
     references = [list(g.expression_references) for g in rel.groupings]
@@ -71,7 +71,7 @@ def read_aggregate(
 def _measure(
     item: AggregateRel.Measure, reader: ExpressionReader, functions: Mapping[int, str], name: str
 ) -> tuple[Measure, DataType]:
-    """The measure, and the type that its producer declared."""
+    """Return the measure, and the type that its producer declared."""
     call = item.measure
     known = functions.get(call.function_reference, "")
     if known not in MEASURES:
@@ -114,8 +114,8 @@ def built(
     distinct: bool = False,
     condition: Expression | None = None,
 ) -> Measure:
-    """The measure `function`, which is `known` to whoever asked for it, over the rows for which `condition` holds;
-    raises Unmapped."""
+    """Build the measure `function` over the rows for which `condition` holds; errors call it `known`. Raises
+    Unmapped."""
     if function == "count" and not distinct and (not arguments or len(arguments) == 1 and _always(arguments[0])):
         function, arguments = "count_star", ()
         if condition is not None:
@@ -155,8 +155,8 @@ def _options(known: str, declaration: AggregateDeclaration, found: tuple[Express
 
 
 def undeclared(type: DataType, argument: Expression | None) -> DataType:
-    """The type of an aggregate that declares none: of decimals SUM_DIGITS more, so that what is computed from it is
-    computed in 64 bits where that is enough."""
+    """Return the type of an aggregate that declares none: a decimal sum gets SUM_DIGITS more, so that expressions over
+    it need only 64 bits where possible."""
     if type.kind != "decimal" or argument is None or argument.type.precision + SUM_DIGITS >= type.precision:
         return type
     return decimal(argument.type.precision + SUM_DIGITS, type.scale)
@@ -167,7 +167,7 @@ def _always(argument: Expression) -> bool:
 
 
 def _where(condition: Expression, argument: Expression) -> Expression:
-    """The argument where the condition holds, NULL elsewhere."""
+    """Return the argument where the condition holds, NULL elsewhere."""
     type = argument.type.with_nullable(True)
     return Case(type, (condition, argument), Literal(type, None))
 
@@ -179,7 +179,7 @@ def _holds(condition: Expression) -> Expression:
 
 
 def narrowed(node: Operator, keys: int, types: Sequence[DataType]) -> Operator:
-    """Decimal sums as narrow as declared: 64 bits where they suffice; a sum that does not fit is an error."""
+    """Narrow decimal sums to their declared type: 64 bits where they suffice; a sum that does not fit is an error."""
     schema = node.schema
     narrow = [t.kind == "decimal" and t.precision < schema[keys + i].type.precision for i, t in enumerate(types)]
     if not any(narrow):
@@ -193,7 +193,7 @@ def narrowed(node: Operator, keys: int, types: Sequence[DataType]) -> Operator:
 
 @dataclass(frozen=True)
 class GroupingSets:
-    """An aggregation by several sets of keys, as a union of one for each set."""
+    """Aggregates by several sets of keys, as a union of one aggregate for each set."""
 
     node: Operator
     keys: tuple[Expression, ...]
@@ -201,7 +201,7 @@ class GroupingSets:
     measures: tuple[Measure, ...]
     sets: list[list[int]]
     types: list[DataType]
-    mask: bool  # the number of a set is the bit mask of its absent keys, before the measures
+    mask: bool  # a set's number is the bit mask of its absent keys, before the measures
 
     def union(self) -> Operator:
         if not all(m.function in (*_COMBINE, "avg") for m in self.measures):
@@ -214,7 +214,8 @@ class GroupingSets:
         return UnionAll(tuple(self._combined(made, states, n) for n in range(len(self.sets))))
 
     def _finest(self, keys: tuple[int, ...]) -> tuple[Aggregate, list[tuple[int, ...]]]:
-        """The rows of the finest set, and where each measure's state is among its measures (avg: sum and count)."""
+        """Return the rows of the finest set, and the positions of each measure's state among its measures (avg: sum and
+        count)."""
         parts: list[Measure] = []
         states = []
         for m in self.measures:
@@ -233,7 +234,7 @@ class GroupingSets:
 
     @staticmethod
     def _coarser(made: Mapping[tuple[int, ...], Aggregate], wanted: tuple[int, ...]) -> Aggregate:
-        """The states of a set, from those of the smallest set with all of its keys."""
+        """Return the states of a set, from those of the smallest set with all of its keys."""
         keys = min((keys for keys in made if set(wanted) <= set(keys)), key=len)
         finer = made[keys]
         schema = finer.schema

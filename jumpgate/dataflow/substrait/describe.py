@@ -1,4 +1,4 @@
-"""The compatibility page, docs/substrait.md, from the tables that the reader and writer work by.
+"""Writes the compatibility page, docs/substrait.md, from the tables of the reader and writer.
 
 `./dev golden --update-golden` writes it.
 """
@@ -45,7 +45,7 @@ _KEPT = (
 
 
 def page() -> str:
-    """The whole text."""
+    """Return the whole text."""
     known = sorted({*built_in("substrait"), *expressions.SPECIAL} - expressions.DATAFUSION_ONLY)
     functions = ((n, _function(n)) for n in known)
     behaviours = [(f"`{o}`", b) for o, b in sorted(options.OPTIONS.items())]

@@ -1,5 +1,5 @@
-"""Scalar expressions of Substrait as Jumpgate's. Result types are computed here; where they would give other digits
-than the producer declared the expression is Unmapped."""
+"""Converts scalar expressions of Substrait. Result types are computed here; an expression that would have other digits
+than the producer declared is Unmapped."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from jumpgate.dataflow.substrait.types import Unmapped, read_literal, read_type
 from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, int32, int64, string
 
 SECONDS_A_DAY = 86_400
-#: give a bool whatever their producer declares: some declare the type of what is compared
+#: return a bool whatever their producer declares: some declare the type of the operands
 _TRUTHS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct", "is_null", "is_not_null", "like")
-#: functions of DataFusion that mean something else than Substrait's of that name
+#: functions of DataFusion with another meaning than Substrait's of that name
 DATAFUSION = {"concat": "concat_without_nulls", "like": "like_with_backslash"}
-#: names that only those have
+#: names that only DataFusion's functions have
 DATAFUSION_ONLY = frozenset(DATAFUSION.values())
 PARTS = ("year", "quarter", "month", "day", "hour", "minute")
-#: parts that are counted from one, or, where a plan says so, from zero
+#: parts that count from one, or from zero if the plan says so
 _COUNTED = ("quarter", "month", "day")
 
 
 class ExpressionReader:
     """Reads the expressions of one relation. schema: of its input; functions: names by anchor.
 
-    subquery, window: turn a scalar subquery, a window function into a column of the input; None where there are none.
+    subquery, window: turn a scalar subquery or a window function into a column of the input; None if there are none.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ExpressionReader:
         self._schema, self._functions, self._subquery, self._window = schema, functions, subquery, window
 
     def read(self, rex: Rex) -> Expression:
-        """Raises Unmapped."""
+        """Convert an expression. Raises Unmapped."""
         kind = rex.WhichOneof("rex_type")
         reader = _READERS.get(kind or "")
         if reader is None:
@@ -77,7 +77,7 @@ class ExpressionReader:
         return self._member(found, field.child) if field.HasField("child") else found
 
     def _member(self, value: Expression, reference: Rex.ReferenceSegment) -> Expression:
-        """The field of a struct, and the field of that."""
+        """Return the field of a struct, and fields of that."""
         field = reference.struct_field
         if reference.WhichOneof("reference_type") != "struct_field" or value.type.kind != "struct":
             raise Unmapped("only columns, and fields of structs, can be referred to")
@@ -99,7 +99,7 @@ class ExpressionReader:
 
     def _if_then(self, rex: Rex.IfThen) -> Expression:
         clauses = list(rex.ifs)
-        if clauses and not clauses[0].HasField("then"):  # DataFusion's CASE x WHEN …: the first one is x alone
+        if clauses and not clauses[0].HasField("then"):  # DataFusion's CASE x WHEN …: the first clause is x alone
             base = self.read(getattr(clauses.pop(0), "if"))
             conditions: list[Expression] = [bind("eq", (base, self.read(getattr(clause, "if")))) for clause in clauses]
         else:
@@ -125,7 +125,7 @@ class ExpressionReader:
 
     def _any_of(self, value: Expression, options: Sequence[Expression]) -> Expression:
         if not options:
-            return Literal(bool_.with_nullable(False), False)  # whatever the value, also NULL
+            return Literal(bool_.with_nullable(False), False)  # whatever the value, NULL included
         type = common_type(tuple(e.type for e in (value, *options) if not _is_null(e)) or (value.type,))
         value, options = _as(value, type), [_as(o, type) for o in options]
         literals = tuple(o for o in options if isinstance(o, Literal))
@@ -214,14 +214,14 @@ class ExpressionReader:
         return bind("like", args)
 
     def _like_with_backslash(self, name: str, call: Rex.ScalarFunction) -> Expression:
-        """DataFusion's escape is the backslash even where none is said."""
+        """Use the backslash as escape, as DataFusion does without an explicit one."""
         found = self._like(name, call)
         if isinstance(found, Call) and len(found.args) == 2 and "\\" in str(getattr(found.args[1], "value", "")):
             raise Unmapped("like with a backslash in its pattern, and no escape, is not known")
         return found
 
     def _substring(self, name: str, call: Rex.ScalarFunction) -> Expression:
-        """Engines disagree about places before the first one."""
+        """Convert substring; engines disagree about positions before the first one."""
         args = self._arguments(name, call)
         starts = [a.value for a in args[1:] if isinstance(a, Literal)]
         if len(starts) < len(args) - 1 or any(not isinstance(v, int) or v < 0 for v in starts) or starts[:1] == [0]:
@@ -233,7 +233,7 @@ class ExpressionReader:
         return bind("concat", tuple(bind("coalesce", (a, empty)) for a in self._arguments(name, call)))
 
     def _extract(self, name: str, call: Rex.ScalarFunction) -> Expression:
-        """Of a part, perhaps whether it is counted from one or from zero, and a date or timestamp."""
+        """Convert extract: a part, perhaps whether it counts from one or from zero, and a date or timestamp."""
         *said, value = call.arguments or [FunctionArgument()]
         words = [a.enum if a.WhichOneof("arg_type") == "enum" else a.value.literal.string for a in said]
         part = words[0].lower() if words else ""
@@ -263,7 +263,7 @@ _READERS: dict[str, Callable[[ExpressionReader, object], Expression]] = {
     "window_function": ExpressionReader._windows,
     "scalar_function": ExpressionReader._call,
 }
-#: names that are not a function of the same arguments, before all others
+#: names with special arguments, before all others
 SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Expression]] = {
     "and": ExpressionReader._logic,
     "or": ExpressionReader._logic,
@@ -298,12 +298,12 @@ def _as(expression: Expression, type: DataType) -> Expression:
 
 
 def _declared(type: Type) -> DataType:
-    """A declared result type; integers of any variation (unsigned ones) are computed as int64."""
+    """Return a declared result type; integers of any variation (unsigned ones) are computed as int64."""
     return int64 if type.WhichOneof("kind") in ("i8", "i16", "i32", "i64") else read_type(type)
 
 
 def _agree(ours: DataType, theirs: DataType) -> bool:
-    """Whether equal values have equal digits in both: widths may differ, the scale of decimals may not."""
+    """Return whether equal values have equal digits in both: widths may differ, the scale of decimals may not."""
     if ours.kind == "decimal":
         return theirs.kind == "decimal" and theirs.scale == ours.scale
     return ours.kind == theirs.kind or (ours.is_integer and theirs.is_integer)

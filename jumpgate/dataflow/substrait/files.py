@@ -21,7 +21,7 @@ Text: TypeAlias = ReadRel.LocalFiles.FileOrFiles.DelimiterSeparatedTextReadOptio
 
 
 def read_files(files: ReadRel.LocalFiles, schema: NamedStruct) -> Read:
-    """The read of all the plan's files; they have one format. Raises Unmapped, FileUnreadable."""
+    """Return the read of all the plan's files, which share one format. Raises Unmapped, FileUnreadable."""
     paths, kinds, options = [], set(), set()
     for item in files.items:
         kind = item.WhichOneof("path_type") or ""
@@ -53,7 +53,7 @@ def _path(uri: str) -> str:
 
 
 def _text(text: Text) -> tuple[tuple[str, str], ...]:
-    """The options of a read of CSV."""
+    """Return the options of a read of CSV."""
     if not text.quote or text.escape not in ("", text.quote) or text.header_lines_to_skip > 1:
         raise Unmapped("text files are known with a quote that is doubled, and at most one header line")
     if not text.HasField("value_treated_as_null"):
@@ -70,7 +70,7 @@ def _text(text: Text) -> tuple[tuple[str, str], ...]:
 
 
 def write_text(options: Mapping[str, str]) -> Text:
-    """Of a read of CSV; options that Substrait does not have must be what they are unsaid."""
+    """Convert the options of a read of CSV; options that Substrait lacks must have their defaults."""
     if options.get("on_error", "fail") != "fail":
         raise InvalidDataflow("Substrait has no reads that skip what is malformed", operator="read")
     unsaid = {"encoding": "utf-8", "ragged": "error", "partitions": ""}

@@ -1,4 +1,5 @@
-"""What the expressions of a filter or projection need beside their input: subqueries and window functions."""
+"""Adds columns that the expressions of a filter or projection need beside their input: subqueries and window
+functions."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ _NUMBER = int64.with_nullable(False)
 class Growing:
     """An input that grows by one column for each subquery and window function that is read over it.
 
-    A scalar subquery that surely has one row is a cross join; any other one is made to have one, or to fail. EXISTS
-    is a count beside each row, IN a mark join. Subqueries that refer to the rows outside of them are Unmapped.
+    A scalar subquery that surely has one row is a cross join; any other one is made to have one, or to fail. EXISTS is
+    a count beside each row, IN a mark join. Correlated subqueries are Unmapped.
     """
 
     def __init__(self, relations: Reader, node: Operator) -> None:
@@ -78,7 +79,7 @@ class Growing:
         return column(self.node.schema, len(self.node.schema) - 1)
 
     def _beside(self, row: Operator) -> Scalar:
-        """The only column of an operator with one row, beside every row of the input."""
+        """Return the only column of a one-row operator, beside every row of the input."""
         self.node = cross(self.node, row)
         return column(self.node.schema, len(self.node.schema) - 1)
 
@@ -88,7 +89,7 @@ class Growing:
 
 
 def one_row(node: Operator) -> bool:
-    """Whether the operator has exactly one row, whatever the data."""
+    """Return whether the operator has exactly one row, whatever the data."""
     while isinstance(node, Project | Sort) and not (isinstance(node, Sort) and (node.limit == 0 or node.offset)):
         node = node.input
     if isinstance(node, Limit):
@@ -99,7 +100,8 @@ def one_row(node: Operator) -> bool:
 
 
 def only_row(node: Operator) -> Operator:
-    """One row with the only value of the input, NULL without one; InvalidCast, which says why, if there are more."""
+    """Return one row with the input's only value, NULL without one; more rows fail with an InvalidCast that says
+    why."""
     value = column(node.schema, 0)
     failure: Scalar = Literal(string.with_nullable(False), "several rows of a scalar subquery")
     for type in (int64, string, value.type) if value.type.is_text else (value.type,):

@@ -1,4 +1,4 @@
-"""Joins of Substrait: the condition taken apart into equal keys and the rest."""
+"""Converts joins of Substrait: splits the condition into equal keys and the residual."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jumpgate.dataflow.types import Schema, bool_
 
 #: by Substrait's names
 TYPES = {type.substrait: type for type in JoinType}
-#: joins that are another one with the inputs swapped
+#: joins that are another type with swapped inputs
 SWAPPED = {type.swapped: type for type in JoinType if type.swapped}
 
 
@@ -46,7 +46,7 @@ def _moved(left: Operator, right: Operator, index: int) -> Expression:
 
 
 def equal_rows(left: Schema, right: Schema) -> tuple[Expression, ...]:
-    """Conditions over left ++ right: each column of one equals that of the other, NULL equals NULL."""
+    """Return conditions over left ++ right: each column of one equals that of the other, NULL equals NULL."""
     both = Schema((*left, *right))
     return tuple(bind("is_not_distinct", (column(both, i), column(both, len(left) + i))) for i in range(len(left)))
 
@@ -78,7 +78,7 @@ def _apart(
 
 
 def _sides(term: Call, width: int) -> tuple[Expression, Expression] | None:
-    """The sides of an equality of the left input with the right one, left first."""
+    """Return the sides of an equality between the inputs, left first."""
     if term.function not in ("eq", "is_not_distinct"):
         return None
     a, b = term.args
@@ -91,7 +91,7 @@ def _sides(term: Call, width: int) -> tuple[Expression, Expression] | None:
 
 
 def _null_safe(a: Expression, b: Expression) -> list[tuple[Expression, Expression]]:
-    """Keys under which NULL equals NULL: whether there is a value, and the value or one that stands for none."""
+    """Return keys under which NULL equals NULL: the validity, and the value or a placeholder."""
     if not a.type.nullable and not b.type.nullable:
         return [(a, b)]
     return [

@@ -1,8 +1,8 @@
-"""Plans of older versions of Substrait, and of older producers.
+"""Upgrades plans of older versions of Substrait and of older producers.
 
-JSON is said as the version that the `substrait` package knows says it. What was renamed or moved since 0.20, by the
-version that brought the new form: expressions of virtual tables (0.57), keys of an aggregation beside its grouping sets
-(0.60), expressions as the rows of a fetch (0.64), URNs of extensions in place of URIs (0.75).
+JSON is rewritten for the version that the `substrait` package knows. Renamed or moved since 0.20, by the version with
+the new form: expressions of virtual tables (0.57), keys of an aggregation beside its grouping sets (0.60), expressions
+as the rows of a fetch (0.64), URNs of extensions in place of URIs (0.75).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from substrait.plan_pb2 import Plan
 
 Body: TypeAlias = dict[str, Any]
 
-#: objects and lists on one path; protobuf's own reader of JSON takes fewer
+#: the most objects and lists on one path; protobuf's JSON reader takes fewer
 DEPTH_MAX = 400
 
-#: producers whose projections were once all that is left of a row, and the last minor version that they said then
+#: producers whose projections used to replace their input, and their last minor version that did
 _REPLACING = {"datafusion": 51, "DuckDB": 53}
 
 
 def projects_replace(plan: Plan) -> bool:
-    """Whether the plan's projections have only what they compute. In Substrait they append it to their input, and an
-    output mapping says what is left; older DuckDB and DataFusion wrote no mapping at all."""
+    """Return whether the plan's projections keep only what they compute. In Substrait they append it to their input,
+    and an output mapping selects; older DuckDB and DataFusion wrote no mapping at all."""
     if plan.version.minor_number > _REPLACING.get(plan.version.producer, -1):
         return False
     left: list[Message] = [plan]
@@ -43,8 +43,8 @@ def projects_replace(plan: Plan) -> bool:
 
 
 def upgraded(text: str) -> Body:
-    """The plan as an object of today's fields, in camel case. Raises ValueError for text that is not a JSON object, and
-    RecursionError for what nests too deeply."""
+    """Return the plan as an object with current fields, in camel case. Raises ValueError for text that is not a JSON
+    object, RecursionError for one that nests too deeply."""
     plan = _upgraded(json.loads(text), "")
     if not isinstance(plan, dict):
         raise ValueError("a plan in JSON is an object")
@@ -52,7 +52,7 @@ def upgraded(text: str) -> Body:
 
 
 def _upgraded(value: Any, name: str, depth: int = 0) -> Any:
-    """`value`, the field `name` of its message, with everything below it."""
+    """Upgrade `value`, the field `name` of its message, and everything below it."""
     if depth > DEPTH_MAX:
         raise RecursionError("the JSON nests too deeply")
     if isinstance(value, list):
@@ -62,7 +62,7 @@ def _upgraded(value: Any, name: str, depth: int = 0) -> Any:
     body = {(key := _camel(k)): _upgraded(v, key, depth + 1) for k, v in value.items()}
     change = _CHANGES.get(name)
     if change is not None:
-        with contextlib.suppress(AttributeError, TypeError, ValueError):  # protobuf's reader says what is wrong
+        with contextlib.suppress(AttributeError, TypeError, ValueError):  # protobuf's reader reports the error
             change(body)
     return body
 
@@ -72,7 +72,7 @@ def _camel(name: str) -> str:
 
 
 def _plan(plan: Body) -> None:
-    """Extensions by URI get anchors that no URN has."""
+    """Give extensions by URI anchors that no URN has."""
     urns = plan.get("extensionUrns", [])
     free = 1 + max((int(u.get("extensionUrnAnchor", 0)) for u in urns), default=0)
     anchors: dict[int, int] = {}
@@ -95,7 +95,7 @@ def _fetch(fetch: Body) -> None:
 
 
 def _aggregate(aggregate: Body) -> None:
-    """Keys that each grouping set lists itself; where a plan says both, the references count."""
+    """Collect keys that each grouping set lists itself; if a plan has both, the references count."""
     keys = aggregate.get("groupingExpressions", [])
     for grouping in aggregate.get("groupings", []):
         own = grouping.pop("groupingExpressions", None)

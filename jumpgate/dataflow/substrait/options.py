@@ -1,6 +1,7 @@
-"""Options of Substrait's functions: what they may ask for so that Jumpgate does as they say.
+"""Options of Substrait's functions that Jumpgate supports.
 
-An option lists behaviours, the preferred one first; one of them must be done. What is not listed here is Unmapped.
+An option lists behaviours, the preferred one first; one of them must be supported. Options not listed here are
+Unmapped.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ class Option(Protocol):
     def preference(self) -> Iterable[str]: ...
 
 
-#: option → behaviours that Jumpgate has, for every function that is not in SPECIAL
+#: option → supported behaviours, for every function that is not in SPECIAL
 OPTIONS: dict[str, tuple[str, ...]] = {
-    "overflow": ("ERROR", "SILENT"),  # SILENT leaves open what happens: an error is allowed
-    "rounding": ("TIE_TO_EVEN",),  # of floats, as IEEE 754 has it
+    "overflow": ("ERROR", "SILENT"),  # SILENT leaves the result open: an error is allowed
+    "rounding": ("TIE_TO_EVEN",),  # for floats, as in IEEE 754
     "case_sensitivity": ("CASE_SENSITIVE",),
     "char_set": ("UTF8",),
     "null_handling": ("ACCEPT_NULLS",),
@@ -31,7 +32,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "division_type": ("TRUNCATE",),
     "negative_start": ("WRAP_FROM_END", "LEFT_OF_BEGINNING", "ERROR"),  # starts are literals and positive
 }
-#: (function, option) → behaviours, where they differ from OPTIONS
+#: (function, option) → supported behaviours, where they differ from OPTIONS
 SPECIAL: dict[tuple[str, str], tuple[str, ...]] = {
     ("round", "rounding"): ("TIE_AWAY_FROM_ZERO",),
     ("concat", "null_handling"): ("ACCEPT_NULLS", "IGNORE_NULLS"),
@@ -42,7 +43,7 @@ SPECIAL: dict[tuple[str, str], tuple[str, ...]] = {
 
 
 def read_options(function: str, options: Iterable[Option]) -> dict[str, str]:
-    """The behaviour that is done, by option: the first that Jumpgate has. Raises Unmapped if it has none of them."""
+    """Return the first supported behaviour by option. Raises Unmapped if there is none."""
     found = {}
     for option in options:
         name = option.name.lower()

@@ -19,14 +19,14 @@ from jumpgate.errors import InvalidDataflow
 
 M = TypeVar("M", bound=Message)
 BYTES_MAX = 16 << 20
-#: of Substrait; a new one changes what plans mean
+#: Substrait's major version; a new one changes what plans mean
 MAJOR_VERSION = 0
-#: protobuf's limit of nesting is one for the process; whoever reads while it may be lifted waits
+#: protobuf's nesting limit is per process: readers wait while it may be lifted
 _LIMIT = threading.Lock()
 
 
 def parse(plan: Plan | bytes | str) -> Plan:
-    """The plan as a message; raises InvalidDataflow for what is none, is cut short, or is nested too deeply."""
+    """Parse the plan as a message; raise InvalidDataflow if it is malformed, truncated, or nested too deeply."""
     if isinstance(plan, Plan):
         found = plan
     else:
@@ -51,8 +51,8 @@ def parse(plan: Plan | bytes | str) -> Plan:
 
 
 def parse_own(data: bytes, type: type[M]) -> M:
-    """A message that this process has made itself, however deep; raises DecodeError. Bytes from elsewhere would end the
-    process if they nest too deeply: they are for `parse`."""
+    """Parse a message that this process made itself, at any depth; raises DecodeError. Foreign bytes could crash the
+    process by deep nesting: use `parse`."""
     with _LIMIT:
         _message.SetAllowOversizeProtos(True)
         try:
@@ -62,7 +62,7 @@ def parse_own(data: bytes, type: type[M]) -> M:
 
 
 def from_plan(plan: Plan | bytes | str, tables: Mapping[str, Operator]) -> Operator:
-    """The whole plan as a dataflow. tables: what its named tables are. Raises InvalidDataflow with the reason."""
+    """Convert the whole plan. tables: the dataflows of its named tables. Raises InvalidDataflow with the reason."""
     message = parse(plan)
     relation = message.relations[0]
     rooted = relation.WhichOneof("rel_type") == "root"
@@ -73,7 +73,7 @@ def from_plan(plan: Plan | bytes | str, tables: Mapping[str, Operator]) -> Opera
 
 
 def _columns(node: Operator, names: Sequence[str]) -> tuple[str, ...]:
-    """Of the names of a plan, those of the columns: fields of structs have names, too."""
+    """Return the names of columns among those of a plan, which also names fields of structs."""
     found: list[str] = []
     position = 0
     for field in node.schema:
@@ -83,7 +83,7 @@ def _columns(node: Operator, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def named(node: Operator, names: tuple[str, ...]) -> Operator:
-    """The dataflow with other names of its columns; a sort or limit at the root stays at the root."""
+    """Rename the columns; a sort or limit at the root stays at the root."""
     width = len(node.schema)
     if len(names) != width:
         raise InvalidDataflow(f"the plan names {len(names)} columns, its relation has {width}")

@@ -1,4 +1,4 @@
-"""Relations of Substrait as dataflows, bottom up; what is none says why."""
+"""Converts relations of Substrait to dataflows, bottom up; unsupported ones say why."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ from jumpgate.dataflow.substrait.sorts import read_sorts
 from jumpgate.dataflow.substrait.types import Unmapped, read_schema
 from jumpgate.dataflow.types import Schema, int32
 
-#: relations on one path from the root; deeper ones are Kept
+#: the most relations on one path from the root; deeper ones are Kept
 DEPTH_MAX = 150
-#: rows of a fetch without a count
+#: count of a fetch without one
 ALL_ROWS = 1 << 62
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A relation that is not a dataflow, and why."""
+    """A relation without a dataflow, and the reason."""
 
     reason: str
 
 
 class Reader:
-    """Reads the relations of one plan. tables: what its named tables are, by their last name.
+    """Reads the relations of one plan. tables: the dataflows of its named tables, by their last name.
 
-    Equal relations become one node, so that what a query holds twice is computed once.
+    Equal relations become one node, so that repeated parts of a query are computed once.
     """
 
     def __init__(self, plan: Plan, tables: Mapping[str, Operator]) -> None:
@@ -75,7 +75,7 @@ class Reader:
         self._depth = 0
 
     def relation(self, rel: Rel) -> Operator | Kept:
-        """The dataflow that `rel` is; its columns are named as in its tables where they come from one."""
+        """Return the dataflow of `rel`; columns keep the names of their tables."""
         key = rel.SerializeToString(deterministic=True)
         if key not in self._known:
             self._depth += 1
@@ -105,7 +105,7 @@ class Reader:
         return select(node, body.common.emit.output_mapping)
 
     def input(self, rel: Rel) -> Operator:
-        """The dataflow that `rel` is; raises Unmapped."""
+        """Return the dataflow of `rel`. Raises Unmapped."""
         found = self.relation(rel)
         if isinstance(found, Kept):
             raise Unmapped(found.reason)
@@ -137,7 +137,7 @@ class Reader:
         positions = []
         said: Sequence[str] = rel.base_schema.names
         typed = read_schema(rel.base_schema) if rel.base_schema.struct.types else None
-        if typed is not None:  # else the plan leaves the types to the table
+        if typed is not None:  # otherwise the plan leaves the types to the table
             said = typed.names
         for i, name in enumerate(said):
             if name not in by_name:
@@ -165,7 +165,7 @@ class Reader:
         if not self._replaces:
             computed = [*(column(schema, i) for i in range(len(schema))), *computed]
         if computed == [column(over.node.schema, i) for i in range(len(over.node.schema))]:
-            return over.node  # nothing but the window functions that it grew by
+            return over.node  # only the window functions that it grew by
         names = tuple(e.name if isinstance(e, ColumnRef) else f"c{i}" for i, e in enumerate(computed))
         return Project(over.node, tuple(computed), names)
 
@@ -207,7 +207,7 @@ class Reader:
         return read_set(SetRel.SetOp.Name(rel.op).removeprefix("SET_OP_"), inputs)
 
     def _keyed_join(self, rel: HashJoinRel | MergeJoinRel) -> Operator:
-        """A join by pairs of columns, each column numbered within its own input, and perhaps a residual condition."""
+        """Convert a join by pairs of columns, each numbered within its own input, and perhaps a residual condition."""
         left, right = self.input(rel.left), self.input(rel.right)
         if not rel.keys:
             raise Unmapped("a hash or merge join without keys")
@@ -244,7 +244,7 @@ class Reader:
         return Sort(node, keys, count, offset)
 
     def _expand(self, rel: ExpandRel) -> Operator:
-        """Each row several times: a union of projections, and last the copy's number."""
+        """Repeat each row: a union of projections, each followed by the copy's number."""
         node = self.input(rel.input)
         reader = self._expressions(node)
         fields = []
@@ -285,7 +285,7 @@ _COMPARISONS = {
 
 
 def type_name(rel: JoinRel | HashJoinRel | MergeJoinRel | NestedLoopJoinRel) -> str:
-    """The join's type; the messages number them differently."""
+    """Return the join's type; the messages number them differently."""
     names = rel.JoinType.DESCRIPTOR.values_by_number
     if rel.type not in names:
         raise Unmapped(f"join type {rel.type} is of a newer Substrait")
@@ -293,7 +293,7 @@ def type_name(rel: JoinRel | HashJoinRel | MergeJoinRel | NestedLoopJoinRel) -> 
 
 
 def select(node: Operator, positions: Sequence[int]) -> Operator:
-    """The columns at `positions`, in that order; a read or a projection just reads or computes those."""
+    """Return the columns at `positions`, in that order; a read or a projection reads or computes only those."""
     width = len(node.schema)
     if not all(0 <= p < width for p in positions):
         raise Unmapped(f"column {next(p for p in positions if not 0 <= p < width)} does not exist, there are {width}")
@@ -311,7 +311,7 @@ def select(node: Operator, positions: Sequence[int]) -> Operator:
 
 
 def _functions(plan: Plan) -> dict[int, str]:
-    """Names by anchor, without signatures; a function of an extension that is not Substrait's has its URN before it."""
+    """Return names by anchor, without signatures; a function of a third-party extension is prefixed with its URN."""
     urns = {u.extension_urn_anchor: u.urn for u in plan.extension_urns}
     found = {}
     for item in plan.extensions:
@@ -325,9 +325,10 @@ def _functions(plan: Plan) -> dict[int, str]:
 
 
 def _newer(message: Message) -> bool:
-    """Whether the relation has fields that the `substrait` package does not know; relations below it are not asked.
+    """Return whether the relation has fields that the `substrait` package does not know, not counting relations below
+    it.
 
-    Grouping's first field is the older form of what its references say, and given beside them.
+    Grouping's first field is the older form of its references, which are given too.
     """
     if len(UnknownFieldSet(message)) and not getattr(message, "expression_references", ()):
         return True
@@ -340,7 +341,7 @@ def _newer(message: Message) -> bool:
 
 
 def _whole(rel: FetchRel | TopNRel, name: str, default: int) -> int:
-    """A number of rows: a literal that is not negative (-1: all)."""
+    """Return a number of rows: a literal that is not negative (-1: all)."""
     if not rel.HasField(name):
         return default
     expression = getattr(rel, name)

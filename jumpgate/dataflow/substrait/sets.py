@@ -1,4 +1,4 @@
-"""Set operations of Substrait as joins and unions; rows are equal if all columns are, NULL equals NULL."""
+"""Converts set operations of Substrait to joins and unions; rows are equal if all columns are, NULL equals NULL."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from jumpgate.dataflow.operators import (
 from jumpgate.dataflow.substrait import joins
 from jumpgate.dataflow.substrait.types import Unmapped
 
-#: operation → what it is (Substrait, "Set Operation Types")
+#: operation → meaning (Substrait, "Set Operation Types")
 OPERATIONS = {
     "UNION_ALL": "all rows of all inputs",
     "UNION_DISTINCT": "all rows of all inputs, without duplicates",
@@ -35,7 +35,7 @@ OPERATIONS = {
 
 
 def read_set(operation: str, inputs: Sequence[Operator]) -> Operator:
-    """Of the operation's name without its prefix, over inputs of which the first is the primary one."""
+    """Convert the operation (its name without the prefix) over inputs, of which the first is the primary one."""
     if operation not in OPERATIONS:
         raise Unmapped(f"set operation {operation.lower().replace('_', ' ')} is not known")
     if len(inputs) < 2 or len({len(i.schema) for i in inputs}) != 1:
@@ -59,7 +59,7 @@ def read_set(operation: str, inputs: Sequence[Operator]) -> Operator:
 
 
 def _numbered(node: Operator) -> Operator:
-    """The rows with one more column that tells copies of one row apart: 1, 2, …"""
+    """Return the rows with a column that numbers copies of one row: 1, 2, …"""
     number = WindowFunction("row_number", (), window_type("row_number", ()), "copy")
     columns = tuple(column(node.schema, i) for i in range(len(node.schema)))
     return Window(node, columns, (), (number,), Frame("rows", None, 0))

@@ -1,4 +1,4 @@
-"""Types and literals of Substrait, one to one with Jumpgate's; what has no counterpart raises Unmapped."""
+"""Types and literals of Substrait, one to one with Jumpgate's; those without a counterpart raise Unmapped."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EPOCH = datetime.date(1970, 1, 1)
 EPOCH_TIME = datetime.datetime(1970, 1, 1)
 #: digits of a second's fraction
 MICROSECONDS, NANOSECONDS = 6, 9
-#: types of a precision, which is that of the kind's unit
+#: types with a precision, which is that of the kind's unit
 _PRECISE = {
     ("precision_time", MICROSECONDS): time,
     ("precision_timestamp", MICROSECONDS): timestamp,
@@ -81,11 +81,11 @@ _NAMES = {type.kind: name for name, type in _SIMPLE.items() if name != "varchar"
 
 
 class Unmapped(Exception):
-    """Something that no dataflow says; the text is the reason."""
+    """A part of a plan without a dataflow; the text is the reason."""
 
 
 def read_type(type: Type, names: Iterator[str] | None = None) -> DataType:
-    """The DataType; raises Unmapped. names: of the fields of structs, depth first; None where the plan has none."""
+    """Return the DataType. Raises Unmapped. names: of the fields of structs, depth first; None if the plan has none."""
     kind = type.WhichOneof("kind")
     if kind is None:
         raise Unmapped("a type is missing")
@@ -115,7 +115,7 @@ def read_type(type: Type, names: Iterator[str] | None = None) -> DataType:
 
 
 def read_schema(schema: NamedStruct) -> Schema:
-    """The columns, of which names come depth first: a struct's, then those of its fields. Raises Unmapped."""
+    """Return the columns. Names come depth first: a struct's, then those of its fields. Raises Unmapped."""
     names = iter(schema.names)
     fields = tuple(_field(type, names) for type in schema.struct.types)
     if next(names, None) is not None:
@@ -131,7 +131,7 @@ def _field(type: Type, names: Iterator[str]) -> Field:
 
 
 def depth_first(fields: Iterable[Field]) -> Iterator[str]:
-    """The names of columns as a plan has them: only structs name their parts."""
+    """Yield the names of columns as a plan has them: only structs name their parts."""
     for field in fields:
         yield field.name
         yield from _names_in(field.type)
@@ -146,7 +146,8 @@ def _names_in(type: DataType) -> Iterator[str]:
 
 
 def write_type(type: DataType) -> Type:
-    """The type; raises InvalidDataflow for one that Substrait does not have: opaque ones, durations, zones but UTC."""
+    """Return the type. Raises InvalidDataflow for one that Substrait lacks: opaque ones, durations, zones other than
+    UTC."""
     found = Type()
     if type.is_opaque:
         raise InvalidDataflow(f"a plan in Substrait has no {type.name}: give the read a schema without it")
@@ -191,7 +192,7 @@ def read_literal(literal: Rex.Literal) -> Literal:
     kind = literal.WhichOneof("literal_type")
     if kind is None:
         raise Unmapped("a literal has no value")
-    unsigned = kind in _INTEGERS and getattr(literal, kind) >= 0  # of whatever variation, it is that number
+    unsigned = kind in _INTEGERS and getattr(literal, kind) >= 0  # the same number in any variation
     if literal.type_variation_reference and not unsigned:
         raise Unmapped(f"{kind} literal of a variation that only its producer knows")
     if kind == "null":

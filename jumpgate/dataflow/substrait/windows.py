@@ -53,14 +53,14 @@ _UNITS = {
     Rex.WindowFunction.BOUNDS_TYPE_RANGE: "range",
 }
 _NUMERIC = ("sum", "avg", "stddev")
-#: functions with an argument that must be a literal number → which it is
+#: functions with an argument that must be a literal number → its position
 _COUNTING = {"ntile": 0, "lag": 1, "lead": 1, "nth_value": 1}
 
 
 def add_window(
     node: Operator, call: Rex.WindowFunction, reader: ExpressionReader, functions: Mapping[int, str]
 ) -> tuple[Operator, Expression]:
-    """`node` with one more column, and that column as its producer declared it; windows that are alike become one."""
+    """Return `node` with one more column, and that column as its producer declared it; equal windows become one."""
     name = functions.get(call.function_reference, "")
     if name not in FUNCTIONS:
         raise Unmapped(f"window function {name or call.function_reference} is not known")
@@ -118,7 +118,7 @@ def counted(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, .
 def joined(
     node: Operator, partition: tuple[Expression, ...], order: tuple[SortKey, ...], wanted: WindowFunction, frame: Frame
 ) -> Window:
-    """The window as part of the one below if that has the same rows in view."""
+    """Merge the window into the one below if that sees the same rows."""
     if isinstance(node, Window) and (node.partition_by, node.order_by, node.frame) == (partition, order, frame):
         below = len(node.input.schema)
         if all(i < below for a in wanted.arguments for i in a.columns()):

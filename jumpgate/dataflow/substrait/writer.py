@@ -1,4 +1,5 @@
-"""A dataflow as a Substrait plan. What Substrait cannot say (partial phases, shuffles) is an InvalidDataflow."""
+"""Writes a dataflow as a Substrait plan. Parts that Substrait lacks (partial phases, shuffles) raise
+InvalidDataflow."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ _PARTS = ("year", "quarter", "month", "day", "hour", "minute")
 
 
 def to_plan(root: op.Operator, tables: Mapping[str, op.Read] | None = None) -> Plan:
-    """The plan, its result named as `root`'s columns. tables: reads that become named tables, by name; other files are
-    named in the plan, which Substrait can but for JSON. A Send at the root is left out."""
+    """Return the plan, its result named as `root`'s columns. tables: reads that become named tables, by name; the plan
+    names other files itself, which Substrait supports except for JSON. A Send at the root is left out."""
     return _Writer(tables or {}).plan(root.input if isinstance(root, op.Send) else root)
 
 
@@ -307,7 +308,7 @@ _WRITERS: dict[type[op.Operator], Callable[[_Writer, Any], Rel]] = {
 
 
 def _whole_order(measure: op.Measure) -> tuple[op.SortKey, ...]:
-    """With the argument itself last, by which rows that tie are ordered here; Substrait leaves that open."""
+    """Return the order with the argument itself last, which orders ties here; Substrait leaves that open."""
     if not measure.declaration.ordered or any(k.expression == measure.arguments[0] for k in measure.order):
         return measure.order
     return (*measure.order, op.SortKey(measure.arguments[0]))

@@ -1,8 +1,8 @@
-"""The conformance kit: what `jumpgate nca check NAME` asks of an accelerator.
+"""The conformance kit: the checks of `jumpgate nca check NAME`.
 
-Its operator interface is asked about every node of random dataflows and must answer soundly; what it claims is run and
-compared with a reference engine; its life-cycle is broken off after every verb, by destroy and by SIGKILL, and its
-verbs are called out of order: every mistake gets a typed error, and nothing is left behind.
+It asks the operator interface about every node of random dataflows and checks the answers, runs what the accelerator
+claims and compares the results with a reference engine, and breaks the life-cycle off after every verb, by destroy and
+by SIGKILL. Verbs are also called out of order: every mistake must get a typed error, and nothing may be left behind.
 """
 
 from jumpgate.nca.conformance.breaks import LiveHosts

@@ -1,4 +1,4 @@
-"""The operator interface under questions: is it pure, are its matches sound, has every “no” a reason?"""
+"""Tests the operator interface: it must be pure, its matches sound, and every refusal must have a reason."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from jumpgate.nca.interface import NCA, Device, Match, Unsupported
 from jumpgate.nca.matching import each, malformed, match_inputs
 from jumpgate.nca.speeds import HOST
 
-#: a device that no accelerator knows
+#: a device that no accelerator supports
 NOWHERE = Device("nowhere", "a kind that does not exist")
 
 
 def ask(
     nca: NCA, root: Operator, devices: tuple[Device, ...], matched: dict[str, int], refused: dict[str, int]
 ) -> list[str]:
-    """Asks about every node of `root` on every device. Returns what is wrong.
+    """Ask about every node of `root` on every device. Return the problems found.
 
     `matched` counts answers by the operators' names, `refused` by reasons.
     """
@@ -42,12 +42,12 @@ def ask(
 
 
 def operator_of(matched: str) -> str:
-    """The operator in a key of `matched` that filters and projections were taken along with."""
+    """Return the operator in a key of `matched`, without the filters and projections around it."""
     return matched.split(" ", 1)[1].split(" ← ")[-1]
 
 
 def _nodes(root: Operator) -> Iterator[Operator]:
-    """Every node, and each operator over an input that arrives from elsewhere."""
+    """Yield every node, and each operator over an input that arrives from elsewhere."""
     for node in root.walk():
         yield node
         if node.inputs:
@@ -74,7 +74,7 @@ def _unsound(nca: NCA, match: Match, node: Operator, device: Device) -> Iterator
         yield f"would emit {descriptor.schema} where it matched {emitted}"
     if not transport.carries(descriptor):
         yield f"would emit {descriptor.layout} tuples that {transport.name} does not carry"
-    for leaf in inputs:  # it must be able to read what its own kind emits
+    for leaf in inputs:  # it must be able to read the output of its own kind
         offered, over = nca.operators.match_output(Match(nca.name, (leaf,), match.completeness, leaf.schema), 1)
         refusal = nca.operators.match_input(offered, over)
         if refusal is not None and not refusal.reason:

@@ -1,4 +1,5 @@
-"""Life-cycles broken off after every verb, by destroy and by a kill, and misused: nothing hangs or is left behind."""
+"""Breaks life-cycles off after every verb, by destroy and by SIGKILL, and misuses them: nothing may hang or be left
+behind."""
 
 from __future__ import annotations
 
@@ -12,17 +13,17 @@ from jumpgate.errors import JumpgateError
 from jumpgate.nca.interface import Device, Driver, Host, InstancePlan, JobContext, JobPlan, LifeCycle, Reaches
 
 VERBS = ("compile", "allocate", "configure", "execute")
-#: for everything that is done to one instance after it was compiled, and again for its end
+#: for all calls to one instance after compilation, and again for its end
 LIMIT_S = 10.0
-#: … or so many times what it takes to allocate an instance and to destroy it
+#: or this many times the time to allocate and destroy an instance
 ROUND_TRIPS = 50
-#: for what an ended instance held to be gone
+#: for the resources of an ended instance to disappear
 GONE_S = 5.0
 POLL_S = 0.01
 
 
 class Way(NamedTuple):
-    """After which verb an instance is given up, and how: destroyed, killed first, or misused first."""
+    """The verb after which an instance is given up, and how: destroyed, killed first, or misused first."""
 
     verb: str
     end: str
@@ -31,7 +32,7 @@ class Way(NamedTuple):
         return f"{self.end} after {self.verb}"
 
 
-#: `execute` is broken off while it runs; after `compile` there is no instance yet
+#: `execute` is interrupted while it runs; after `compile` there is no instance yet
 WAYS = (
     *(Way(verb, "destroyed") for verb in VERBS),
     *(Way(verb, end) for end in ("killed", "misused") for verb in VERBS[1:]),
@@ -46,21 +47,21 @@ class LiveHosts(Protocol):
         """By device name."""
 
     async def reach(self, lifecycle: Reaches, device: Device) -> Driver:
-        """A device without an agent; the same for all life-cycles that are broken off."""
+        """Connect to a device without an agent; all interrupted life-cycles share the connection."""
 
     def kill(self) -> None:
-        """Ends every instance process as the system would: SIGKILL, without a word to anybody."""
+        """Kill every instance process with SIGKILL, without notice."""
 
     def leftovers(self) -> Sequence[str]:
-        """Processes, sockets and files of instances that are there now."""
+        """Return the processes, sockets and files of instances that exist now."""
 
 
 async def break_off(
     lifecycle: LifeCycle, plan: JobPlan, nca: str, way: Way, live: LiveHosts, limit_s: float = LIMIT_S
 ) -> list[str]:
-    """Drives the accelerator's instances of `plan` up to a verb and breaks them off. Returns what went wrong.
+    """Drive the accelerator's instances of `plan` up to a verb and break them off. Return the problems found.
 
-    Their neighbours are mute: they accept connections and never say a word, so that no stage can end.
+    Their neighbours accept connections and never send anything, so that no stage can end.
     """
     problems: list[str] = []
     job = f"conformance-{way.end}-{way.verb}"
@@ -85,7 +86,7 @@ async def break_off(
 async def _one(
     lifecycle: LifeCycle, instance: InstancePlan, way: Way, context: JobContext, live: LiveHosts, limit_s: float
 ) -> list[str]:
-    host: Any = context.hosts.get(instance.device.name)  # None: a device without an agent
+    host: Any = context.hosts.get(instance.device.name)  # None for a device without an agent
     problems: list[str] = []
     try:
         artifact = await lifecycle.compile(instance, host)
@@ -94,7 +95,7 @@ async def _one(
         if way.verb == "compile":
             return problems
         handle = await asyncio.wait_for(lifecycle.allocate(instance, context), limit_s)
-    except Exception as error:  # whatever a verb raises is the finding
+    except Exception as error:  # any exception of a verb is the finding
         return [*problems, _raised("the way to allocate", error)]
     running: asyncio.Task[None] | None = None
     try:
@@ -103,8 +104,8 @@ async def _one(
                 await lifecycle.configure(handle, instance, artifact, context)
             if way.verb == "execute":
                 running = asyncio.create_task(_stages(lifecycle, handle, context.plan.stages))
-                await asyncio.sleep(0)  # it has asked
-                await lifecycle.stats(handle)  # it runs: answered meanwhile, and after the request to execute
+                await asyncio.sleep(0)  # let it ask
+                await lifecycle.stats(handle)  # answered while it runs, and after the request to execute
             if way.end == "misused":
                 again = lifecycle.configure(handle, instance, artifact, context)
                 problems += await _misused(lifecycle, handle, way.verb, again, limit_s)
@@ -128,10 +129,10 @@ async def _stages(lifecycle: LifeCycle, handle: Any, count: int) -> None:
 async def _misused(
     lifecycle: LifeCycle, handle: Any, verb: str, configure: Awaitable[None], limit_s: float
 ) -> list[str]:
-    """Verbs that cannot follow `verb`; `configure` is that verb, not yet awaited."""
+    """Call verbs that cannot follow `verb`; `configure` is that verb, not yet awaited."""
     if verb == "allocate":
         problems = await _refused("execute before configure", lifecycle.execute(handle, 1), limit_s)
-        await configure  # which is in order now, too
+        await configure  # in order now, too
         return problems
     problems = await _refused("a second configure", configure, limit_s)
     if verb == "configure":
@@ -160,13 +161,13 @@ async def _destroyed(lifecycle: LifeCycle, handle: Any, limit_s: float) -> list[
     for time in ("first", "second"):
         try:
             await asyncio.wait_for(lifecycle.destroy(handle), limit_s)
-        except Exception as error:  # whatever it raises, it must not
+        except Exception as error:  # any other exception is a finding
             problems.append(_raised(f"destroy (the {time} time)", error))
     return problems
 
 
 async def _ended(running: asyncio.Task[None], limit_s: float) -> list[str]:
-    """An execute whose instance was ended must come back: with counters, or with a typed error."""
+    """An execute whose instance was ended must return counters or raise a typed error."""
     try:
         await asyncio.wait_for(running, limit_s)
     except JumpgateError:
@@ -185,7 +186,7 @@ def _raised(what: str, error: Exception) -> str:
 
 
 async def _left(live: LiveHosts) -> Sequence[str]:
-    """What is still there after a moment."""
+    """Return the resources that are still there after a moment."""
     deadline = asyncio.get_running_loop().time() + GONE_S
     while (left := live.leftovers()) and asyncio.get_running_loop().time() < deadline:
         await asyncio.sleep(POLL_S)

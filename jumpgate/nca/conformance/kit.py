@@ -1,4 +1,4 @@
-"""The kit's parts in order, the rig that it works on, and what it reports."""
+"""Runs the kit's parts in order; declares the rig that it needs and the report that it makes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from jumpgate.nca.conformance.answers import ask, operator_of
 from jumpgate.nca.conformance.breaks import LIMIT_S, ROUND_TRIPS, WAYS, LiveHosts, break_off
 from jumpgate.nca.interface import NCA, Device, JobPlan
 
-#: plans whose life-cycles are broken off in every way
+#: plans whose life-cycles are interrupted in every way
 BROKEN_PLANS = 2
-#: results that each operator which the accelerator takes must have taken part in
+#: the fewest results that each claimed operator must have contributed to
 COMPARED_MIN = 4
-#: results of directed dataflows that are wrong, after which no more are asked for
+#: wrong results of directed dataflows after which the kit stops
 WRONG_MAX = 20
 
 
 @dataclass(frozen=True)
 class Case:
-    """A dataflow that is asked about and run. `error`: the code of the error that is its only right answer."""
+    """A dataflow to ask about and run. `error` is the code of the only correct error, if any."""
 
     name: str
     root: Operator
@@ -35,7 +35,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something wrong. `part` is answers, results, coverage or life-cycle; `case` says how to make it again."""
+    """A problem. `part` is answers, results, coverage or life-cycle; `case` says how to reproduce it."""
 
     part: str
     case: str
@@ -47,11 +47,10 @@ class Finding:
 
 @dataclass
 class Report:
-    """What the kit saw. An accelerator passes when nothing was found, and it was run and broken off.
+    """The kit's observations. An accelerator passes if it was run and interrupted and nothing was found.
 
     asked: dataflows about whose nodes it was asked; matched and refused count its answers. compared: results that it
-    took part in; `operators` by the operator below what else it took over. broken_off: life-cycles of its instances
-    that did not come to their end.
+    contributed to; `operators` counts them by operator. broken_off: life-cycles of its instances that were interrupted.
     """
 
     nca: str
@@ -65,11 +64,11 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether something was compared and broken off, and nothing was found."""
+        """Return whether results were compared, life-cycles interrupted, and nothing was found."""
         return not self.findings and self.compared > 0 and self.broken_off > 0
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON has it."""
+        """Return the report as JSON values."""
         return {
             "nca": self.nca,
             "passed": self.passed,
@@ -84,39 +83,40 @@ class Report:
 
 
 class Rig(Protocol):
-    """What the kit needs around an accelerator: data, compiler, a way to run, a reference (jumpgate.testing.rig)."""
+    """The environment of an accelerator under test: data, compiler, a way to run, a reference
+    (jumpgate.testing.rig)."""
 
     devices: tuple[Device, ...]
 
     def directed(self) -> Iterable[Case]:
-        """Dataflows that ask for what engines do differently, and those of the accelerator's author."""
+        """Yield dataflows for behaviour in which engines differ, and those of the accelerator's author."""
 
     def dataflow(self, seed: int) -> Operator:
-        """A random small dataflow over files that exist; the same for the same seed."""
+        """Return a random small dataflow over existing files; the same for the same seed."""
 
     def plan(self, root: Operator, prefer: str) -> JobPlan:
-        """The plan that uses the accelerator `prefer` wherever it matches. Raises CannotPlace."""
+        """Return the plan that uses the accelerator `prefer` wherever it matches. Raises CannotPlace."""
 
     def run(self, plan: JobPlan, root: Operator) -> Any:
-        """The result as the accelerators compute it."""
+        """Return the accelerators' result."""
 
     def difference(self, result: Any, root: Operator) -> str:
-        """How `result` differs from the reference engine's; empty when it does not."""
+        """Return the difference between `result` and the reference engine's; empty if there is none."""
 
     def live_hosts(self) -> AbstractAsyncContextManager[LiveHosts]:
-        """Hosts of all devices that have one, for driving life-cycles; they end with the context."""
+        """Return hosts for all devices that have one, to drive life-cycles on; they end with the context."""
 
 
 def check(nca: NCA, rig: Rig, cases: int = 50, before: Report | None = None) -> Report:
-    """Runs the whole kit on one accelerator: the directed dataflows, and random ones of seeds 0 to cases - 1. What was
-    seen `before`, on another rig, is part of the report."""
+    """Run the whole kit on one accelerator: the directed dataflows, and random ones of seeds 0 to cases - 1. The report
+    includes that of `before`, from another rig."""
     report = compare(nca, rig, cases, before=before)
     asyncio.run(_break_off(nca, rig, cases, report))
     return report
 
 
 def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False, before: Report | None = None) -> Report:
-    """The kit but for life-cycles. `stop`: at the first finding. `before` as for `check`."""
+    """Run the kit without life-cycles. `stop`: at the first finding. `before` as for `check`."""
     report = before or Report(nca.name)
     wrong = 0
     for case in itertools.chain(rig.directed(), (Case(f"seed {s}", rig.dataflow(s)) for s in range(cases))):
@@ -138,7 +138,7 @@ def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False, before: Rep
 
 
 def _thin(report: Report) -> Iterator[Finding]:
-    """Operators that it takes, and that were hardly compared."""
+    """Yield claimed operators that were hardly compared."""
     if not report.compared:
         reasons = sorted(report.refused, key=lambda reason: -report.refused[reason])[:3]
         said = f"; what it said most: {'; '.join(reasons)}" if reasons else ""
@@ -149,7 +149,7 @@ def _thin(report: Report) -> Iterator[Finding]:
             yield Finding("coverage", kind, f"compared {compared} times, at least {COMPARED_MIN} are needed. {MORE}")
 
 
-#: the way out of too little comparison
+#: the remedy for too few comparisons
 MORE = "Add dataflows that it takes: jumpgate nca check --dataflows FILE."
 
 
@@ -157,11 +157,11 @@ def _planned(nca: NCA, rig: Rig, root: Operator) -> JobPlan | None:
     try:
         return rig.plan(root, nca.name)
     except CannotPlace:
-        return None  # the rest of the dataflow found no place: nothing said about this accelerator
+        return None  # the rest of the dataflow found no place: nothing learned about this accelerator
 
 
 def _compare(rig: Rig, case: Case, plan: JobPlan, report: Report) -> bool:
-    """Whether something was wrong."""
+    """Run and compare one case. Return whether there was a problem."""
     report.compared += 1
     wrong = ""
     try:
@@ -185,17 +185,17 @@ async def _break_off(nca: NCA, rig: Rig, cases: int, report: Report) -> None:
             for way in WAYS:
                 began = time.monotonic()
                 problems = await break_off(nca.lifecycle, plan, nca.name, way, live, limit_s)
-                if way.verb == "allocate" and way.end == "destroyed":  # a machine under load has more time for all else
+                if way.verb == "allocate" and way.end == "destroyed":  # a loaded machine has more time for the others
                     limit_s = max(limit_s, ROUND_TRIPS * (time.monotonic() - began))
                 report.broken_off += 1
                 report.findings += [Finding("life-cycle", f"{name}, {way}", p) for p in problems]
             if any(f.part == "life-cycle" for f in report.findings):
-                return  # another plan would show the same, at the cost of every wait
+                return  # another plan would show the same and wait as long
 
 
 def _own(nca: NCA, rig: Rig, cases: int) -> Iterator[tuple[str, JobPlan]]:
-    """The first plans with instances of this accelerator. Parts of dataflows are planned, too: where it is fused with
-    others, the life-cycle of the topmost one is used."""
+    """Yield the first plans with instances of this accelerator. Parts of dataflows are planned, too: fused with others,
+    only the topmost one's life-cycle is used."""
     found = 0
     for case in itertools.chain((Case(f"seed {s}", rig.dataflow(s)) for s in range(cases)), rig.directed()):
         for node in case.root.walk():

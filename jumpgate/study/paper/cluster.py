@@ -16,7 +16,7 @@ from jumpgate.codegen import cache, toolchain
 from jumpgate.errors import from_dict
 from jumpgate.study.paper.network import Machine, Network, check_permitted, ending_on_sigterm, line
 
-#: how long one request may take
+#: limit of one request, in seconds
 ANSWER_S = 600.0
 
 
@@ -55,12 +55,12 @@ class Cluster:
         )
 
     def limit(self, rate: str) -> None:
-        """The speed of every host's link, and of the client's, as tc has it."""
+        """Limit the speed of every host's and the client's link, in tc's notation."""
         for machine in (self.here, *self.workers):
             machine.limit(rate)
 
     def ask(self, query: str, where: str = "hosts", runs: int = 1, hosts: int = 0) -> dict[str, Any]:
-        """What the runner says of it, see runner.answer. Raises the error that ended the query."""
+        """Return the runner's answer, see runner.answer. Raises the error that ended the query."""
         assert self._client.stdin is not None
         request = {"query": query, "where": where, "runs": runs, "hosts": hosts}
         print(json.dumps(request), file=self._client.stdin, flush=True)
@@ -72,7 +72,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(data: Path, workers: int) -> Iterator[Cluster]:
-    """Ends with all that runs in it. Raises ConfigError where namespaces cannot be made."""
+    """Start a cluster; it ends with all that runs in it. Raises ConfigError if namespaces cannot be created."""
     check_permitted()
     toolchain.runtime()  # before anybody waits for it
     with ending_on_sigterm(), tempfile.TemporaryDirectory() as folder:
@@ -84,7 +84,7 @@ def cluster(data: Path, workers: int) -> Iterator[Cluster]:
 
 
 def _own_cache(folder: Path) -> Path:
-    """One in which no program is compiled yet."""
+    """Return a cache without compiled programs."""
     own = folder / "cache"
     own.mkdir(0o700)
     (own / "runtime").symlink_to(toolchain.runtime().library.parent.parent)
@@ -92,7 +92,7 @@ def _own_cache(folder: Path) -> Path:
 
 
 def _switch(machine: Machine) -> str:
-    """One that runs the program `aggregate`, started, as jumpgate.toml has it."""
+    """Start a switch that runs the program `aggregate`; return its device for jumpgate.toml."""
     data, control = f"{machine.address}:9801", f"{machine.address}:9559"
     program = Path(jumpgate.p4.programs.__file__).with_name("aggregate.p4")
     running = machine.jumpgate(
@@ -106,5 +106,5 @@ def _switch(machine: Machine) -> str:
 
 
 def _known() -> Mapping[str, str]:
-    """The user's cache, which has the switch's program when it ran before."""
+    """Return the user's cache, which has the switch's program if it ran before."""
     return {"JUMPGATE_CACHE_DIR": str(cache.root())}

@@ -1,5 +1,5 @@
-"""What the paper's evaluation asks, measured: overhead by phase, throughput of each accelerator alone, what aggregation
-in the switch saves, and query time by where operators run."""
+"""Measures the paper's evaluation: overhead by phase, throughput of each accelerator alone, the saving of aggregation
+in the switch, and query time by where operators run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from jumpgate.study.paper.cluster import Cluster
 from jumpgate.study.paper.runner import FORMATS
 
 Progress = Callable[[str, int, int], None]
-#: part of a job → its phases in the order of the record; what is left is the client's, and taking the job down
+#: part of a job → its phases in the order of the record; the rest is the client's and taking the job down
 PARTS: Mapping[str, tuple[str, ...]] = {
     "plan": ("map",), "agents": ("agents",), "compile": ("generate", "compile"), "start": ("allocate", "configure"),
 }  # fmt: skip
 PLACES = ("client", "hosts", "switch")
-#: of which the phases are measured
+#: queries whose phases are measured
 QUERIES = ("sales by item", "sales by ticket", "join")
-#: what can be chosen, in the order of the page
+#: figures to choose from, in the order of the page
 FIGURES = ("phases", "throughput", "switch", "places")
 
 
@@ -38,7 +38,7 @@ class Phases:
 
     @property
     def set_up(self) -> float:
-        """All before tuples flow."""
+        """Return the time before tuples flow."""
         return sum(self.seconds[part] for part in PARTS)
 
 
@@ -95,8 +95,8 @@ def measure(
     figures: Sequence[str] = FIGURES,
     progress: Progress = lambda what, done, total: None,
 ) -> Measured:
-    """The chosen figures. Raises ComputeError where ways of computing a query give different answers, and what ends a
-    query."""
+    """Measure the chosen figures. Raises ComputeError if ways of computing a query give different answers, and any
+    error that ends a query."""
     places = PLACES if "places" in figures else ("switch",) if "switch" in figures else ()
     counts = {"phases": len(QUERIES), "throughput": len(FORMATS) + 4}
     steps, total = itertools.count(), sum(counts.get(figure, 0) for figure in figures) + len(links) * len(places)
@@ -151,13 +151,13 @@ def _parts(query: str, run: str, said: Mapping[str, Any]) -> Phases:
 
 
 def _warm(cluster: Cluster, query: str, runs: int, where: str = "hosts", hosts: int = 0) -> dict[str, Any]:
-    """Once before, so that its programs are compiled, and its files in memory."""
+    """Run once before measuring, so that programs are compiled and files are in memory."""
     cluster.ask(query, where, hosts=hosts)
     return cluster.ask(query, where, runs, hosts)
 
 
 def _execution(said: Mapping[str, Any]) -> float:
-    """Seconds of the stages."""
+    """Return the seconds of the stages."""
     return float(sum(s for name, s in said["phases"].items() if name.startswith("stage")))
 
 

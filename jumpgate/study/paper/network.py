@@ -17,13 +17,13 @@ from pathlib import Path
 from jumpgate.errors import ConfigError, InstanceFailed, JumpgateError, NotInstalled
 
 PREFIX = "10.77.0"
-#: for what runs on all machines to end by itself
+#: seconds for processes on all machines to end by themselves
 END_S = 20.0
 _serial = itertools.count()
 
 
 def permitted() -> bool:
-    """Whether namespaces can be made here: it takes root, and iproute2."""
+    """Return whether namespaces can be created: it takes root and iproute2."""
     try:
         check_permitted()
     except ConfigError:
@@ -54,7 +54,7 @@ class Machine:
     def start(
         self, *command: str | Path, env: Mapping[str, str] | None = None, stdin: int = subprocess.DEVNULL
     ) -> subprocess.Popen[str]:
-        """With these variables, too."""
+        """Start a process, with these environment variables added."""
         process = subprocess.Popen(
             ["ip", "netns", "exec", self.namespace, *map(str, command)],
             env={**os.environ, **(env or {})},
@@ -72,29 +72,29 @@ class Machine:
     def jumpgate(
         self, *words: str | Path, env: Mapping[str, str] | None = None, before: str = ""
     ) -> subprocess.Popen[str]:
-        """The command `jumpgate`, in a process that has run the text `before`."""
+        """Start the command `jumpgate` in a process that has run the text `before`."""
         return self.python("-c", f"{before}\nfrom jumpgate.cli.main import main; main()", *words, env=env)
 
     def limit(self, rate: str) -> None:
-        """The speed of its link, either way, as tc has it (`1gbit`)."""
+        """Limit the speed of its link in each direction, in tc's notation (`1gbit`)."""
         for namespace, device in ((self.namespace, "eth0"), (self._network.bridge, self.port)):
             words = f"qdisc replace dev {device} root tbf rate {rate} burst 256kb latency 50ms".split()
             _run("tc", "-n", namespace, *words)
 
     def cut_packets(self) -> None:
-        """From now on what leaves it is counted as a wire has it, each packet with its headers: interfaces of this
-        kind pass on what senders put together for the kernel to cut, with one header."""
+        """Count outgoing packets as a wire does, each with its headers: interfaces of this kind otherwise pass on large
+        segments with one header."""
         _ip("-n", self.namespace, "link", "set", "eth0", "gso_max_segs", "1")
 
     def cut_off(self) -> None:
-        """From now on no packet reaches it or leaves it, and nobody is told."""
+        """Drop all packets to and from the machine silently from now on."""
         _ip("-n", self._network.bridge, "link", "set", self.port, "down")
 
     def reconnect(self) -> None:
         _ip("-n", self._network.bridge, "link", "set", self.port, "up")
 
     def pids(self) -> list[int]:
-        """Of all processes in the namespace."""
+        """Return the ids of all processes in the namespace."""
         return _pids(self.namespace)
 
 
@@ -128,7 +128,7 @@ class Network:
         return machine
 
     def isolate(self, *machines: Machine) -> None:
-        """From now on these do not reach each other, and nobody is told; others reach them."""
+        """Drop packets between these machines silently from now on; others still reach them."""
         for machine in machines:
             _ip("-n", self.bridge, "link", "set", machine.port, "type", "bridge_slave", "isolated", "on")
 
@@ -153,7 +153,8 @@ class Network:
 
 
 def line(process: subprocess.Popen[str], seconds: float = 600.0) -> str:
-    """What it says next; one that says nothing for so long is killed. Raises InstanceFailed if it has ended."""
+    """Return the process's next line; kill it after this many seconds of silence. Raises InstanceFailed if it has
+    ended."""
     assert process.stdout is not None
     impatience = threading.Timer(seconds, process.kill)
     impatience.start()
@@ -169,7 +170,7 @@ def line(process: subprocess.Popen[str], seconds: float = 600.0) -> str:
 
 @contextlib.contextmanager
 def ending_on_sigterm() -> Iterator[None]:
-    """Lets a program that is told to end clear up first."""
+    """Let a program clean up before it ends on SIGTERM."""
 
     def end(*_: object) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
@@ -187,7 +188,7 @@ def _sweep() -> None:
     for name in _namespaces():
         found = re.match(r"jg(\d+)-\d+", name)
         if found and not Path(f"/proc/{found[1]}").exists():
-            with contextlib.suppress(JumpgateError, subprocess.CalledProcessError):  # somebody else does so, too
+            with contextlib.suppress(JumpgateError, subprocess.CalledProcessError):  # another process does so, too
                 _remove(name)
 
 
@@ -197,7 +198,7 @@ def _namespaces() -> list[str]:
 
 
 def _remove(namespace: str) -> None:
-    """With all that runs in it."""
+    """Remove a namespace with all processes in it."""
     _signal(_pids(namespace), signal.SIGKILL)
     _ip("netns", "del", namespace)
 

@@ -10,11 +10,12 @@ from jumpgate import words
 from jumpgate.study.paper.experiments import PARTS, PLACES, Measured, Phases, Throughput
 from jumpgate.study.report import template
 
-#: of the paper: how much of store_sales by item is left behind the switch, and bits a second with a datagram a call
+#: published figures: the fraction of store_sales by item that is left behind the switch, and bits a second with a
+#: datagram a call
 PUBLISHED_LEFT, PUBLISHED_SWITCH_BITS_S = 0.0229, 0.288e9
 #: colours of the parts of a query, as the template has classes
 COLOURS = (*PARTS, "execute", "end")
-#: the number of the colour of what the paper has published
+#: the number of the colour of published figures
 PUBLISHED = 4
 _PUBLISHED_SWITCH = Throughput("published, of the switch", PUBLISHED_SWITCH_BITS_S / 8, 0.0)
 
@@ -39,7 +40,7 @@ class Bar:
 
 
 def claims(m: Measured) -> list[Claim]:
-    """Those that the chosen figures bear out, or not."""
+    """Return the claims about the chosen figures."""
     return [*_of_the_switch(m), *_of_phases(m), *_of_places(m)]
 
 
@@ -73,7 +74,7 @@ def _of_places(m: Measured) -> Iterator[Claim]:
 
 
 def data(m: Measured) -> dict[str, Any]:
-    """All of it for programs."""
+    """Return all figures for programs."""
     return {
         **asdict(m),
         "left": {r.link: r.share for r in m.reductions},
@@ -82,7 +83,7 @@ def data(m: Measured) -> dict[str, Any]:
 
 
 def html(m: Measured) -> str:
-    """All text is escaped."""
+    """Return the page. All text is escaped."""
     phases = [(run, _phases([p for p in m.phases if p.run == run])) for run in dict.fromkeys(p.run for p in m.phases)]
     slowest = max((s for p in m.placed for s in p.seconds.values()), default=0.0)
     placed = [

@@ -51,14 +51,14 @@ def queries(data: Path) -> dict[str, Dataflow]:
 
 
 def at_client(session: Session, data: Path) -> pa.Table:
-    """Sales by item, of rows that the hosts only read: the client adds up."""
+    """Aggregate sales by item at the client; the hosts only read."""
     rows = session.run(_table(data, "store_sales", "parquet").select(ITEM, PRICE)).to_arrow()
     return rows.group_by(ITEM).aggregate([(PRICE, "sum"), (PRICE, "count")])
 
 
 def answer(session: Session, run: Callable[[], pa.Table], runs: int) -> dict[str, Any]:
-    """seconds: median of a run; phases: medians of its set-up's and its stages'; read, rows_read and moved: bytes and
-    rows of files, and bytes of edges by the accelerators at their ends, of the last one; digest: of the answer's rows
+    """seconds: median of a run; phases: medians of those of its set-up and stages; read, rows_read and moved: bytes and
+    rows of files, and bytes of edges by the accelerators at their ends, of the last run; digest: of the answer's rows
     in any order, so that ways can be compared."""
     seconds: list[float] = []
     phases: list[dict[str, float]] = []
@@ -86,7 +86,7 @@ def _run(session: Session, flow: Dataflow) -> pa.Table:
 
 
 def _table(data: Path, table: str, format: str) -> Dataflow:
-    """Declared, so that no file is read to find its types."""
+    """Declare a table with its schema, so that no file is read to infer it."""
     return read(path(data, table, format), format=format, schema=schema(table))
 
 

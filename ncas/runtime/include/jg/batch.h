@@ -1,4 +1,4 @@
-// Batches of columns: what readers fill, generated pipelines work on, and NTF codecs encode. C-like and light on
+// Batches of columns, which readers fill, generated pipelines process, and NTF codecs encode. C-like and light on
 // purpose: generated code includes it.
 #pragma once
 #include <stdint.h>
@@ -24,7 +24,7 @@ enum JgType : int32_t {
   JG_BINARY,        // JgStr
 };
 
-// A view of bytes; whoever fills the column owns them, until its next batch.
+// A view of bytes; the producer of the column owns them until its next batch.
 struct JgStr {
   const char* data;
   uint64_t size;

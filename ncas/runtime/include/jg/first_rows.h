@@ -2,19 +2,19 @@
 #pragma once
 #include "jg/kernel.h"
 
-// What a partition begins with; its key follows, then its first rows, the last of them first.
+// The head of a partition; its key follows, then its first rows, the last of them first.
 struct JgPart {
   int32_t count;  // of its rows
 };
-// Where a partition is found; hash 0: an empty slot.
+// The slot of a partition; hash 0: an empty slot.
 struct JgPartSlot {
   uint64_t hash;
   uint64_t last;  // the first number of its last row, once it has all that are looked for
   JgPart* part;
 };
 
-// One thread's partitions, of which it knows the first rows that have come: later ones are of no use to a window of
-// which only the first rows are asked for. A partition is where its hash's top bits say, or in the next empty slot.
+// One thread's partitions with the first rows that have arrived: a window that needs only the first rows has no use for
+// later ones. A partition is at the slot of its hash's top bits, or in the next empty slot.
 struct JgFirst {
   JgPartSlot* slots;
   uint32_t shift;         // 64 - log2(slots)
@@ -45,7 +45,7 @@ JG_INLINE int jg_compare_words(const uint64_t* a, const uint64_t* b) {
     if (a[w] != b[w]) return a[w] < b[w] ? -1 : 1;
   return 0;
 }
-// Whether the row is among the `most` first ones of a partition so far, or ties with the last of them.
+// Return whether the row is among the `most` first ones of a partition so far, or ties with the last of them.
 template <int Words>
 JG_INLINE bool jg_is_first(const uint64_t (&row)[Words], JgPartSlot* slot, uint64_t* rows, int64_t most, bool ties) {
   int32_t* const count = &slot->part->count;

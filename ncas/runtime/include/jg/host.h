@@ -11,8 +11,8 @@ namespace jg {
 // Instances are its children and are killed when it ends, however it ends.
 int run_zygote(int control);
 
-// CPU time of this process so far, but for that of the thread that serves the control protocol: asking an instance how
-// it goes is no separate work.
+// Return the CPU time of this process so far, without that of the thread that serves the control protocol: monitoring
+// an instance is no work of its own.
 int64_t work_cpu_ns();
 
 // Serves the control protocol (docs/protocol.md) on `control` until it closes or `destroy` arrives. Never returns.

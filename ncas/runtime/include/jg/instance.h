@@ -19,7 +19,7 @@ class Instance {
   virtual Status configure(const std::string& json) = 0;
   // Runs every pipeline of the stage on the instance's threads; returns when all are done, or with the first error.
   virtual Status execute(int stage) = 0;
-  // That stage is executed as soon as the one that runs has ended: what it sends to may be connected meanwhile.
+  // Execute that stage as soon as the running one has ended: its outgoing edges may be connected meanwhile.
   virtual void expect(int stage) {}
   // Any thread: makes a running execute return "cancelled" soon.
   virtual void cancel() = 0;

@@ -74,8 +74,8 @@ struct JgGroups {
   int64_t asked, missed;    // how often they were
 };
 
-// Where a thread's next row of a sort buffer, or its next group, goes, by the first bits of a hash: to the one of its
-// deals that has all rows of that hash.
+// The place of a thread's next row of a sort buffer, or its next group, by the first bits of a hash: in the partition
+// that has all rows of that hash.
 struct JgPlace {
   char *at, *end;
 };
@@ -89,7 +89,7 @@ struct alignas(16) JgChunk {
 struct JgValues {
   JgChunk *first, *last;
 };
-struct JgMemory;  // what completing groups may use; see values.h
+struct JgMemory;  // memory for completing groups; see values.h
 struct JgFirst;   // first rows of partitions; see first_rows.h
 
 #define JG_NO_STR (JgStr{nullptr, UINT64_MAX})
@@ -113,7 +113,7 @@ struct JgTask {
   void* scratch;         // the pipeline's generated struct
   JgJoin* const* joins;  // by table number
   JgGroups* const* groups;
-  JgPlace* const* places;  // of tables whose rows are dealt out
+  JgPlace* const* places;  // of tables whose rows are partitioned
   JgFirst* first;          // of the pipeline's step that keeps first rows
   int64_t* entered;        // rows that came to each step, and last to the sinks
   int32_t failure;         // first failure of this thread
@@ -137,13 +137,13 @@ void jg_extend(JgTask* task, int table, JgPlace* place);
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash);
 // A copy of the bytes that lives as long as this thread's part of `table`, beside those of rows with like hashes.
 JgStr jg_keep(JgTask* task, int table, uint64_t hash, JgStr s);
-// The same where a group of `table` drops another one for it, which came from here; null: it had none.
+// Keep a text that replaces `held`, which a group of `table` kept before; null: none.
 JgStr jg_keep_instead(JgTask* task, int table, JgStr held, JgStr s);
 // A chunk with room for an element of `size` bytes at the end of the list.
 JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size);
 // The n elements, aligned to 16, until the next call. They may be moved about.
 void* jg_values(JgMemory* memory, const JgValues* values, int size, int64_t* n);
-// What comes k-th in the order of values[from, n), all of which come after those before; they are moved about.
+// Return the k-th of values[from, n) in order, all of which come after those before; values are moved about.
 int64_t jg_select_int(int64_t* values, int64_t from, int64_t n, int64_t k);
 jg_i128 jg_select_wide(jg_i128* values, int64_t from, int64_t n, int64_t k);
 JgStr jg_select_text(JgStr* values, int64_t from, int64_t n, int64_t k);
@@ -158,8 +158,8 @@ void jg_join_texts(JgTask* task, JgMemory* memory, const void* values, int64_t n
 char* jg_temp(JgTask* task, uint64_t n);
 // Hands n dense rows to a sink. Non-zero: failed.
 int jg_emit(JgTask* task, int sink, JgCol* cols, int n, const uint64_t* hashes);
-// Whether what is still to come of this batch is of no use: the job was cancelled, a limit is full, or the tables hold
-// too much, which fails the task. For loops that may take long.
+// Return whether the rest of this batch is useless: the job was cancelled, a limit is full, or the tables exceed
+// memory, which fails the task. For loops that may take long.
 int jg_stop(JgTask* task);
 // Claims up to n rows of a LIMIT: how many to pass on, after skipping *skip of them.
 int jg_limit(JgTask* task, int limit, int n, int* skip);
@@ -173,7 +173,7 @@ int jg_lpad(JgTask* task, JgStr s, int64_t n, JgStr fill, JgStr* out);
 int jg_rpad(JgTask* task, JgStr s, int64_t n, JgStr fill, JgStr* out);
 int jg_repeat(JgTask* task, JgStr s, int64_t n, JgStr* out);
 int jg_replace(JgTask* task, JgStr s, JgStr part, JgStr by, JgStr* out);
-// of regular expressions: `pattern` is what jumpgate/dataflow/regex/automaton.py makes
+// regular expressions: `pattern` is an automaton of jumpgate/dataflow/regex/automaton.py
 int jg_regexp_like(JgStr s, JgStr pattern);
 int64_t jg_regexp_count(JgStr s, JgStr pattern);
 int64_t jg_regexp_position(JgStr s, JgStr pattern);
@@ -260,7 +260,7 @@ JG_INLINE void jg_fail(JgTask* t, int failure, int site) {
   }
 }
 
-// Memory for a row of a table whose rows are dealt out.
+// Allocate a row of a table whose rows are partitioned.
 JG_INLINE void* jg_deal(JgTask* t, int table, uint64_t hash, int size) {
   JgPlace* place = &t->places[table][hash >> (64 - JG_DEAL_BITS)];
   if (JG_UNLIKELY(place->at == place->end)) jg_extend(t, table, place);
@@ -332,7 +332,7 @@ JG_INLINE uint64_t jg_hash_combine(uint64_t a, uint64_t b) {
 }
 #define JG_HASH_NULL 0x7F4A7C159E3779B9ull
 
-// What a value draws for an approximate distinct count; a whole number's hash does not depend on its width.
+// Return the coupon of a value for an approximate distinct count; a whole number's hash does not depend on its width.
 JG_INLINE uint64_t jg_hash_whole(jg_i128 v) { return (int64_t)v == v ? jg_hash_int((uint64_t)v) : jg_hash_wide(v); }
 JG_INLINE int32_t jg_distinct_coupon(uint64_t fingerprint) {
   const uint64_t word = jg_hash_int(fingerprint);
@@ -389,7 +389,7 @@ JG_INLINE void jg_prefetch(const JgDirectory* d, const uint64_t* hashes, int n, 
   }
 }
 
-// Of rows that are visited in turn, one that will be soon.
+// Prefetch a row that is visited soon.
 JG_INLINE void jg_prefetch_row(JgRow* const* rows, int64_t at, int64_t n) {
   if (at + 16 < n) __builtin_prefetch(rows[at + 16]);
 }
@@ -477,7 +477,7 @@ JG_INLINE int jg_compare_double(double a, double b) {
   int an = a != a, bn = b != b;
   return (an | bn) ? an - bn : (a > b) - (a < b);
 }
-// The same, but -0 is below 0.
+// Like jg_compare_double, but -0 is below 0.
 JG_INLINE int jg_order_double(double a, double b) {
   int c = jg_compare_double(a, b);
   return c || a != 0 ? c : __builtin_signbit(b) - __builtin_signbit(a);
@@ -507,13 +507,13 @@ JG_INLINE int64_t jg_number_key(double v) {
   memcpy(&bits, &v, 8);
   return bits ^ (int64_t)((uint64_t)(bits >> 63) >> 1);
 }
-// Which of `parts` parts of size rows the row at `at` is in, from 1 on; the first parts have one more where they
-// differ.
+// Return which of `parts` parts of `size` rows the row at `at` is in, from 1 on; the first parts have one row more if
+// sizes differ.
 JG_INLINE int64_t jg_ntile(int64_t at, int64_t size, int64_t parts) {
   const int64_t least = size / parts, longer = size % parts, before = longer * (least + 1);
   return 1 + (at < before ? at / (least + 1) : longer + (at - before) / least);
 }
-// The row so many after row i of those from begin to end, or the nearest of these bounds.
+// Return the row `offset` after row i of those from begin to end, or the nearest of these bounds.
 JG_INLINE int64_t jg_row_at(int64_t i, int64_t offset, int64_t begin, int64_t end) {
   return offset < begin - i ? begin : offset > end - i ? end : i + offset;
 }
@@ -592,7 +592,7 @@ JG_INLINE int jg_fits(jg_i128 v, int precision) {
   return v < limit && v > -limit;
 }
 
-// ---- what a program exports ----
+// ---- exports of a program ----
 struct JgTableInfo {
   uint32_t row_size;
   int32_t matched_offset;                             // of the flag that a right or full join sets; -1: none
@@ -603,19 +603,20 @@ struct JgTableInfo {
   // has fewer than sort_words, rows whose numbers are equal may yet differ.
   int (*words)(const JgRow*, uint64_t*);
   int32_t sort_words;
-  // sort buffers with windows over partitions, whose rows are dealt out by the partitions' hash; and where rows keep 32
-  // bits of it, which order them before all else, so that the partitions' keys need no words. -1: nowhere
+  // sort buffers with windows over partitions: rows are partitioned by the partitions' hash. If rows keep 32 bits of
+  // it, these order them first, so that the partitions' keys need no words. -1: they do not
   bool is_dealt;
   int32_t hash_offset;
   const uint32_t* texts;  // of tables that may go to disk: offsets of the string fields
   int32_t text_count;
   void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
   int (*together)(const JgRow*, const JgRow*);              // sort buffers with windows: in one partition
-  // sort buffers that are dealt out, where functions see whole partitions: what `windows` does, for rows of one deal in
-  // any order. `slots` are empty, more than there are rows, and 2 ^ (64 - shift); `firsts` has room for each row.
+  // partitioned sort buffers whose functions see whole partitions: does the work of `windows` for rows of one partition
+  // of the buffer in any order. `slots` are empty, more than there are rows, and 2 ^ (64 - shift); `firsts` has room
+  // for each row.
   void (*whole)(JgTask*, JgRow* const* rows, int64_t n, JgRow** slots, int shift, JgRow** firsts);
   int64_t (*skyline)(JgRow** rows, int64_t n);   // sort buffers: moves the rows that stay to the front
-  void (*complete)(JgTask*, JgMemory*, JgRow*);  // groups that hold values: what is made of them
+  void (*complete)(JgTask*, JgMemory*, JgRow*);  // groups that hold values: computes their results
   int64_t (*key)(const JgRow*);                  // join builds: the only key, an integer
   int32_t memo_words;                            // groups; 0: they have no memos
   bool is_set;                                   // join builds: nobody asks more than whether a key is there

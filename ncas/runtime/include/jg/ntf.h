@@ -68,7 +68,7 @@ std::string control_frame(Kind kind, std::string_view payload, uint64_t sequence
 Status check_header(const FrameHeader& header);
 Status check_crc(const FrameHeader& header, uint32_t payload_crc);
 
-// What a sender says about itself and the edge.
+// A sender's introduction of itself and the edge.
 struct Hello {
   uint32_t producer = 0, partition = 0;  // index of the sender, and of the consumer that it means to reach
   std::string token, job, edge, fingerprint, text;
@@ -81,7 +81,7 @@ Status decode_error(std::string_view payload, std::string* code, std::string* me
 // Counts one stream's DATA frames on either side; the END frame holds the result.
 class StreamTotals {
  public:
-  // A DATA frame in order; its header's CRC goes into the stream's checksum.
+  // Add a DATA frame in order; its header's CRC goes into the stream's checksum.
   void add(const FrameHeader& header);
   uint64_t frames() const { return frames_; }
   std::string encode() const;  // the END frame's payload
@@ -124,7 +124,7 @@ class FrameDecoder {
   // At most JG_BATCH_ROWS rows from row `from`, a multiple of JG_BATCH_ROWS. Valid until the next call.
   virtual Status batch(uint32_t from, JgBatch* out) = 0;
 };
-// A sender's whole stream in memory (greeting, data, end) → the same rows in another format.
+// Convert a sender's whole stream in memory (handshake, data, end) to the same rows in another format.
 Status convert_stream(std::string_view stream, std::string_view to_text, std::string_view to_fingerprint,
                       std::string* out);
 

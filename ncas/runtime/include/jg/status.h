@@ -11,7 +11,7 @@ namespace jg {
 struct Error {
   std::string code;     // "io", "file_changed", "malformed", "schema", "overflow", "division_by_zero", "invalid_cast",
                         // "memory", "cancelled", "unreachable", "protocol", "internal"
-  std::string message;  // a whole sentence: what, where, the way out
+  std::string message;  // a whole sentence: the problem, the place, the way out
   std::vector<std::pair<std::string, std::string>> fields;  // file, offset, line, column, edge, …
 };
 

@@ -17,8 +17,8 @@ namespace net {
 class Tls;
 }
 
-// What a column's bytes mean where they are more than bytes: a nested value (jumpgate/ntf/README.md), whose type is
-// JG_BINARY and whose parts are fields of a struct, the element of a list, or key and value of a map.
+// The structure of a column's bytes: a nested value (jumpgate/ntf/README.md) has type JG_BINARY, and its parts are
+// fields of a struct, the element of a list, or key and value of a map.
 enum class Nesting { kNone, kStruct, kList, kMap };
 
 struct ColumnSpec {
@@ -56,7 +56,7 @@ class SourceWorker {
   // them), each at its own position in the batch. Called at most once a batch and column; not called where no row
   // survived.
   virtual Status load(int column, const int32_t* sel, int32_t n) = 0;
-  // Of a reader of files: which of them the current batch is from, by its place in the options.
+  // For a reader of files: the current batch's file, by its position in the options.
   virtual int file() const { return 0; }
 };
 
@@ -83,14 +83,12 @@ class Shares {
   virtual void cancel() = 0;                                   // makes next return "cancelled" soon
 };
 
-// What tells whether a file is still the one that a query was planned for (jumpgate/dataflow/file_state.py); negative:
-// not known.
+// Identifies a file's version, to detect changes since planning (jumpgate/dataflow/file_state.py); negative: unknown.
 struct FileState {
   int64_t size = -1, mtime_ns = -1, inode = -1, device = -1;
 };
 
-// What a file source is asked for. `early[i]` says whether column i is needed for every row; others are loaded on
-// demand.
+// Options of a file source. `early[i]` says whether column i is needed for every row; others are loaded on demand.
 struct FileSourceOptions {
   std::string format;  // a reader's name
   std::string reader;  // the library that has it, if the runtime does not
@@ -103,7 +101,7 @@ struct FileSourceOptions {
   std::vector<std::pair<std::string, std::string>> options;  // as Read.options
   int share_index = 0, share_count = 1;  // this instance reads the share_index-th of share_count disjoint parts,
   std::shared_ptr<Shares> shares;        // or, if not null, those that this says,
-  int64_t parts_wanted = 1;              // of about so many, if there is enough to read
+  int64_t parts_wanted = 1;              // the desired number of parts, if there is enough to read
   int threads = 1;
   // Skipping hints on output columns, all ANDed: column op value; op: eq lt le gt ge is_null is_not_null; value as text
   // of the physical value (integers, scaled decimals, days, µs; raw bytes for strings). A column equals one of the
@@ -129,15 +127,15 @@ MakeSource find_reader(const std::string& format);          // null: there is no
 class EmitterWorker {
  public:
   virtual ~EmitterWorker() = default;
-  virtual Status write(const JgBatch& batch, const uint64_t* hashes) = 0;  // dense; copies what it keeps
-  virtual Status flush() = 0;  // this thread is done: what it buffered is sent
+  virtual Status write(const JgBatch& batch, const uint64_t* hashes) = 0;  // dense; copies the rows that it keeps
+  virtual Status flush() = 0;  // this thread is done: its buffered rows are sent
 };
 
 // One per sink. finish() follows the flush of every worker and sends the end frames with row totals.
 class Emitter {
  public:
   virtual ~Emitter() = default;
-  virtual void approach() {}  // begins with what open() does, without waiting for anybody; once, before it
+  virtual void approach() {}  // starts the work of open() without waiting for a peer; once, before it
   virtual Status open() = 0;  // connects and shakes hands
   virtual std::unique_ptr<EmitterWorker> worker() = 0;
   virtual Status finish() = 0;
@@ -149,7 +147,7 @@ class Emitter {
 // An edge of the plan as one end sees it. `ntf` is the descriptor's canonical text (ntf/descriptor.py), `token` the
 // job's.
 struct EdgeOptions {
-  std::string job, edge, token, ntf, fingerprint;  // ntf: the canonical text of what travels
+  std::string job, edge, token, ntf, fingerprint;  // ntf: the canonical text of the edge's format
   int index = 0;                                   // of this producer (sender) or consumer (receiver)
   std::vector<std::string> peers;                  // sender: host:port of each consumer, in partition order
   int producers = 1;                               // receiver: how many connections to expect

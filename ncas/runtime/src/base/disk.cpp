@@ -25,7 +25,7 @@ std::string spill_folder() {
 
 int open_spill_file() {
   const std::string folder = spill_folder();
-  ::mkdir(folder.c_str(), 0700);  // if it fails, so does what follows
+  ::mkdir(folder.c_str(), 0700);  // if it fails, so does the next step
   const int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd >= 0) return fd;
   std::string name = folder + "/tables-XXXXXX";  // a file system that cannot: named for a moment

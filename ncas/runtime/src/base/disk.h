@@ -1,5 +1,5 @@
-// Where tables go that are beyond memory: files without names, which vanish with the process that has them open,
-// however it ends.
+// Disk space for tables beyond memory: files without names, which vanish with the process that has them open, however
+// it ends.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace jg {
 std::string spill_folder();
 // A descriptor of an empty file there; -1: errno says why not.
 int open_spill_file();
-// Whether so many bytes more would leave too little of its disk to others.
+// Return whether this many bytes more would leave too little of its disk to others.
 bool is_disk_short(int fd, uint64_t bytes);
-// What to say then, after why there is no more memory.
+// Return the message for that, to follow the reason why memory is exhausted.
 std::string disk_is_short();
 
-// Memory that is a file, mapped: the system keeps in memory what is in use and fits. Its blocks are reserved, so that
-// a full disk is found here, and not where somebody writes.
+// Memory that is a mapped file: the system keeps in memory what is in use and fits. Its blocks are reserved, so that a
+// full disk is found here, and not on a write.
 class DiskMemory {
  public:
   DiskMemory() = default;

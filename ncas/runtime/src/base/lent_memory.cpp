@@ -12,14 +12,14 @@
 namespace jg {
 namespace {
 
-constexpr size_t kLentMost = size_t{4} << 30;  // or an eighth of what the host has
+constexpr size_t kLentMost = size_t{4} << 30;  // or an eighth of the host's memory
 
 struct LentBlock {
   std::atomic<pid_t> borrower;  // 0: nobody
   size_t run;                   // of the first of several: how many
 };
 
-// The same in the zygote and in all of its instances. A block is mapped, at a place of its own, where it is borrowed.
+// Shared by the zygote and all of its instances. A block is mapped where it is borrowed, at a fixed address.
 struct Lent {
   char* places = nullptr;
   LentBlock* blocks = nullptr;

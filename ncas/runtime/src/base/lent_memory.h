@@ -11,9 +11,9 @@ inline constexpr size_t kLentBlock = 2 << 20;
 
 // In the zygote, before it forks; where it fails, nothing is lent.
 void begin_lending();
-// Of an instance that has ended.
+// Take back the memory of an instance that has ended.
 void take_back(pid_t borrower);
-// Gives what nobody has borrowed to the system, until it is borrowed again.
+// Return unborrowed memory to the system until it is borrowed again.
 void end_lending();
 
 // In an instance: a multiple of kLentBlock, of any content. Null: there is none left.

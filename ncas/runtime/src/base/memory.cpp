@@ -24,7 +24,7 @@ int64_t number_in(const std::string& path, const std::string& name = "") {
   return kUnknown;
 }
 
-// What is left in the control group of that folder; pages of files that nobody used for a while count as free.
+// Return the room in the control group of that folder; file pages that have not been used for a while count as free.
 int64_t left_in_group(const std::string& folder) {
   const int64_t most = number_in(folder + "/memory.max");
   const int64_t used = number_in(folder + "/memory.current");

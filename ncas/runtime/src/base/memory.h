@@ -22,29 +22,29 @@ namespace jg {
 // Bytes that this host can still give: the machine, or the process's control group if that has less.
 int64_t available_memory();
 
-// What all arenas of an instance hold together. A limit of 0 means none but the host's: an instance that would take the
-// last of its memory fails by itself, before the system ends it or somebody else.
+// The memory of all arenas of an instance. A limit of 0 means the host's: an instance that would take the last of its
+// memory fails by itself, before the system kills it or another process.
 class Budget {
  public:
   static constexpr int64_t kReserve = 512ll << 20;  // is left to others
-  static constexpr int64_t kStep = 64ll << 20;      // between two looks at what the host has
+  static constexpr int64_t kStep = 64ll << 20;      // between two checks of the host's memory
 
   std::atomic<int64_t> held{0};
-  std::atomic<int64_t> fixed{0};    // of that, what cannot go to disk; kept as a count, since a difference of two
+  std::atomic<int64_t> fixed{0};    // the part that cannot spill; kept as a count, since a difference of two
                                     // would mix two moments
   std::atomic<int64_t> spilled{0};  // bytes that went there
   int64_t limit = 0;
   int64_t spill_from = INT64_MAX, spill_least = 0;  // held together; held by the table of a thread that makes room
   int64_t (*available)() = available_memory;
 
-  // Before anything is held. Tables go to disk below the limit, so that there is room for what cannot, or where they
-  // hold most of what the host has.
+  // Set the limit before anything is allocated. Tables spill below the limit, so that there is room for what cannot
+  // spill, or if they hold most of the host's memory.
   void begin(int64_t limit_bytes, int threads) {
     limit = limit_bytes;
     spill_from = limit > 0 ? limit / 4 * 3 : available() / 5 * 3;
     spill_least = spill_from / (4 * threads);
   }
-  // So many bytes more, or fewer, that cannot go to disk.
+  // Count this many bytes more, or fewer, that cannot spill.
   void count(int64_t bytes) {
     held += bytes;
     fixed += bytes;
@@ -62,9 +62,9 @@ class Budget {
     return scarce();
   }
   bool scarce() const { return scarce_.load(std::memory_order_relaxed); }
-  // Whether there is room for so much more, of what may be on disk as well.
+  // Return whether there is room for this many bytes, which may be on disk as well.
   bool has_room(int64_t bytes) const { return held.load(std::memory_order_relaxed) + bytes <= spill_from; }
-  // The same, and counts it: threads that look at once do not all take the same room.
+  // Check and count in one step: concurrent threads do not take the same room.
   bool claim(int64_t bytes) {
     int64_t now = held.load(std::memory_order_relaxed);
     do {
@@ -83,7 +83,7 @@ class Budget {
     if (available() < kReserve) scarce_ = true;
   }
 
-  // Why no more can be had, and what to do.
+  // Explain why memory is exhausted, with the remedy.
   std::string explain() const;
 
  private:
@@ -121,8 +121,8 @@ struct RandomAccess {
   bool operator==(const RandomAccess&) const { return true; }
 };
 
-// What becomes of an arena's rows where all tables together hold too much: nothing, and the query ends; somebody moves
-// them to disk; or what comes from then on is in memory that is a file, for rows that must stay where they are.
+// The fate of an arena's rows when all tables together exceed memory: the query ends; the rows are moved to disk; or
+// later ones go to memory that is a file, if they must not move.
 enum class Beyond { kEnds, kMoves, kMaps };
 
 // Bump allocation; everything is freed at once. Not thread-safe: each thread has its own.

@@ -19,7 +19,7 @@ struct Block {
   ntf::Bytes tuples, texts;  // the frame's two sections
   int32_t rows = 0;
 
-  // Whether another packet of any size, of at most so many rows, fits.
+  // Return whether another packet of any size, with at most this many rows, may not fit.
   bool is_full(size_t packet_rows_max) const {
     return static_cast<size_t>(rows) + packet_rows_max > JG_BATCH_ROWS ||
            tuples.size() + texts.size() > BYTES_MAX - PACKET_BYTES_MAX;
@@ -39,11 +39,11 @@ struct Block {
   static constexpr size_t BYTES_MAX = 256 << 10;
 };
 
-// What an edge's packets hold; the same for its thread and all workers.
+// The format of an edge's packets; the same for its thread and all workers.
 class BlockFormat {
  public:
   static Status make(const EdgeOptions& edge, const DatagramOptions& options, BlockFormat* out);
-  // Adds what a packet delivers to a block that is not full; false, and nothing is added, if it is malformed.
+  // Add a packet's rows to a block that is not full; return false, and add nothing, if it is malformed.
   bool add(const Data& data, Block* block) const;
 
   enum class Output { KEY, COUNT, SUM, MIN, MAX };

@@ -1,4 +1,4 @@
-// Datagrams as a channel: what a configuration says of an end.
+// Datagrams as a channel: parses the configuration of an end.
 #include <cstdlib>
 
 #include "base/config_json.h"

@@ -43,7 +43,7 @@ Status make_datagram_source_of(const EdgeOptions& edge, const std::string& optio
                                std::unique_ptr<Source>* out);
 Status make_datagram_emitter_of(const EdgeOptions& edge, const std::string& options, net::Fd end,
                                 std::unique_ptr<Emitter>* out);
-// What both ends need, or "internal".
+// Check the requirements of both ends; the error is "internal".
 Status check_datagrams(const EdgeOptions& edge, const DatagramOptions& options);
 
 }  // namespace jg

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double TIMEOUT_FIRST_S = 0.05, TIMEOUT_MIN_S = 0.002, TIMEOUT_MAX_S = 0.5, BUSY_S = 0.02;
 constexpr double WINDOW_FIRST = 16;  // and least
-// A packet is taken for lost after so many round trips, if one that was sent later has arrived (RFC 8985).
+// A packet counts as lost after this many round trips, if one that was sent later has arrived (RFC 8985).
 constexpr double OVERTAKEN_TRIPS = 1.25;
 // Time-outs before the first that is twice as long, and between further such.
 constexpr int TIMEOUTS_EQUAL = 2;

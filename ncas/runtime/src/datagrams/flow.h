@@ -1,5 +1,5 @@
-// The sending end of one flow without sockets and clocks: what to send, when, and what an acknowledgement means.
-// p4/programs/protocol.py is the reference; times are seconds of any clock that never falls.
+// The sending end of one flow without sockets and clocks: which packets to send, when, and how acknowledgements change
+// that. p4/programs/protocol.py is the reference; times are seconds of any monotonic clock.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,7 @@ class FlowSender {
   double wake_at() const { return is_spread() ? std::max(wake_at_, burst_at_) : wake_at_; }
   // Whether the packet was on its way.
   bool acknowledged(uint32_t number, double now);
-  // Whether one of the packets [first, first + further] was.
+  // Return whether one of the packets [first, first + further] was in flight.
   bool acknowledged_run(uint32_t first, uint32_t further, double now);
   // The receiver has no room: until it acknowledges something, only the oldest packet is repeated, however often.
   // Said when nothing is on its way, it is out of date.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr bool SWAP = true;  // network order
 
-// Of a reflected CRC-32: what byte i of eight contributes to the remainder of all.
+// Tables of a reflected CRC-32: the contribution of byte i of eight to the remainder.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
 constexpr Tables make_tables(uint32_t polynomial) {

@@ -20,7 +20,7 @@ struct Header {
   uint8_t kind = 0, present = 0;
   uint16_t flow = 0;
   uint32_t sequence = 0;
-  uint64_t secret = 0;  // of the flow's job: who does not know it is not answered
+  uint64_t secret = 0;  // of the flow's job: a sender that does not know it gets no answer
 };
 
 // The words that a program reads: the second one is a value of 64 bits, or two of 32, the first in the upper half; bits
@@ -33,7 +33,7 @@ struct Tuple {
 struct Data {
   int tuples = 0;
   Tuple tuple[SLOTS_MAX];
-  const uint8_t* payload = nullptr;  // what follows the tuples
+  const uint8_t* payload = nullptr;  // bytes after the tuples
   size_t payload_bytes = 0;
 };
 

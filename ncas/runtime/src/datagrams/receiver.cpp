@@ -278,7 +278,7 @@ class DatagramSource : public Source {
   std::vector<Arriving> flows_;
   std::vector<Draining> drains_;
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<std::unique_ptr<Block>> blocks_;  // never empty; the last one is being filled
   std::vector<std::unique_ptr<Block>> spare_;

@@ -243,7 +243,7 @@ class DatagramEmitter : public Emitter {
   std::vector<std::unique_ptr<Flow>> flows_;  // by path
   std::vector<uint32_t> due_;                 // of the thread
   std::thread thread_;
-  std::mutex mutex_;  // of what follows, and of what flows say
+  std::mutex mutex_;  // guards the members below, and the state of flows
   std::condition_variable changed_;
   Status failure_;
   bool complete_ = false, finished_ = false;  // all packets are in line; all flows have ended

@@ -11,7 +11,7 @@
 
 namespace jg::datagram {
 
-// Of a socket, IPv4 or IPv6.
+// A socket's address, IPv4 or IPv6.
 union Address {
   Address() : v6{} {}
 
@@ -39,7 +39,7 @@ class Outgoing {
  public:
   explicit Outgoing(int fd);
   void add(const Address& to, const void* packet, size_t size);
-  // What the kernel refuses is lost, as it might be on the way.
+  // Packets that the kernel refuses are lost, as they might be on the way.
   void flush();
 
  private:

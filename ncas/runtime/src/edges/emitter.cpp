@@ -23,20 +23,21 @@ using net::WaitTimer;
 
 namespace {
 
-constexpr int64_t FRAME_ROWS = 65536;        // a frame leaves when it has so many rows
-constexpr size_t FRAME_BYTES = 256u << 10;   // or so many bytes: the next one is encoded while this one is received
-constexpr size_t COLUMN_BYTES = 8u << 10;    // more for wide rows: who receives has work with each column of a frame
+constexpr int64_t FRAME_ROWS = 65536;        // a frame is sent when it has this many rows
+constexpr size_t FRAME_BYTES = 256u << 10;   // or this many bytes: the next one is encoded while this one is received
+constexpr size_t COLUMN_BYTES = 8u << 10;    // more for wide rows: each column of a frame costs the receiver
 constexpr size_t WIDE_BYTES_MAX = 4u << 20;  // but all frames that a worker fills take no more than this for it
 constexpr size_t VALUE_BYTES_MAX = 20;       // of a fixed-width value or an offset, with its share of bitmaps
 constexpr size_t APPEND_FRAMES = 4;          // most that is added at once, if it is more than one row
 constexpr size_t ROW_BYTES_MAX = ntf::FRAME_BYTES_MAX / 2;
-constexpr int HANG_UP_MS = 100;  // how often what is greeted too late is hung up on: it may just be connecting
+// interval of closing connections whose handshake is late: a connection may just be opening
+constexpr int HANG_UP_MS = 100;
 
 using ntf::FrameEncoder;
 using ntf::FrameHeader;
 using ntf::StreamTotals;
 
-// A payload as pieces of memory, with what its frames' headers need to know of it.
+// A payload as pieces of memory, with the data for its frames' headers.
 struct Payload {
   std::vector<iovec> pieces;
   uint32_t rows = 0, length = 0, crc = 0;
@@ -90,12 +91,12 @@ class Connection {
     return {};
   }
 
-  // After finish: until the consumer has room for what was sent last.
+  // After finish: wait until the consumer has received everything.
   Status drain() { return peer_.sent(net::drain(peer_.wire().fd(), &counters_->wait_ns)); }
 
   int64_t bytes() const { return bytes_; }
 
-  // Wakes whoever sends. Between frames the consumer is told, so that it need not guess why the stream ended.
+  // Wake the sending thread. Between frames the consumer is told why the stream ends.
   void cancel() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock.owns_lock() && !broken_) {
@@ -104,7 +105,7 @@ class Connection {
     hang_up();
   }
 
-  // Wakes whoever sends, greets or waits for an answer.
+  // Wake the thread that sends, shakes hands or waits for an answer.
   void hang_up() {
     if (const int fd = peer_.socket(); fd >= 0) ::shutdown(fd, SHUT_RDWR);
   }
@@ -119,7 +120,7 @@ class Connection {
   bool broken_ = true;  // not accepted yet, in the midst of a frame, or ended
 };
 
-// Hashes of which few rows are asked for, most of which are not among them.
+// A set of hashes for few look-ups, most of which miss.
 class HashSet {
  public:
   explicit HashSet(std::vector<uint64_t> hashes) : hashes_(std::move(hashes)) {
@@ -156,7 +157,7 @@ class EdgeEmitter : public Emitter {
       std::packaged_task<Status()> greeting([this] { return greet(-1); });
       greeted_ = greeting.get_future();
       approaching_ = std::thread(std::move(greeting));
-    } catch (const std::exception&) {  // no memory, or no more threads: open() greets
+    } catch (const std::exception&) {  // no memory, or no more threads: open() does the handshake
     }
   }
 
@@ -196,7 +197,7 @@ class EdgeEmitter : public Emitter {
     for (auto& c : connections_) c->cancel();
   }
 
-  // Connects to all, and greets each within the time (negative: however long it takes).
+  // Connect to all peers and shake hands within the time (negative: no limit).
   Status greet(int timeout_ms) {
     try {
       const Deadline deadline = deadline_in(options_.timeout_ms);
@@ -314,7 +315,7 @@ class EdgeWorker : public EmitterWorker {
     return encoder.rows() >= FRAME_ROWS || encoder.bytes() >= frame_bytes_ ? leave(peer) : Status();
   }
 
-  // Sends what was collected for the peer (for all of them when broadcasting).
+  // Send the rows collected for the peer (for all of them when broadcasting).
   Status leave(size_t peer) {
     FrameEncoder& encoder = *encoders_[peer];
     if (encoder.rows() == 0) return {};

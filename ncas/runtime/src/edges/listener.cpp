@@ -37,7 +37,7 @@ bool same_secret(const std::string& a, const std::string& b) {
   return difference == 0;
 }
 
-// A connection whose greeting has not arrived in full.
+// A connection whose handshake is not complete.
 struct Handshake {
   net::Wire wire;
   Deadline deadline;
@@ -123,7 +123,7 @@ class Listener : public EdgeListener {
     return true;
   }
 
-  // Reads what has come; false when the handshake is over, one way or the other.
+  // Read the bytes that have arrived; return false when the handshake is over, one way or the other.
   bool advance(Handshake* h) {
     if (!h->is_private) {
       const Io io = h->wire.shake_hands_now();
@@ -136,7 +136,7 @@ class Listener : public EdgeListener {
     }
   }
 
-  // Some of a greeting; the whole one is answered, which gives the connection away. Not OK: there is no more to read.
+  // Read a part of the HELLO; answering the whole one gives the connection away. Not OK: there is no more to read.
   Io read_greeting(Handshake* h) {
     ntf::FrameHeader header;
     size_t wanted = sizeof header;
@@ -190,7 +190,7 @@ class Listener : public EdgeListener {
     return ends;
   }
 
-  // Past the token: whoever is refused here belongs to the job, so that the job has failed.
+  // Past the token: a producer that is refused here belongs to the job, so the job has failed.
   static Status agree(EdgeReceiver& receiver, const ntf::Hello& hello, Handshake* h) {
     const EdgeOptions& mine = receiver.options();
     if (mine.fingerprint != hello.fingerprint || mine.ntf != hello.text) {

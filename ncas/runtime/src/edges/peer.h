@@ -1,5 +1,4 @@
-// The other end of a connection that this instance opens to another one of its job: it greets, and tells what goes
-// wrong.
+// The other end of a connection that this instance opens to another one of its job: shakes hands and reports errors.
 #pragma once
 #include <string>
 
@@ -16,11 +15,11 @@ class Peer {
       : options_(options), address_(address), partition_(partition), wait_ns_(wait_ns) {}
 
   Status connect(net::Deadline deadline, const std::atomic<bool>& cancelled);
-  // Agrees on encryption, within the time, and greets with `text` as the tuple format.
+  // Agree on encryption within the time, and send the HELLO with `text` as the tuple format.
   Status greet(const std::string& text, int timeout_ms);
-  // The answer to the greeting, and what it holds.
+  // Wait for the answer to the HELLO, and return its payload.
   Status await_accept(net::Deadline deadline, std::string* payload);
-  // What became of sending; if it failed, the reason that the peer gave, or what the system says.
+  // Return the outcome of sending; if it failed, the reason that the peer gave, or the system's error.
   Status sent(net::Io io);
   Status named(const std::string& code, const std::string& what) const;
 

@@ -18,7 +18,7 @@ namespace jg {
 struct Incoming {
   Incoming(net::Wire wire, uint32_t producer) : wire(std::move(wire)), producer(producer) {}
 
-  // What to ask the poll for next.
+  // Return the events to poll for next.
   uint32_t events() const { return EPOLLIN | EPOLLONESHOT | (wire.has_pending() ? uint32_t{EPOLLOUT} : 0u); }
 
   net::Wire wire;

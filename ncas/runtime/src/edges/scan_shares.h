@@ -1,5 +1,6 @@
-// The parts of a scan, dealt to sibling instances: each begins with its own, and who has none left takes half of what
-// is left of a sibling's (Blumofe and Leiserson, Scheduling Multithreaded Computations by Work Stealing, JACM 1999).
+// The parts of a scan, partitioned over sibling instances: each begins with its own, and one without any left steals
+// half of the rest of a sibling's (Blumofe and Leiserson, Scheduling Multithreaded Computations by Work Stealing, JACM
+// 1999).
 #pragma once
 #include <mutex>
 #include <string>
@@ -29,7 +30,7 @@ class ScanShares : public Shares {
   int64_t left() override;
   void cancel() override;
 
-  // The answer to a sibling who has none left of that many parts, perhaps before they are known here.
+  // Answer a sibling that has none left of that many parts, perhaps before they are known here.
   Status give(const ntf::Hello& asked, std::string* answer);
 
  private:

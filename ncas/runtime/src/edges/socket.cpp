@@ -27,7 +27,7 @@ constexpr int REPEATS_MIN = 3;  // by when it is not one packet that was lost
 constexpr int BACKLOG = 1024;
 constexpr int CANCEL_POLL_MS = 50;  // how soon a connect notices that it was cancelled
 constexpr int COUNT_MS = 100;       // a wait is counted so often while it lasts
-constexpr int DRAIN_POLL_MS = 10;   // between looks at what has not been sent; nothing else tells
+constexpr int DRAIN_POLL_MS = 10;   // interval of checking for unsent bytes; there is no event for it
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -41,8 +41,8 @@ Status resolve(const std::string& host, const std::string& port, int flags, Addr
   return {};
 }
 
-// Whether the system repeats what was sent, or asks for room, without an answer. Keepalives do not run meanwhile, and
-// TCP_USER_TIMEOUT would also end the connection to a peer that lives, but does not read.
+// Return whether the system retransmits, or probes a zero window, without an answer. Keepalives do not run meanwhile,
+// and TCP_USER_TIMEOUT would also end the connection to a live peer that does not read.
 bool is_lost(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;

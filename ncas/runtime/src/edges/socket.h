@@ -49,7 +49,7 @@ class WaitTimer {
 };
 
 std::string errno_text(int error);
-// Of "host:port" or "[v6]:port".
+// Split "host:port" or "[v6]:port".
 Status split(const std::string& address, std::string* host, std::string* port);
 // Listens at a numeric host or a name, on a port that the kernel chooses.
 Status listen_at(const std::string& host, Fd* out, int* port);

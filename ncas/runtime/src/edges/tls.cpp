@@ -8,7 +8,7 @@
 namespace jg::net {
 namespace {
 
-// What OpenSSL 3 promises of its binary interface (ssl.h, pem.h, err.h).
+// The stable binary interface of OpenSSL 3 (ssl.h, pem.h, err.h).
 struct OpenSsl {
   using Ctx = void*;
   using Ssl = void*;

@@ -13,7 +13,7 @@ class Wire {
  public:
   Wire() = default;
   explicit Wire(Fd fd) : fd_(std::move(fd)) {}
-  // From now on what is sent and received is encrypted.
+  // Encrypt everything that is sent and received from now on.
   Status encrypt(const Tls& tls, bool is_consumer) {
     JG_RETURN_IF_ERROR(tls.connection(fd_.get(), is_consumer, &tls_));
     staged_ = std::make_unique<uint8_t[]>(RECORD_BYTES);
@@ -25,11 +25,11 @@ class Wire {
 
   // The handshake; without encryption there is none.
   Io shake_hands(std::atomic<int64_t>* wait_ns, int timeout_ms);
-  // As the functions of socket.h.
+  // Like the functions of socket.h.
   Io send_all(std::vector<iovec>* pieces, std::atomic<int64_t>* wait_ns);
   Io send_all(const std::string& bytes, std::atomic<int64_t>* wait_ns);
   Io receive_all(void* to, size_t size, std::atomic<int64_t>* wait_ns, int timeout_ms = -1);
-  // What is there without waiting, and what there is room for: TIMED_OUT if nothing.
+  // Send or receive without waiting: TIMED_OUT if nothing is possible.
   Io shake_hands_now();
   Io receive_now(void* to, size_t size, size_t* got);
   void send_now(const std::string& bytes);
@@ -44,7 +44,7 @@ class Wire {
   Io write(const uint8_t* from, size_t size, std::atomic<int64_t>* wait_ns);
 
   Fd fd_;
-  std::unique_ptr<TlsConnection> tls_;  // goes before the socket does
+  std::unique_ptr<TlsConnection> tls_;  // destroyed before the socket
   std::unique_ptr<uint8_t[]> staged_;
 };
 

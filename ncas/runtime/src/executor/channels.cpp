@@ -5,7 +5,7 @@
 namespace jg {
 namespace {
 
-// As CHANNELS in ncas/cpp/__init__.py.
+// The same as CHANNELS in ncas/cpp/__init__.py.
 constexpr Channel CHANNELS[] = {
     {"tcp"},
     {"udp", open_datagram_end, make_datagram_source_of, make_datagram_emitter_of},

@@ -1,4 +1,4 @@
-// The channels that edges may go over, by name: what a configuration says beside the edge itself.
+// The channels of edges, by name, and their parts of a configuration.
 #pragma once
 #include <memory>
 #include <string>

@@ -13,7 +13,7 @@ namespace jg {
 
 struct Channel;
 
-// How rows come or go at one end of an edge; `options` is JSON, as the channel has it.
+// How rows arrive or leave at one end of an edge; `options` is JSON in the channel's own form.
 struct EdgeEnd {
   const Channel* channel = nullptr;
   std::string options = "{}";
@@ -58,7 +58,7 @@ struct Config {
   std::vector<LimitConfig> limits;
 };
 
-// Where to bind, and the edges whose ends here are opened before their peers are known.
+// The address to bind, and the edges whose ends here are opened before their peers are known.
 struct AllocateConfig {
   std::string bind;
   std::vector<std::pair<std::string, const Channel*>> ends;

@@ -10,7 +10,7 @@
 
 namespace jg {
 
-// Of a pipeline that is running or has run; added to when a thread leaves it.
+// Counters of a pipeline that runs or has run; a thread adds its own when it leaves.
 struct PipelineCounters {
   explicit PipelineCounters(int steps) : entered(steps + 1) {}
   std::atomic<int64_t> start_ns{0}, end_ns{0}, busy_ns{0}, wait_ns{0}, rows_in{0};

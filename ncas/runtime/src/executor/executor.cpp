@@ -52,7 +52,7 @@ struct PipelineWork : Work {
   Executor* executor;
   const int id;
   FileStates files;                 // of its source, if that is files
-  std::atomic<size_t> drained{0};   // what readers of a table have taken
+  std::atomic<size_t> drained{0};   // claimed by readers of a table
   std::atomic<bool> enough{false};  // a limit is full
   PipelineCounters counters;
 };
@@ -86,7 +86,7 @@ class Executor : public Instance {
   std::string stats() override;
   void push_runtime_filters(PipelineWork* pipeline);
 
-  // What works need.
+  // Needed by works.
   Config config;
   const JgProgramInfo* program = nullptr;
   std::vector<std::unique_ptr<Source>> sources;
@@ -124,7 +124,7 @@ class Executor : public Instance {
   bool broken_ = false;  // a stage failed
 };
 
-// What a JgTask's impl points at: the thread's streams and scratch memory.
+// The target of a JgTask's impl: the thread's streams and scratch memory.
 struct Worker {
   explicit Worker(Executor* executor) : executor(executor), first(&executor->budget) {}
 
@@ -138,7 +138,7 @@ struct Worker {
   Arena temp;
   Status status;
 
-  // Whether the tables that the thread fills have room for more, once what can has gone to disk.
+  // Return whether the tables that the thread fills have room for more, after spilling.
   bool has_room(JgTask* task);
 };
 
@@ -472,7 +472,7 @@ void Executor::expect(int stage) {
   for (int s : sinks_of(stage)) emitters[s]->approach();
 }
 
-// Those that pipelines of the stage write to.
+// Return the sinks that pipelines of the stage write to.
 std::vector<int> Executor::sinks_of(int stage) const {
   std::vector<int> found;
   for (auto& w : pipelines) {
@@ -509,7 +509,7 @@ Status Executor::run(int stage) {
     remaining_ = current_.size();
     error_ = cancelled ? Status("cancelled", "the job was cancelled") : Status();
     threads_.clear();
-    threads_.reserve(config.threads);  // who joins them need not fear that they move
+    threads_.reserve(config.threads);  // so that threads do not move while others join them
   }
   for (int s : sinks_of(stage)) JG_RETURN_IF_ERROR(emitters[s]->open());
   worker(0);
@@ -560,7 +560,7 @@ std::unique_ptr<Instance> make_instance() { return std::make_unique<Executor>();
 
 }  // namespace jg
 
-// ---- what generated programs call ----
+// ---- called by generated programs ----
 
 using jg::worker_of;
 
@@ -631,7 +631,7 @@ int jg_stop(JgTask* task) {
 int jg_limit(JgTask* task, int limit, int n, int* skip) {
   auto* w = worker_of(task);
   jg::Limit& l = *w->executor->limits[limit];
-  const int64_t first = l.taken.fetch_add(n);  // these are rows [first, first + n) of what the limit sees
+  const int64_t first = l.taken.fetch_add(n);  // rows [first, first + n) of those that reach the limit
   const int64_t end = l.config.count > INT64_MAX - l.config.offset ? INT64_MAX : l.config.offset + l.config.count;
   if (first + n >= end) w->work->enough = true;
   const int64_t from = std::max(first, l.config.offset), to = std::min(first + n, end);

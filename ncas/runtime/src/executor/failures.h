@@ -1,4 +1,4 @@
-// What a failure of generated code is to whoever asked for the job.
+// Turns failures of generated code into errors for the job's client.
 #pragma once
 #include "base/memory.h"
 #include "jg/kernel.h"

@@ -15,7 +15,8 @@ FileState state_of(const std::string& file) {
 
 bool differ(int64_t before, int64_t now) { return before >= 0 && before != now; }
 
-// As jumpgate/dataflow/file_state.py says it; empty if nothing happened. What is not known of `before` is not compared.
+// Describe the change as jumpgate/dataflow/file_state.py does; empty if there is none. Unknown parts of `before` are
+// not compared.
 std::string change(const FileState& before, const FileState& now) {
   if (before.size >= 0 && now.size < 0) return "was removed";
   if (differ(before.inode, now.inode) || differ(before.device, now.device)) return "was replaced";

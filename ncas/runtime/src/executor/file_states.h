@@ -1,5 +1,5 @@
-// Whether the files of a source are, before and after they are read, the ones that the query was planned for. Costs two
-// system calls for each file.
+// Checks before and after reading that a source's files are the ones that the query was planned for. Costs two system
+// calls for each file.
 #pragma once
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ class FileStates {
   // "file_changed" unless the files are as they were when it began.
   Status check() const;
 
-  // Why reading them failed: if they are no longer the same, that is what is wrong.
+  // Return the reason for a failed read: a changed file takes precedence.
   Status blamed(Status failure) const;
 
  private:

@@ -1,4 +1,4 @@
-// Which rows of a batch a late column is wanted for.
+// The rows of a batch for which a late column is loaded.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What the threads of an instance do in a stage.
+// The work of an instance's threads in a stage.
 #pragma once
 #include <cstdint>
 #include <vector>

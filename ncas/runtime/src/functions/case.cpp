@@ -33,8 +33,8 @@ bool within(const uint32_t (&ranges)[N][2], uint32_t code) {
   return range != std::begin(ranges) && code <= range[-1][1];
 }
 
-// Whether the sigma of two bytes at `at` ends a word (Unicode's Final_Sigma): a letter with a case is before it, none
-// after it, whatever is ignored in between.
+// Return whether the sigma of two bytes at `at` ends a word (Unicode's Final_Sigma): a cased letter precedes it and
+// none follows, not counting ignorable ones in between.
 bool ends_word(const char* begin, const char* at, const char* end) {
   bool before = false;
   for (const char* c = at; c > begin && !before;) {

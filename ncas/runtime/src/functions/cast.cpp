@@ -52,7 +52,7 @@ bool zone(std::string_view v, int64_t* offset_us) {
   return v.empty() && hours <= 23 && minutes <= 59;
 }
 
-// HH:MM:SS, perhaps a fraction, in `units` of a second: what is below one is cut.
+// Parse HH:MM:SS, perhaps with a fraction, in `units` of a second; smaller parts are cut.
 bool clock_of(std::string_view* v, int64_t units, int seconds_max, jg_i128* out) {
   int hour, minute, second;
   if (!number(v, 2, 2, &hour) || !take(v, ":") || !number(v, 2, 2, &minute) || !take(v, ":") ||

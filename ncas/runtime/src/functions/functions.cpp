@@ -62,7 +62,7 @@ JgStr timestamp_text(JgTask* task, int64_t v, int digits, bool zoned) {
   return keep(task, {buffer, static_cast<size_t>(n)});
 }
 
-// `seek` moves to the first place where what follows a '%' can match at all, if there is one.
+// `seek` moves to the first position where the pattern after a '%' can match at all, if there is one.
 template <class Match, class Seek>
 int like(JgStr s, JgStr pattern, int escape, Match match, Seek seek) {
   const char *p = pattern.data, *pe = p + pattern.size, *t = s.data, *te = t + s.size;
@@ -360,7 +360,7 @@ namespace {
 
 using Magnitude = unsigned __int128;
 
-// *rest * 10 / divisor, the rest of which is left; both are less than 2^127, and *rest is less than the divisor
+// Return *rest * 10 / divisor and leave the remainder; both are less than 2^127, and *rest is less than the divisor
 int next_digit(Magnitude* rest, Magnitude divisor) {
   if (*rest <= ~Magnitude{0} / 10) {
     const Magnitude product = *rest * 10;

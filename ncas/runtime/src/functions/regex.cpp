@@ -1,4 +1,4 @@
-// Runs the automata of regular expressions that jumpgate/dataflow/regex/automaton.py makes; it says what they are.
+// Runs the automata of regular expressions, which jumpgate/dataflow/regex/automaton.py makes and documents.
 #include <cstring>
 
 #include "functions/scalars.h"

@@ -1,4 +1,4 @@
-// What scalar functions share: code points of UTF-8, and the calendar.
+// Common parts of scalar functions: code points of UTF-8, and the calendar.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace jg {
 
-// What functions may make of one text: jumpgate/dataflow/functions_text.py has the same.
+// The longest text that functions may make: jumpgate/dataflow/functions_text.py has the same.
 constexpr uint64_t kTextBytesMax = 1 << 28;
 
 inline std::string_view view(JgStr s) { return {s.data, static_cast<size_t>(s.size)}; }

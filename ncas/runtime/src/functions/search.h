@@ -1,4 +1,4 @@
-// Where a text occurs in another one.
+// Finds a text in another one.
 #pragma once
 #if defined(__AVX512BW__) && defined(__BMI__)
 #define JG_WIDE_SEARCH 1
@@ -11,9 +11,9 @@
 
 namespace jg {
 
-// The first place from `at` on where `part`, which is not empty, is in [at, end); null: nowhere. 64 places at a time
-// are compared with its first and its last byte (Muła, "SIMD-friendly algorithms for substring searching"), and what is
-// beyond the end is not read.
+// Return the first position from `at` on of `part`, which is not empty, in [at, end); null: there is none. 64 positions
+// at a time are compared with its first and last byte (Muła, "SIMD-friendly algorithms for substring searching"); bytes
+// beyond the end are not read.
 inline const char* find(const char* at, const char* end, std::string_view part) {
 #ifdef JG_WIDE_SEARCH
   const int64_t last = static_cast<int64_t>(part.size()) - 1;

@@ -1,4 +1,4 @@
-// What both layouts' codecs share: growable memory, bitmaps, and ways to pick rows.
+// Common parts of both layouts' codecs: growable memory, bitmaps, and ways to pick rows.
 #pragma once
 #include <cstdlib>
 #include <cstring>

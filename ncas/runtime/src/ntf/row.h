@@ -1,4 +1,4 @@
-// Where the fields of a tuple are in the row layout (README.md, "row"), and numbers in either byte order.
+// Offsets of a tuple's fields in the row layout (README.md, "row"), and numbers in either byte order.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -17,7 +17,7 @@ struct RowField {
   bool is_text;
 };
 
-// Where the fields of a tuple are; README.md, "row".
+// Offsets of a tuple's fields; README.md, "row".
 struct RowLayout {
   explicit RowLayout(const Descriptor& d) : swap(d.big_endian) {
     const bool never_null = std::none_of(d.columns.begin(), d.columns.end(), [](const auto& c) { return c.nullable; });

@@ -1,5 +1,5 @@
-// A whole stream in memory, from one tuple format to another: what another language calls through a plain C interface
-// to prove that its codec and this one agree.
+// Converts a whole stream in memory to another tuple format: another language calls it through a plain C interface to
+// prove that its codec and this one agree.
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -83,7 +83,7 @@ Status convert_stream(std::string_view stream, std::string_view to_text, std::st
 
 extern "C" {
 
-// Reads a sender's whole stream (greeting, data, end) and writes the same rows in another format. Returns 0 and the new
+// Read a sender's whole stream (handshake, data, end) and write the same rows in another format. Returns 0 and the new
 // stream, which jg_ntf_free takes back; else 1 and "code: message" in `error`.
 int jg_ntf_convert(const uint8_t* stream, size_t size, const char* to_text, const char* to_fingerprint, uint8_t** out,
                    size_t* out_size, char* error, size_t error_size) {

@@ -112,7 +112,7 @@ class Control {
     stages_asked_ = stage;
     if (busy_) {
       stages_.push_back({id, stage});
-      [[maybe_unused]] const Status ignored = guarded([&] {  // executing the stage does what this cannot
+      [[maybe_unused]] const Status ignored = guarded([&] {  // executing the stage does the rest
         instance_->expect(stage);
         return Status();
       });
@@ -139,7 +139,7 @@ class Control {
       {
         const std::lock_guard lock(stages_mutex_);
         if (!status.ok()) dropped.swap(stages_);
-        more = busy_ = !stages_.empty();  // before the answer: whoever has it may ask for a stage
+        more = busy_ = !stages_.empty();  // before the answer: its receiver may ask for a stage
         if (more) {
           stage = stages_.front();
           stages_.pop_front();
@@ -192,7 +192,7 @@ class Control {
   std::unique_ptr<Instance> instance_;
   simdjson::dom::parser parser_;
   std::mutex mutex_;         // answers are whole lines
-  std::mutex stages_mutex_;  // of what follows
+  std::mutex stages_mutex_;  // guards the members below
   std::thread running_;
   std::deque<Stage> stages_;  // that wait
   int stages_asked_ = 0;

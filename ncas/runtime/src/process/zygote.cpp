@@ -23,7 +23,7 @@
 namespace jg {
 namespace {
 
-constexpr int kIdleMs = 20'000;  // without a word of instances, after which memory that nobody has goes to the system
+constexpr int kIdleMs = 20'000;  // without requests for instances, after which unborrowed memory returns to the system
 
 void report(int control, const std::string& message) {
   // The agent reads promptly; if it is gone, the next poll says so.

@@ -14,8 +14,8 @@ constexpr size_t kMergedAhead = 16;                       // rows whose slot is 
 constexpr size_t kRadixKeys = 512;                        // fewer are sorted by comparison
 constexpr int kDigitBits = 10;                            // of a pass at most
 
-// By bits [from, from + bits), the least digit first. `other` is as long, and what is in it does not matter; the sorted
-// keys are in either.
+// Sort by bits [from, from + bits), the least significant digit first. `other` is scratch memory of the same length;
+// the sorted keys are in either.
 std::span<uint64_t> radix_sort_words(std::span<uint64_t> keys, std::span<uint64_t> other, int from, int bits) {
   const int passes = (bits + kDigitBits - 1) / kDigitBits, digit = passes ? (bits + passes - 1) / passes : 0;
   const uint64_t mask = (uint64_t{1} << digit) - 1;
@@ -128,7 +128,7 @@ std::span<uint64_t> DealMemory::words(size_t n) {
   return words_.first(n);
 }
 
-// By words of a key and the row's number; what of the key they have no room for, rows tell.
+// Sort by words of a key and the row's number; rows break ties of keys that do not fit.
 void DealSorter::sort(std::vector<JgRow*>* rows) {
   WordBounds bounds;
   for (const JgRow* row : *rows) bounds.add(info_, row);

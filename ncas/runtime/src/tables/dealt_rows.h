@@ -1,6 +1,6 @@
-// Rows dealt out by hash: of groups by their keys, so that those of a deal are merged within the cache; of a window's
-// sort buffer by what partitions them, so that each deal has whole partitions, and is put in order and looked at by
-// window functions there.
+// Rows partitioned by hash: groups by their keys, so that a partition is merged within the cache; a window's sort
+// buffer by the window's partition, so that each part has whole partitions, which are sorted and processed by window
+// functions there.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,7 +15,7 @@ namespace jg {
 
 inline constexpr size_t kDeals = size_t{1} << JG_DEAL_BITS;
 
-// What one thread has dealt. Rows lie side by side in pieces of the part's arena.
+// The rows that one thread has partitioned. They are adjacent in pieces of the part's arena.
 class DealtRows {
  public:
   explicit DealtRows(uint32_t row_size) : row_size_(row_size), places_(kDeals), pieces_(kDeals), rows_(kDeals) {}
@@ -49,7 +49,7 @@ class DealtRows {
   std::vector<size_t> rows_;  // that there is room for
 };
 
-// The texts of such rows: those of a deal side by side.
+// The texts of such rows: those of a partition are adjacent.
 class DealtTexts {
  public:
   DealtTexts() : places_(kDeals), sizes_(kDeals) {}
@@ -62,7 +62,7 @@ class DealtTexts {
   std::vector<size_t> sizes_;  // of all pieces
 };
 
-// Rows in order of their deals.
+// Rows in order of their partitions.
 class ByDeal {
  public:
   explicit ByDeal(const std::vector<JgRow*>& rows);
@@ -80,7 +80,7 @@ class ByDeal {
 class GroupMerger {
  public:
   explicit GroupMerger(const JgTableInfo& info) : info_(info) {}
-  // So many rows follow at most, whose hashes have their first `bits` in common.
+  // Begin with at most this many rows, whose hashes share their first `bits`.
   void begin(int64_t rows, int bits);
   // Appends those rows to `groups` that are the first of their keys, and adds the others to them.
   void merge(JgTask* task, JgRow* const* rows, size_t n, std::vector<JgRow*>* groups);
@@ -94,11 +94,11 @@ class GroupMerger {
   int bits_ = 0;
 };
 
-// What is needed beside the rows of one deal, in memory that is kept for the next one.
+// Memory beside the rows of one partition, reused for the next one.
 class DealMemory {
  public:
   explicit DealMemory(Budget* budget) : arena_(budget, Beyond::kMaps) {}
-  // That many words, until the next call.
+  // Return that many words, valid until the next call.
   std::span<uint64_t> words(size_t n);
 
  private:
@@ -106,7 +106,7 @@ class DealMemory {
   std::span<uint64_t> words_;
 };
 
-// Puts the rows of one deal in order.
+// Sorts the rows of one partition.
 class DealSorter {
  public:
   DealSorter(const JgTableInfo& info, Budget* budget) : info_(info), memory_(budget) {}
@@ -123,7 +123,7 @@ class DealSorter {
   DealMemory memory_;
 };
 
-// Window functions that see whole partitions, over the rows of one deal, which they leave in the order they are in.
+// Window functions that see whole partitions, over the rows of one part, which they leave in the order they are in.
 class WholePartitions {
  public:
   WholePartitions(const JgTableInfo& info, Budget* budget) : info_(info), memory_(budget) {}

@@ -1,4 +1,4 @@
-// Making directories of rows; jg/kernel.h has what a slot holds, and looks up.
+// Builds directories of rows; jg/kernel.h defines a slot's content, and looks up.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -20,7 +20,8 @@ inline JgDirectory directory_of(std::span<uint64_t> slots) {
   return {slots.data(), static_cast<uint32_t>(64 - std::countr_zero(slots.size()))};
 }
 
-// Of rows whose hashes begin with the bits of a deal, which is as if theirs were the only slots of a larger one.
+// Return the directory of rows whose hashes begin with the bits of a partition, as if their slots were the only ones of
+// a larger directory.
 inline JgDirectory directory_of_deal(std::span<uint64_t> slots, size_t deal) {
   const JgDirectory all = directory_of(slots);
   const auto before = static_cast<uintptr_t>(deal * slots.size() * sizeof(uint64_t));

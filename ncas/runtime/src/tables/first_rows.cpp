@@ -6,7 +6,7 @@
 namespace jg {
 namespace {
 
-constexpr int64_t kPartsBytesMax = 32 << 20;  // of what a thread knows
+constexpr int64_t kPartsBytesMax = 32 << 20;  // of a thread's partitions
 constexpr uint32_t kFirstSlotBits = 6;
 // Rows in which partitions may fill before any are dropped, and after which these must not be mostly the first of them.
 constexpr int64_t kFillRows = 1 << 20, kOpenRows = 1 << 18;

@@ -1,5 +1,5 @@
-// In front of a window's table, of which only the first rows of each partition are asked for: what one thread knows of
-// them. It drops rows that come later, as many as it can within little memory, and gives up where these are few.
+// Filters rows in front of a window's table that needs only the first rows of each partition. A thread drops later
+// rows, as many as it can within little memory, and gives up if there are few.
 #pragma once
 #include <cstdint>
 #include <vector>

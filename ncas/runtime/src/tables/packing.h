@@ -10,7 +10,7 @@
 
 namespace jg {
 
-// What the numbers of a part's rows are within (JgTableInfo::words).
+// The range of the words of a part's rows (JgTableInfo::words).
 struct WordBounds {
   uint64_t low[JG_SORT_WORDS], high[JG_SORT_WORDS];
   int common = -1;  // numbers that all rows have; -1: no row
@@ -38,10 +38,10 @@ inline uint8_t byte_of(const Wide& key, int byte) {
   return byte < 8 ? byte_of(key.low, byte) : byte_of(key.high, byte - 8);
 }
 
-// How rows become keys: of each word, less the least of all rows', so many bits.
+// Packs rows into keys: of each word, minus the least of all rows, a fixed number of bits.
 class Packing {
  public:
-  // At most so many bits: what comes after them is cut off.
+  // Pack at most `most` bits: words beyond them are cut off.
   Packing(const JgTableInfo& info, const WordBounds& bounds, int most = 128)
       : info_(info), exact_(bounds.common == info.sort_words) {
     for (int w = 0; w < bounds.common; w++) {

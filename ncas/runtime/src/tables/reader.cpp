@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kWindowsAtOnce = 16384;  // of window functions, at least, at a time
 constexpr int64_t kRunBuffer = 1 << 20, kRunBufferLeast = 16 << 10;
 
-// What readers of dealt rows claim, one after the other.
+// Return the number of partitions that readers of partitioned rows claim, one after the other.
 size_t deals_of(const Table& table) {
   return table.is_spilled() || table.kind() == Table::Kind::kRows ? kDeals : table.deals().size();
 }
@@ -50,7 +50,7 @@ class MemoryReader : public TableReader {
   JgRow* chosen_[JG_BATCH_ROWS];
 };
 
-// What a reader has read ahead of the batches that it hands out.
+// Rows that a reader has read ahead of the batches that it returns.
 class SpilledReader : public TableReader {
  public:
   SpilledReader(const Table& table, Budget* budget) : table_(table), arena_(budget, Beyond::kMaps), budget_(budget) {}
@@ -97,7 +97,7 @@ class SpilledReader : public TableReader {
   size_t at_ = 0;
 };
 
-// Groups that were dealt out: a deal at a time, from memory or from disk.
+// Reads partitioned groups: one partition at a time, from memory or from disk.
 class GroupReader : public SpilledReader {
  public:
   GroupReader(const Table& table, Budget* budget, std::atomic<size_t>* claimed)
@@ -139,7 +139,7 @@ class GroupReader : public SpilledReader {
   std::atomic<size_t>* claimed_;
 };
 
-// Rows that were dealt out: a deal at a time, put in order where functions need it, from memory or from disk.
+// Reads partitioned rows: one partition at a time, sorted if functions need it, from memory or from disk.
 class DealReader : public SpilledReader {
  public:
   DealReader(const Table& table, Budget* budget, std::atomic<size_t>* claimed)
@@ -177,14 +177,14 @@ class DealReader : public SpilledReader {
   std::atomic<size_t>* claimed_;
 };
 
-// Rows that wait for a join, or of a build on disk: those of a deal after those of another, run by run.
+// Reads rows that wait for a join, or of a build on disk: partition by partition, run by run.
 class RowReader : public SpilledReader {
  public:
   RowReader(const Table& table, Budget* budget, std::atomic<size_t>* claimed)
       : SpilledReader(table, budget), claimed_(claimed) {}
 
  protected:
-  // What these rows need beside them; not called where a deal has no rows.
+  // Prepares what these rows need; not called if a partition has no rows.
   virtual Status begin(size_t) { return {}; }
 
  private:
@@ -210,12 +210,12 @@ class RowReader : public SpilledReader {
     return {};
   }
 
-  std::vector<std::pair<const SpillFile*, const Run*>> runs_;  // of the deal
+  std::vector<std::pair<const SpillFile*, const Run*>> runs_;  // of the partition
   size_t next_ = 0;
   std::atomic<size_t>* claimed_;
 };
 
-// With the rows of a deal those of a join's build that may be their partners.
+// Reads the rows of a partition together with those of a join's build that may be their partners.
 class PairReader : public RowReader {
  public:
   PairReader(const Table& rows, const Table& build, Budget* budget, std::atomic<size_t>* claimed, JgJoin** join)
@@ -270,7 +270,7 @@ class RunReader {
   }
 
  private:
-  // Has the next `bytes` in the buffer. Records are multiples of 16 bytes, so that what is moved stays aligned.
+  // Ensure that the next `bytes` are in the buffer. Records are multiples of 16 bytes, so that moved ones stay aligned.
   Status want(int64_t bytes) {
     if (filled_ - used_ >= bytes) return {};
     char* from = buffer_ + used_;
@@ -290,7 +290,7 @@ class RunReader {
 
   const JgTableInfo& info_;
   const SpillFile* file_;
-  int64_t at_, end_;  // of what is still to be read
+  int64_t at_, end_;  // the unread range
   int64_t size_, used_ = 0, filled_ = 0;
   Arena* arena_;
   char* buffer_;

@@ -19,12 +19,12 @@ class TableReader {
 
 enum class Which { kAll, kMatched, kUnmatched };
 
-// `claimed`: what the readers have taken so far, in units of their own; it begins at 0.
+// `claimed`: counts what the readers have taken, in units of their own; it begins at 0.
 std::unique_ptr<TableReader> make_reader(const Table& table, Which which, Budget* budget, std::atomic<size_t>* claimed);
 // Rows that wait for a join. Where its build is on disk, *join becomes the part of it that the batch's rows look in.
 std::unique_ptr<TableReader> make_pair_reader(const Table& rows, const Table& build, Budget* budget,
                                               std::atomic<size_t>* claimed, JgJoin** join);
-// How many times somebody else could still claim something.
+// Return how many more claims other readers could make.
 int64_t unclaimed(const Table& table, size_t claimed);
 
 }  // namespace jg

@@ -111,7 +111,7 @@ class KeySorter : public Sorter {
     if (ranges_ > 1) splitters_.resize(std::bit_ceil(splitters_.size() + 1) - 1, splitters_.back());
   }
 
-  // How many splitters are not above the key, without a branch that a processor would guess wrong half of the time.
+  // Return how many splitters are not above the key, without a branch, which would be mispredicted half of the time.
   uint16_t range_of(const Key& key) const {
     size_t at = 0;
     for (size_t step = (splitters_.size() + 1) / 2; step > 0; step /= 2)

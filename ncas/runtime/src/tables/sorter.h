@@ -1,4 +1,4 @@
-// Rows in order, by several threads: each part deals its rows out to ranges of the order, then each range is sorted.
+// Sorts rows by several threads: each part partitions its rows into ranges of the order, then each range is sorted.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ class Sorter {
   virtual int64_t size() const = 0;
 };
 
-// At most so many ranges; few rows have fewer.
+// Make a sorter with at most `ranges` ranges; few rows have fewer.
 std::unique_ptr<Sorter> make_sorter(const JgTableInfo& info, Budget* budget, std::vector<SortPart> parts, int most);
 
 }  // namespace jg

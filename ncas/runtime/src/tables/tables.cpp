@@ -12,17 +12,17 @@ namespace {
 constexpr int64_t kUnlimited = INT64_MAX / 8;  // more rows than any memory holds
 constexpr int64_t kLongChain = 32;             // rows of a join's bucket, on average, that are worth to be gathered
 constexpr int64_t kSmallMerge = 4096;          // groups below which one thread merges faster than several
-constexpr int kSortRanges = 512;               // tasks of a sort at most: what one sorts stays in the cache
+constexpr int kSortRanges = 512;               // the most tasks of a sort: the rows of one stay in the cache
 constexpr size_t kSortedBytes = 32;            // that a sorter holds of a row
 constexpr int kWindowRanges = 64;              // of window functions, so that threads end together
 constexpr int64_t kWindowRows = 16384;         // of window functions that are worth a task
 constexpr size_t kDealtRows = 65536;           // fewer are put in order at once
-constexpr size_t kAhead = 16;                  // how far what is visited at random is fetched before its turn
+constexpr size_t kAhead = 16;                  // how far ahead random accesses are prefetched
 constexpr size_t kManyGroups = 1 << 16;        // of a thread, from which on their number should be worth it
 constexpr size_t kMostGroups = 1 << 18;        // of a thread that are looked up: more have no room in the cache
 constexpr int64_t kApartRows = 1 << 20;        // after which grouping is tried again
-constexpr size_t kRunRows = 16384;             // of a deal on disk, at most: some are read whole
-constexpr int64_t kMergedBytes = 512 << 20;    // of groups that were dealt out, from which on merging them may pay
+constexpr size_t kRunRows = 16384;             // the most rows of a run on disk: some are read whole
+constexpr int64_t kMergedBytes = 512 << 20;    // bytes of partitioned groups from which merging may pay
 
 // Says whether some slot has several rows.
 template <class SlotOf>
@@ -36,7 +36,7 @@ bool link_all(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) 
   return chains;
 }
 
-// The same, of a directory that other threads link rows into.
+// The same for a directory that other threads link rows into.
 template <class SlotOf>
 bool link_shared(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
   bool chains = false;
@@ -154,8 +154,8 @@ JgRow* Table::new_group(Part* part, uint64_t hash) {
   return row;
 }
 
-// The directory grows as long as it has room in the cache. From then on groups are dealt out, and merged later: those
-// of one directory after the other, or each row apart where few rows meet another one of their keys.
+// The directory grows as long as it fits into the cache. After that, groups are partitioned and merged later: those of
+// one directory after the other, or each row alone if few rows share a key.
 void Table::make_room(Part* part) {
   static uint64_t none[2];  // slots
   auto& g = part->groups;
@@ -340,7 +340,7 @@ void Table::prepare() {
   }
 }
 
-// Where groups were dealt out, readers merge them; several would do so several times.
+// Readers merge partitioned groups; several readers would repeat the merge.
 void Table::prepare_groups() {
   if (std::any_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->texts != nullptr; })) {
     for (auto& p : parts_) before_.emplace_back(p->rows);
@@ -374,7 +374,7 @@ void Table::prepare_sort() {
   tasks_ = static_cast<int>(parts_.size());
 }
 
-// How many rows each deal has.
+// Return the number of rows of each partition.
 std::array<size_t, kDeals> Table::deal_sizes() const {
   std::array<size_t, kDeals> rows{};
   for (size_t p = 0; p < parts_.size(); p++)
@@ -383,15 +383,15 @@ std::array<size_t, kDeals> Table::deal_sizes() const {
   return rows;
 }
 
-// Leaves deals to readers.
+// Leave the partitions to readers.
 void Table::list_deals(const std::array<size_t, kDeals>& rows) {
   for (size_t d = 0; d < kDeals; d++)
     if (rows[d]) deals_.push_back(d);
   std::sort(deals_.begin(), deals_.end(), [&](size_t a, size_t b) { return rows[a] > rows[b]; });
 }
 
-// Whether readers shall put deals in order: there are many rows, no thread would wait long for another one's deal, and
-// nobody else reads the same.
+// Return whether readers sort the partitions: there are many rows, no thread would wait long for another one's
+// partition, and there is only one reader of the rows.
 bool Table::choose_deals() {
   const auto rows = deal_sizes();
   const size_t all = std::accumulate(rows.begin(), rows.end(), size_t{0});
@@ -434,7 +434,7 @@ void Table::begin_directory(int64_t rows) {
 Status Table::task(int i, JgTask* task) {
   if (is_spilled_) {
     Part* part = parts_[i].get();
-    JG_RETURN_IF_ERROR(spill(part));  // what came last, and could move until now
+    JG_RETURN_IF_ERROR(spill(part));  // the latest rows, which could move until now
     part->arena.settle();
     part->runs.resize(is_parted() ? kDeals : 1);
     return {};
@@ -475,7 +475,7 @@ Status Table::task(int i, JgTask* task) {
   return {};
 }
 
-// After each round: what is small is done here, by one thread.
+// After each round: one thread does the small steps here.
 void Table::finish_sort(JgTask* task) {
   if (round_ == Round::kDeal) {
     rows_.resize(sorter_->size());
@@ -515,7 +515,7 @@ int Table::split_windows() {
   return static_cast<int>(window_bounds_.size()) - 1;
 }
 
-// What is made of the values of groups whose rows are all there.
+// Compute the results of groups whose rows are all there.
 void Table::complete(std::vector<JgRow*>& groups, JgTask* task) {
   auto memory = std::make_unique<JgMemory>(budget_);
   for (JgRow* row : groups) {

@@ -35,12 +35,12 @@ JgChunk* new_chunk(Arena* arena, JgValues* values, int size);
 // One thread's part of a table.
 struct Part {
   Part(Budget* budget, Beyond beyond) : arena(budget, beyond) {}
-  // A copy that lives as long as the rows; texts of one deal lie side by side.
+  // Copy a text for the lifetime of the rows; texts of one partition are adjacent.
   JgStr keep(uint64_t hash, JgStr s) { return texts ? texts->keep(hash, s, &arena) : arena.copy(s); }
   // A copy that only a group has, in place of another one: in its bytes if there are enough. `held` is null, or came
   // from here; before its bytes is how many there are.
   JgStr keep_instead(JgStr held, JgStr s);
-  // The rows that were dealt out, and those of before.
+  // Append the partitioned rows, and those from before.
   void append(size_t deal, const ByDeal& before, std::vector<JgRow*>* rows) const {
     before.append(deal, rows);
     dealt->append(deal, rows);
@@ -55,11 +55,11 @@ struct Part {
   const JgRow* threshold = nullptr;           // top-n: rows that are not smaller are of no use
   int64_t sort_memory_rows = 0;               // rows in the arena, also those dropped since
   WordBounds bounds;                          // of sort buffers: of all rows that were kept at some time
-  std::unique_ptr<DealtRows> dealt;    // of sort buffers whose rows are dealt out: all of them; of groups: later ones
-  std::unique_ptr<DealtTexts> texts;   // of groups: once they are dealt out
-  int64_t merge_from = 0;              // groups: bytes from which it is worth to merge what was dealt out
-  std::unique_ptr<SpillFile> file;     // rows that went to disk
-  std::vector<std::vector<Run>> runs;  // of what is dealt out: by deal; else one list, of sorted ones
+  std::unique_ptr<DealtRows> dealt;           // of partitioned sort buffers: all rows; of groups: later ones
+  std::unique_ptr<DealtTexts> texts;          // of groups: once they are partitioned
+  int64_t merge_from = 0;                     // groups: bytes from which merging partitioned ones pays
+  std::unique_ptr<SpillFile> file;            // rows that went to disk
+  std::vector<std::vector<Run>> runs;         // partitioned rows: by partition; otherwise one list of sorted runs
 
   int64_t held() const { return arena.held() + static_cast<int64_t>(slots.size() * sizeof(uint64_t)); }
 };
@@ -74,7 +74,7 @@ class Table {
   void note_keys(Part* part, int64_t low, int64_t high);
   JgRow* new_group(Part* part, uint64_t hash);
   void offer(Part* part, const JgRow* row);
-  // Between two chunks of rows: the part goes to disk if it should, and if it can.
+  // Between two chunks of rows: spill the part if it should, and if it can.
   Status relieve(Part* part, JgTask* task);
 
   // Completion: prepare() by one thread, task(i) for all i < tasks() in any order by any threads, then finish() by one.
@@ -96,10 +96,11 @@ class Table {
   }
   // A complete table is either all on disk or not at all; reader.h reads both.
   bool is_spilled() const { return is_spilled_; }
-  // Readers take a deal after the other, and merge its groups, or put its rows in order.
+  // Readers take one partition after the other, and merge its groups or sort its rows.
   bool is_dealt() const { return !deals_.empty() || kind_ == Kind::kRows || (is_spilled_ && is_parted()); }
   const std::vector<size_t>& deals() const { return deals_; }  // in memory: by size, the largest first
-  // The rows of a deal in memory: of sort buffers, of groups that are still to be merged, or that wait for a join.
+  // Append the rows of a partition in memory: of sort buffers, of groups that are still to be merged, or of rows that
+  // wait for a join.
   void append_deal(size_t deal, std::vector<JgRow*>* rows) const;
   const std::vector<std::unique_ptr<Part>>& parts() const { return parts_; }
   const JgTableInfo& info() const { return info_; }
@@ -148,7 +149,7 @@ class Table {
   std::mutex mutex_;  // guards parts_ growing
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::vector<JgRow*>> merged_;  // groups: by partition
-  std::vector<ByDeal> before_;               // of each part: what it had before it dealt groups out, or all rows
+  std::vector<ByDeal> before_;               // of each part: its rows from before groups were partitioned, or all rows
   std::vector<JgRow*> rows_, null_rows_;
   std::span<uint64_t> slots_;  // of a join; or its bits
   std::atomic<bool> has_chains_{false};
@@ -158,7 +159,7 @@ class Table {
   std::vector<int64_t> window_bounds_;  // range → where it begins; one more than there are ranges
   JgJoin join_{};
   Arena gathered_, linked_;                           // join: rows in the order of their chains; slots, or bits
-  std::vector<std::unique_ptr<JgMemory>> completed_;  // groups that hold values: the texts of what is made of them
+  std::vector<std::unique_ptr<JgMemory>> completed_;  // groups that hold values: the texts of their results
   int tasks_ = 0, partition_bits_ = 0;
 };
 

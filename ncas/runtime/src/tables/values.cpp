@@ -1,4 +1,4 @@
-// Aggregates that need all values of a group: lists that grow while rows come, and what is found in them.
+// Aggregates that need all values of a group: lists that grow with the rows, and results computed from them.
 #include "tables/values.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the completion of groups that hold their values uses.
+// Memory and helpers for completing groups that hold their values.
 #pragma once
 #include <memory>
 

@@ -1,0 +1,96 @@
+"""Keeps the prose plain: limits on docstrings that do not say what a thing is, and on long sentences of the documents.
+
+The limits are what is left to rewrite. Lower them with each rewrite, and never raise one.
+"""
+
+import ast
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+#: folder (a top-level one, or one in jumpgate/) → the most docstrings that may begin so; 0 for folders not listed
+DOCSTRINGS_MAX = {
+    "clients": 61,
+    "jumpgate/hosts": 20,
+    "jumpgate/orchestrator": 5,
+    "jumpgate/service": 36,
+    "jumpgate/trust": 8,
+    "ncas": 26,
+    "p4": 54,
+}
+#: document, or folder of documents → the most sentences of more than WORDS_MAX words
+SENTENCES_MAX = {"ARCHITECTURE.md": 40, "CONTRIBUTING.md": 1, "README.md": 2, "docs": 82}
+WORDS_MAX = 35
+
+_BEGINNINGS = re.compile(r"(What|Whether|Of|Those|Who)\b")
+#: code, tables, headings, and lines of HTML
+_NO_PROSE = re.compile(r"```.*?```|^(?: {4}|\t|\||#|<).*?$", re.DOTALL | re.MULTILINE)
+#: a paragraph or an item of a list begins
+_PARAGRAPH = re.compile(r"\n\s*\n|\n\s*(?:[-*]|\d+\.)\s")
+
+
+def tracked(*patterns: str) -> list[Path]:
+    names = subprocess.check_output(("git", "ls-files", *patterns), cwd=ROOT, text=True).split()
+    return [ROOT / name for name in names if (ROOT / name).exists()]
+
+
+def folder_of(file: Path) -> str:
+    parts = file.relative_to(ROOT).parts
+    return "/".join(parts[: 2 if parts[0] == "jumpgate" and len(parts) > 2 else 1])
+
+
+def docstrings(text: str) -> Iterator[str]:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return (ast.get_docstring(n) or "" for n in ast.walk(ast.parse(text)) if isinstance(n, documented))
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Sentences of a Markdown text; a span of code counts as one word."""
+    prose = re.sub(r"`[^`]*`", "`code`", _NO_PROSE.sub("", text))
+    for paragraph in _PARAGRAPH.split(prose):
+        yield from re.split(r"(?<=[.!?])[)\"*]*\s+(?=[A-Z`*(\"])", paragraph)
+
+
+def is_long(sentence: str) -> bool:
+    return sum(any(map(str.isalnum, word)) for word in sentence.split()) > WORDS_MAX
+
+
+def test_docstrings_say_what_a_thing_is() -> None:
+    found: Counter[str] = Counter()
+    for file in tracked("*.py"):
+        if folder_of(file) != "tests" and not file.name.endswith(("_pb2.py", "_pb2_grpc.py")):
+            found[folder_of(file)] += sum(bool(_BEGINNINGS.match(d)) for d in docstrings(file.read_text()))
+    over = {folder: count for folder, count in found.items() if count > DOCSTRINGS_MAX.get(folder, 0)}
+    assert not over, (
+        f"docstrings begin with What, Whether, Of, Those or Who: {over}. Write “Return whether …”, “A device's …”."
+    )
+
+
+def test_sentences_of_documents_are_short() -> None:
+    found: Counter[str] = Counter()
+    for file in tracked("*.md"):
+        place = folder_of(file)
+        if place in SENTENCES_MAX:
+            found[place] += sum(map(is_long, sentences(file.read_text())))
+    over = {place: count for place, count in found.items() if count > SENTENCES_MAX[place]}
+    assert not over, f"sentences of more than {WORDS_MAX} words: {over}. Split them."
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("word " * 36 + ".", 1),
+        ("word " * 20 + ". Then " + "word " * 20 + ".", 0),
+        ("# " + "word " * 40, 0),
+        ("- " + "word " * 20 + "\n- " + "word " * 20, 0),
+        ("```\n" + "word " * 40 + "\n```", 0),
+        ("`" + "word " * 40 + "`", 0),
+    ],
+)
+def test_long_sentences_are_found(text: str, count: int) -> None:
+    assert sum(map(is_long, sentences(text))) == count
