@@ -34,6 +34,7 @@ MARKS = {
 
 
 #: engines by the files that start them: one worker has all of an engine's, so that few servers run at a time
+ENGINE_TIMEOUT_S = 900  # a server starts, and on a new machine it is fetched first
 ENGINES = {"spark": "spark", "presto": "presto", "trino": "presto"}
 
 
@@ -48,6 +49,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         words = [item.path.parent.name, *item.path.stem.split("_")]
         for mark in (mark for mark, names in MARKS.items() if set(words).intersection(names)):
             item.add_marker(mark)
+        if item.get_closest_marker("engine") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(ENGINE_TIMEOUT_S))
         engine = next((ENGINES[word] for word in words if word in ENGINES and words[0] != "unit"), None)
         item.add_marker(pytest.mark.xdist_group(engine or item.path.relative_to(GOLDEN.parent).as_posix()))
     items.sort(key=lambda item: (*_slowness(item), -sizes[item.path], item.path))

@@ -9,8 +9,6 @@ import pytest
 from tests.support import presto
 from tests.support.server_faults import ServerFaults, WorkerFaults, outcomes_of
 
-pytestmark = pytest.mark.timeout(900)  # a server starts, and on a new machine it is fetched first
-
 
 def outcomes(made: pytest.TempPathFactory, workers: int) -> dict[str, Any]:
     folder = made.mktemp("presto")

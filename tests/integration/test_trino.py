@@ -19,8 +19,6 @@ from jumpgate.tpch import TPCH
 from tests.support import folders, presto, trino
 from tests.support.presto import Query
 
-pytestmark = pytest.mark.timeout(900)  # a server starts, and on a new machine it is fetched first
-
 DAYS = [(1969, 12, 31), (2024, 2, 29), None, (2500, 1, 1), (1970, 1, 1)]
 ROWS = pa.table({
     "k": pa.array([1, None, 1, 2, 3], pa.int32()),

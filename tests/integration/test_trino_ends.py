@@ -12,8 +12,6 @@ import pytest
 from tests.support import presto, trino
 from tests.support.jvm import CLIENTS
 
-pytestmark = pytest.mark.timeout(900)  # a server starts, and on a new machine it is fetched first
-
 #: a pair for each two rows, three times over
 ENDLESS = "SELECT count(*) FROM t a JOIN t b ON a.k = b.k JOIN t c ON b.k = c.k WHERE a.n + b.n + c.n <> 5"
 

@@ -9,8 +9,6 @@ import pytest
 from tests.support import trino
 from tests.support.server_faults import WorkerFaults, outcomes_of
 
-pytestmark = pytest.mark.timeout(900)  # a server starts, and on a new machine it is fetched first
-
 
 class TestTwoWorkers(WorkerFaults):
     @pytest.fixture(scope="class")
