@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpgate.errors import InternalError, InvalidDataflow
+from jumpgate.errors import ConfigError, InternalError, InvalidDataflow
 from jumpgate.p4.programs.transactions import ADD, SET, Instruction, Reference
 from jumpgate.transactions.log import Log
 from jumpgate.transactions.postgres import Name, Place
@@ -121,4 +121,15 @@ def test_a_log_keeps_whole_records_and_goes_on_behind_them(tmp_path: Path) -> No
         assert kept == cut * 3 // len(whole)
         log.append({"n": "next"})
         log.close()
-        assert Log(path).records == [*({"n": number} for number in range(kept)), {"n": "next"}]
+        log = Log(path)
+        assert log.records == [*({"n": number} for number in range(kept)), {"n": "next"}]
+        log.close()
+
+
+def test_a_log_is_one_databases_at_a_time(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log")
+    log.restart([{"n": 1}])
+    with pytest.raises(ConfigError, match="is in use: one process has a database open at a time"):
+        Log(tmp_path / "log")
+    log.close()
+    Log(tmp_path / "log").close()
