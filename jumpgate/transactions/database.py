@@ -97,7 +97,11 @@ class Database:
         self._changing = threading.Lock()
         self._idle: queue.SimpleQueue[tuple[Channel, psycopg.Connection[Any]]] = queue.SimpleQueue()
         self._channels: list[tuple[Channel, psycopg.Connection[Any]]] = []
-        self._recover()
+        try:
+            self._recover()
+        except BaseException:
+            self.close()
+            raise
 
     def _connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self.url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)

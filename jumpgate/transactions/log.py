@@ -5,6 +5,7 @@ A record is its length, its CRC-32C and JSON. What follows a record that is torn
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import struct
@@ -26,12 +27,19 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.records, end = _read(path)
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            os.ftruncate(self._file, end)
         except OSError as error:
             raise ConfigError(f"cannot open the log {path}: {error.strerror}", file=path) from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._file)
+            raise ConfigError(
+                f"the log {path} is in use: one process has a database open at a time", file=path
+            ) from error
+        self.records, end = _read(path)
+        os.ftruncate(self._file, end)
         self._end = end
         self._lock = threading.RLock()
         self._synced_more = threading.Condition(self._lock)

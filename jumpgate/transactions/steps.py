@@ -63,6 +63,10 @@ def _guarded(steps: Sequence[Step], places: dict[Name, Place], first: int) -> Co
             f"{_text(steps[first].name)} lies in an array that gives no condition: release it, and offload it with "
             "checked=True"
         )
+    if any(step.name == steps[first].name for step in steps[:first]):
+        raise InvalidDataflow(
+            f"{_text(steps[first].name)} is changed or read before the step that requires it: require it first"
+        )
     rest = sorted((i for i in range(len(steps)) if i != first), key=lambda i: places[steps[i].name].array)
     later = [i for i in rest if places[steps[i].name].array // columns > array // columns]
     sooner = [i for i in rest if i not in later]

@@ -11,7 +11,9 @@ import pytest
 from jumpgate.p4.compiler import report
 from jumpgate.p4.programs import transactions as p4
 from jumpgate.p4.programs.transactions import ADD, RAISE, SET, SWAP, Guard, Instruction, Reference
-from tests.support.transactions import Programmed, random_transaction
+from jumpgate.p4.switch.switch import Entry
+from tests.support.switch_programs import SECRET, SENDER, wrapped
+from tests.support.transactions import PAYLOAD_AT, SWITCH, Programmed, random_transaction
 
 PROGRAMS = 2000
 
@@ -114,6 +116,22 @@ def test_headers_that_would_hold_up_others_are_dropped(made: Programmed, passes:
     frame[at : at + 3] = bytes([*locks, passes])
     assert made.run(bytes(frame)) == []
     assert made.run(made.frame(1, [Instruction(0, 0, ADD, 1)] * 2))
+
+
+def test_a_decision_reaches_all_nodes_once(made: Programmed) -> None:
+    made.switch.set_multicast(3, [(7, 0), (8, 0)])
+    table = made.switch.table("flow")
+    value, masks = (99, SECRET), (0xFFFF, (1 << 64) - 1)
+    made.switch.insert(table, Entry(value, masks, 0, table.action("serve"), (99, 0, 0, 0xFF, 3)))
+    instructions = [Instruction(0, 0, ADD, 1)] * 2
+    header = p4.Header(99, 1, SECRET, 5, p4.locks_of(instructions), 2, announce=1)
+    frame = wrapped(p4.pack(header, instructions), (SENDER, SWITCH))
+    for ports in ([SENDER.port, 7, 8], [SENDER.port]):
+        left = made.switch.process([(SENDER.port, frame)])
+        assert sorted(port for port, _ in left) == ports
+        for _, out in left:
+            answer = p4.unpack(out[PAYLOAD_AT:])
+            assert answer is not None and answer[1] == [0, 1]
 
 
 def test_what_a_sender_says_of_the_switchs_own_fields_counts_for_nothing(made: Programmed) -> None:

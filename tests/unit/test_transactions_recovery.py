@@ -1,0 +1,135 @@
+"""What recovery makes of logs, and what steps become as instructions, against plain Python."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from jumpgate.errors import ConfigError, InternalError, InvalidDataflow
+from jumpgate.p4.programs.transactions import ADD, SET, Instruction, Reference
+from jumpgate.transactions.log import Log
+from jumpgate.transactions.postgres import Name, Place
+from jumpgate.transactions.recovery import Sent, replay
+from jumpgate.transactions.steps import Compiled, Step, compile_steps
+
+
+def history(rng: random.Random, count: int) -> tuple[list[Sent], Reference]:
+    reference, out = Reference(), []
+    for number in range(1, count + 1):
+        instructions = tuple(
+            Instruction(array, rng.randrange(2), rng.choice((ADD, SET)), rng.randint(-9, 9))
+            for array in sorted(rng.sample(range(8), rng.randint(1, 3)))
+        )
+        results = tuple(reference.run(instructions))
+        out.append(Sent(number, instructions, reference.gid, results))
+    return out, reference
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_missing_answers_are_found_by_the_results_of_the_others(seed: int) -> None:
+    """What the acknowledged transactions saw comes out again; if all answers are there, so does the state."""
+    rng = random.Random(seed)
+    sent, reference = history(rng, 40)
+    assert replay({}, 0, sent)[0] == reference.cells
+    lost = set(rng.sample(range(1, 41), 5))
+    known = [Sent(s.id, s.instructions) if s.id in lost else s for s in sent]
+    rng.shuffle(known)
+    cells, ran = replay({}, 0, known)
+    assert {s.gid for s in ran.values()} == set(range(1, 41))
+    again = Reference()
+    for s in sorted(ran.values(), key=lambda s: s.gid):
+        assert s.results == tuple(again.run(s.instructions))
+    assert again.cells == cells
+    assert all(ran[s.id] == s for s in sent if s.id not in lost)
+
+
+def test_logs_that_cannot_be_right_are_refused() -> None:
+    one, other = Instruction(0, 0, ADD, 1), Instruction(0, 0, ADD, 2)
+    with pytest.raises(InternalError, match="lacks 1 of the transactions 1 to 2"):
+        replay({}, 0, [Sent(1, (one,), 2, (1,))])
+    with pytest.raises(InternalError, match="no order of the transactions after 0"):
+        replay({}, 0, [Sent(1, (one,), 2, (1,)), Sent(2, (other,))])
+    cells, ran = replay({(0, 0): 5}, 7, [Sent(1, (one,), 9, (7,)), Sent(2, (other,)), Sent(3, (one,))])
+    assert cells == {(0, 0): 9} and [ran[i].gid for i in (1, 2, 3)] == [9, 8, 10]
+
+
+def plainly(steps: list[Step], values: dict[Name, int]) -> tuple[bool, list[int]]:
+    """All or nothing; steps are in the order in which each value's are written."""
+    after, seen = dict(values), []
+    for step in steps:
+        seen.append(after[step.name])
+        after[step.name] = step.amount if step.sets else after[step.name] + step.amount
+        if step.at_least is not None and values[step.name] + (0 if step.sets else step.amount) < step.at_least:
+            return False, []
+    values.update(after)
+    return True, seen
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_steps_do_what_they_say(seed: int) -> None:
+    """Each value in any array, one step required or none, whatever its place: done as a whole or not at all."""
+    rng = random.Random(seed)
+    names = [("t", str(i), "v") for i in range(10)]
+    places = {name: Place(rng.choice((0, 2, 4, 6)) if i < 5 else rng.randrange(8), i) for i, name in enumerate(names)}
+    values, reference, outcomes = dict.fromkeys(names, 0), Reference(), set()
+    for _ in range(60):
+        chosen = rng.sample(names, rng.randint(1, 7))
+        steps = [Step(name, rng.randint(-5, 5), rng.random() < 0.2) for name in chosen]
+        first = next((i for i, name in enumerate(chosen) if names.index(name) < 5), None)
+        if first is not None and rng.random() < 0.7:
+            steps[first] = Step(chosen[first], rng.randint(-5, 5), rng.random() < 0.2, rng.randint(-3, 3))
+        compiled = compile_steps(steps, places, 1 << 20)
+        results = reference.run(compiled.instructions)
+        done, seen = plainly(steps, values)
+        outcomes.add(done)
+        assert compiled.is_done(results) == done
+        if done:
+            assert [results[at] for at in compiled.where] == seen
+        for name, place in places.items():
+            assert reference.cells.get((place.array, place.index), 0) == values[name]
+    assert outcomes == {True, False}
+
+
+def test_what_the_switch_cannot_is_refused_with_the_way_out() -> None:
+    a, b = ("t", "1", "v"), ("t", "2", "v")
+    places = {a: Place(1, 0), b: Place(0, 0)}
+    for steps, message in (
+        ([Step(a, at_least=0)], "offload it with checked=True"),
+        ([Step(a, at_least=0), Step(b, at_least=0)], r"t\[1\].v and t\[2\].v are both required"),
+        ([Step(b, 5), Step(b, -5, at_least=0)], "is changed or read before the step that requires it"),
+        ([Step(a, 1001)], "is beyond ±1000: release the row, or split it"),
+        ([Step(a)] * 9, "has 9 hot steps; the switch takes 8"),
+    ):
+        with pytest.raises(InvalidDataflow, match=message):
+            compile_steps(steps, places, 1000)
+    assert Compiled((), ()).is_done([])
+
+
+def test_a_log_keeps_whole_records_and_goes_on_behind_them(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = Log(path)
+    for number in range(3):
+        log.append({"n": number})
+    log.close()
+    whole = path.read_bytes()
+    for cut in range(len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        log = Log(path)
+        kept = len(log.records)
+        assert kept == cut * 3 // len(whole)
+        log.append({"n": "next"})
+        log.close()
+        log = Log(path)
+        assert log.records == [*({"n": number} for number in range(kept)), {"n": "next"}]
+        log.close()
+
+
+def test_a_log_is_one_databases_at_a_time(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log")
+    log.restart([{"n": 1}])
+    with pytest.raises(ConfigError, match="is in use: one process has a database open at a time"):
+        Log(tmp_path / "log")
+    log.close()
+    Log(tmp_path / "log").close()
