@@ -26,11 +26,11 @@ from jumpgate.testing.leaks import wait_until
 MAIN = "from jumpgate.cli.main import main; main()"
 #: for a query to end beyond its deadline
 GRACE_S = 2.0
-#: of a query that a compiler holds up; on a busy machine it takes seconds until that is started
-DEADLINE_MS = 10_000
-#: a compiler that never ends, but says its version
+#: of a query that a compiler holds up
+DEADLINE_MS = 6000
+#: a compiler that never ends where there is a file `hang`, but says its version
 SLOW_COMPILER = """#!/bin/sh
-case "$*" in *-shared*|*/build/*) echo $$ >> {pids}; exec sleep 1000;; esac
+case "$*" in *-shared*|*/build/*) test -e {folder}/hang && echo $$ >> {folder}/pids && exec sleep 1000;; esac
 exec g++ "$@"
 """
 
@@ -69,11 +69,11 @@ def table(folder: Path, rows: int = 1000) -> Dataflow:
 
 @pytest.fixture
 def slow_compiler(tmp_path: Path) -> tuple[Path, Path]:
-    """A compiler that hangs, and the file with the processes that it was."""
-    pids, compiler = tmp_path / "pids", tmp_path / "slow-g++"
-    compiler.write_text(SLOW_COMPILER.format(pids=pids))
+    """A compiler that hangs while there is a file `hang`, and the file with the processes that it was."""
+    compiler = tmp_path / "slow-g++"
+    compiler.write_text(SLOW_COMPILER.format(folder=tmp_path))
     compiler.chmod(0o755)
-    return compiler, pids
+    return compiler, tmp_path / "pids"
 
 
 def is_gone(pid: int) -> bool:
@@ -89,7 +89,11 @@ def test_a_compiler_that_hangs_ends_with_the_deadline(tmp_path: Path, slow_compi
     compiler, pids = slow_compiler
     environment = {"JUMPGATE_CXX": str(compiler), "JUMPGATE_RUNTIME": str(runtime.host_program.parent)}
     with serving(tmp_path, **environment) as served, Session(served.address, timeout_ms=DEADLINE_MS) as session:
-        flow = table(tmp_path).filter(col("x") % 7919 == 13).aggregate(n=count(), odd=sum_("x"))
+        rows = table(tmp_path)
+        with Session(served.address) as patient:
+            assert patient.run(rows.aggregate(n=count())).to_pylist() == [{"n": 1000}]
+        (tmp_path / "hang").touch()
+        flow = rows.filter(col("x") % 7919 == 13).aggregate(n=count(), odd=sum_("x"))
         start = time.monotonic()
         with pytest.raises(TimedOut):
             session.run(flow).to_arrow()
@@ -119,6 +123,7 @@ def test_a_service_that_is_ended_while_its_runtime_is_built_ends_soon(
     compiler, pids = slow_compiler
     environment = {"JUMPGATE_CXX": str(compiler), "JUMPGATE_CACHE_DIR": str(tmp_path / "cache")}
     with serving(tmp_path, "--drain-s", "0", **environment) as served, Session(served.address) as session:
+        (tmp_path / "hang").touch()
 
         def ask() -> None:
             with contextlib.suppress(JumpgateError):
