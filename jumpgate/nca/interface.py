@@ -75,9 +75,11 @@ class Match:
 
     `schema` is what it would emit; for PARTIAL that of the root's partial phase. `limits` are hard needs, compared
     with the device's capacity (e.g. {"memory_bytes": …, "stages": …}). `fusion` names a domain: adjacent matches of one
-    domain on one host become a single instance ("" = never fused). `wire`: how its rows travel. `claims` names what of
-    the device a plan can use only once. `rows_max`: it is not for inputs whose estimate is more rows, one number for
-    all or one for each. `options` go to the instances that run it (InstancePlan.options). `note` is shown by explain.
+    domain on one host become a single instance ("" = never fused), or several with `parallelism`: the compiler asks
+    again about the phases that it then makes, and about a Shuffle, which only who shares rows over instances takes.
+    `wire`: how its rows travel. `claims` names what of the device a plan can use only once. `rows_max`: it is not for
+    inputs whose estimate is more rows, one number for all or one for each. `options` go to the instances that run it
+    (InstancePlan.options). `note` is shown by explain.
     """
 
     nca: str
