@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,9 +49,10 @@ class Served:
 @contextlib.contextmanager
 def serving(folder: Path, *arguments: str, port: int = 0, **environment: str) -> Iterator[Served]:
     command = [sys.executable, "-c", MAIN, "serve", "--port", str(port), *arguments]
-    process = subprocess.Popen(
-        command, cwd=folder, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
-    )
+    with (folder / "service.log").open("a") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=log, text=True
+        )
     assert process.stdout is not None
     line = process.stdout.readline()
     served = Served(process, line.split()[2].rstrip(";"))
@@ -160,6 +162,27 @@ def test_a_service_that_drains_refuses_new_jobs_and_ends_those_that_run(tmp_path
         assert wait_until(refuses)
         assert rows + sum(batch.num_rows for batch in batches) == 3_000_000
         assert served.process.wait(20) == 0
+
+
+def test_a_service_logs_a_line_for_each_job(tmp_path: Path) -> None:
+    """Without its text, or data."""
+    rows = table(tmp_path)
+    with serving(tmp_path) as served, Session(served.address) as session:
+        answered = session.run(rows.limit(3), text="SELECT secret")
+        assert len(answered.to_pylist()) == 3
+        job = answered.job
+        fails = session.run(rows.select(y=col("x") / 0))
+        with pytest.raises(JumpgateError):
+            fails.to_arrow()
+        log = tmp_path / "service.log"
+        assert wait_until(lambda: fails.job in log.read_text())
+        lines = {line.split()[1]: line for line in log.read_text().splitlines() if "job=" in line}
+        assert "secret" not in log.read_text()
+    done, failed = lines[f"job={job}"], lines[f"job={fails.job}"]
+    assert re.fullmatch(
+        rf"jumpgate: job={job} state=done client= text=\w{{12}} rows=3 seconds=\d+\.\d{{3}} error=", done
+    )
+    assert failed.endswith("error=division_by_zero") and " state=failed " in failed
 
 
 def test_a_restarted_service_is_found_within_a_second(tmp_path: Path) -> None:
