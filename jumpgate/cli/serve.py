@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -50,6 +51,7 @@ async def _serve(
 ) -> None:
     from jumpgate.hosts.config import load
     from jumpgate.machine import raise_open_files
+    from jumpgate.service import job_log
     from jumpgate.service.collector import collect_seldom
     from jumpgate.service.embedded import configured_registry
     from jumpgate.service.server import serve
@@ -59,6 +61,7 @@ async def _serve(
     registry = configured_registry(configuration)
     serving = await serve(configuration, registry, host, port, trusted_network=trusted_network)
     collect_seldom()
+    serving.engine.on_ended = lambda record: print(f"jumpgate: {job_log.line(record)}", file=sys.stderr, flush=True)
     stop, interrupted = asyncio.Event(), asyncio.Event()
 
     def terminate() -> None:

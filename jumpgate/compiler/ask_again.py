@@ -31,7 +31,8 @@ class AskAgain:
         """True if the site's instances can share rows, such as those of `node`, by a hash of a column."""
         key = site.fusion, site.devices[0]
         if key not in self._shares:
-            keys = tuple(i for i, f in enumerate(node.schema) if not f.type.is_opaque)[:1]
+            plain = (i for i, f in enumerate(node.schema) if not (f.type.is_opaque or f.type.is_nested))
+            keys = tuple(plain)[:1]
             shuffle = Shuffle(node, Partitioning("hash", keys, 2) if keys else Partitioning("round_robin", (), 2))
             self._shares[key] = self.takes(shuffle, site)
         return self._shares[key]

@@ -76,7 +76,8 @@ class Match:
 
     `schema` is that of its output; for PARTIAL that of the root's partial phase. `limits` are hard requirements,
     compared with the device's capacity (e.g. {"memory_bytes": …, "stages": …}). `fusion` names a domain: adjacent
-    matches of one domain on one host become a single instance ("" = never fused). `wire`: how its rows travel. `claims`
+    matches of one domain on one host become a single instance ("" = never fused), or several with `parallelism`: the
+    compiler asks again about the phases that it then makes, and about a Shuffle. `wire`: how its rows travel. `claims`
     names parts of the device that a plan can use only once. `rows_max`: the most estimated input rows, one number for
     all inputs or one for each. `options` go to the instances that run it (InstancePlan.options). explain shows `note`.
     """

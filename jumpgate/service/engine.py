@@ -81,6 +81,8 @@ class Engine:
         self._jobs: dict[str, Job] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}  # of jobs that have been executed, until they are forgotten
         self._recorder = Recorder(records_folder)
+        #: hears of each job that was executed
+        self.on_ended: Callable[[JobRecord], None] = lambda _: None
         prober.hold()
 
     # ---- devices without agents ----
@@ -273,6 +275,7 @@ class Engine:
                 await job.run(happened)
         finally:
             self._recorder.add(job.record)
+            self.on_ended(job.record)
             events.put_nowait(None)
 
     def cancel(self, id: str) -> None:

@@ -77,6 +77,10 @@ class Limits:
         else:
             self.check_dataflow(request.dataflow)
 
+    def check_files(self, count: int) -> None:
+        """The same for paths that are to be looked at."""
+        self._within("files", count)
+
     def check_dataflow(self, message: dataflow_pb2.Dataflow) -> None:
         """The same for a dataflow. Whatever is counted takes two bytes of the message at least."""
         if message.ByteSize() <= 2 * min(getattr(self, name) for name in _COUNTED):

@@ -283,6 +283,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
     async def Look(self, request: pb.LookRequest, context: Any) -> pb.LookResponse:
         async def look() -> pb.LookResponse:
             self._client(context).check_hosts()
+            self.engine.limits.check_files(len(request.paths))
             await self.engine.agents.meet()
             schema = proto.decode_schema(request.file_schema) if request.HasField("file_schema") else None
             read = await self.engine.located.look(list(request.paths), request.format, dict(request.options), schema)

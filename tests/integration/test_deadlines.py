@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,11 +27,11 @@ from jumpgate.testing.leaks import wait_until
 MAIN = "from jumpgate.cli.main import main; main()"
 #: for a query to end beyond its deadline
 GRACE_S = 2.0
-#: of a query that a compiler holds up; on a busy machine it takes seconds until that is started
-DEADLINE_MS = 10_000
-#: a compiler that never ends, but says its version
+#: of a query that a compiler holds up
+DEADLINE_MS = 6000
+#: a compiler that never ends where there is a file `hang`, but says its version
 SLOW_COMPILER = """#!/bin/sh
-case "$*" in *-shared*|*/build/*) echo $$ >> {pids}; exec sleep 1000;; esac
+case "$*" in *-shared*|*/build/*) test -e {folder}/hang && echo $$ >> {folder}/pids && exec sleep 1000;; esac
 exec g++ "$@"
 """
 
@@ -48,9 +49,10 @@ class Served:
 @contextlib.contextmanager
 def serving(folder: Path, *arguments: str, port: int = 0, **environment: str) -> Iterator[Served]:
     command = [sys.executable, "-c", MAIN, "serve", "--port", str(port), *arguments]
-    process = subprocess.Popen(
-        command, cwd=folder, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
-    )
+    with (folder / "service.log").open("a") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=log, text=True
+        )
     assert process.stdout is not None
     line = process.stdout.readline()
     served = Served(process, line.split()[2].rstrip(";"))
@@ -69,11 +71,11 @@ def table(folder: Path, rows: int = 1000) -> Dataflow:
 
 @pytest.fixture
 def slow_compiler(tmp_path: Path) -> tuple[Path, Path]:
-    """A compiler that hangs, and the file with the processes that it was."""
-    pids, compiler = tmp_path / "pids", tmp_path / "slow-g++"
-    compiler.write_text(SLOW_COMPILER.format(pids=pids))
+    """A compiler that hangs while there is a file `hang`, and the file with the processes that it was."""
+    compiler = tmp_path / "slow-g++"
+    compiler.write_text(SLOW_COMPILER.format(folder=tmp_path))
     compiler.chmod(0o755)
-    return compiler, pids
+    return compiler, tmp_path / "pids"
 
 
 def is_gone(pid: int) -> bool:
@@ -89,7 +91,11 @@ def test_a_compiler_that_hangs_ends_with_the_deadline(tmp_path: Path, slow_compi
     compiler, pids = slow_compiler
     environment = {"JUMPGATE_CXX": str(compiler), "JUMPGATE_RUNTIME": str(runtime.host_program.parent)}
     with serving(tmp_path, **environment) as served, Session(served.address, timeout_ms=DEADLINE_MS) as session:
-        flow = table(tmp_path).filter(col("x") % 7919 == 13).aggregate(n=count(), odd=sum_("x"))
+        rows = table(tmp_path)
+        with Session(served.address) as patient:
+            assert patient.run(rows.aggregate(n=count())).to_pylist() == [{"n": 1000}]
+        (tmp_path / "hang").touch()
+        flow = rows.filter(col("x") % 7919 == 13).aggregate(n=count(), odd=sum_("x"))
         start = time.monotonic()
         with pytest.raises(TimedOut):
             session.run(flow).to_arrow()
@@ -119,6 +125,7 @@ def test_a_service_that_is_ended_while_its_runtime_is_built_ends_soon(
     compiler, pids = slow_compiler
     environment = {"JUMPGATE_CXX": str(compiler), "JUMPGATE_CACHE_DIR": str(tmp_path / "cache")}
     with serving(tmp_path, "--drain-s", "0", **environment) as served, Session(served.address) as session:
+        (tmp_path / "hang").touch()
 
         def ask() -> None:
             with contextlib.suppress(JumpgateError):
@@ -155,6 +162,27 @@ def test_a_service_that_drains_refuses_new_jobs_and_ends_those_that_run(tmp_path
         assert wait_until(refuses)
         assert rows + sum(batch.num_rows for batch in batches) == 3_000_000
         assert served.process.wait(20) == 0
+
+
+def test_a_service_logs_a_line_for_each_job(tmp_path: Path) -> None:
+    """Without its text, or data."""
+    rows = table(tmp_path)
+    with serving(tmp_path) as served, Session(served.address) as session:
+        answered = session.run(rows.limit(3), text="SELECT secret")
+        assert len(answered.to_pylist()) == 3
+        job = answered.job
+        fails = session.run(rows.select(y=col("x") / 0))
+        with pytest.raises(JumpgateError):
+            fails.to_arrow()
+        log = tmp_path / "service.log"
+        assert wait_until(lambda: fails.job in log.read_text())
+        lines = {line.split()[1]: line for line in log.read_text().splitlines() if "job=" in line}
+        assert "secret" not in log.read_text()
+    done, failed = lines[f"job={job}"], lines[f"job={fails.job}"]
+    assert re.fullmatch(
+        rf"jumpgate: job={job} state=done client= text=\w{{12}} rows=3 seconds=\d+\.\d{{3}} error=", done
+    )
+    assert failed.endswith("error=division_by_zero") and " state=failed " in failed
 
 
 def test_a_restarted_service_is_found_within_a_second(tmp_path: Path) -> None:
