@@ -119,11 +119,8 @@ class Client:
         )
 
     async def write(self, kind: int, entities: Sequence[P4Entity | StandIn]) -> None:
-        """Insert, modify or delete, in order.
-
-        Raises InstanceFailed (the switch has ended), Unreachable, ConfigError (the switch runs another program), or
-        InternalError for what it refuses.
-        """
+        """Inserts, modifies or deletes, in order. Raises InstanceFailed (the switch ended), Unreachable, ConfigError
+        (it runs another program), or InternalError for what it refuses."""
         try:
             updates = [p4r.Update(type=kind, entity=e.encode(self.schema)) for e in entities]  # type: ignore[arg-type]
         except ValueError as error:  # names of another program

@@ -111,7 +111,7 @@ def reads(program: ir.Program, body: Sequence[ir.Stmt]) -> Iterator[ir.Slot]:
 def parser_errors(program: ir.Program, gress: ir.Gress) -> ir.Slot | None:
     """The field parser_err, if the program looks at it: then packets that its parser refused go on."""
     errors = gress.intrinsic.get((f"{gress.name}_intrinsic_metadata_from_parser_t", "parser_err"))
-    return errors if errors in reads(program, (*gress.control, *gress.deparser)) else None
+    return errors if errors and errors in reads(program, (*gress.control, *gress.deparser)) else None
 
 
 def external(body: Sequence[ir.Stmt], local: Iterable[ir.Slot]) -> list[ir.Slot]:

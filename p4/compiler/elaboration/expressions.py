@@ -290,11 +290,11 @@ class Expressions:
         true: ir.Expr = ir.Const(1, ir.BOOL)
         parts = [self._equal(x, y, position) for x, y in pairs]
         whole = functools.reduce(lambda x, y: ir.Binary("&&", x, y, ir.BOOL), parts) if parts else true
-        valid = [ir.Get(g.valid) if g.valid else true for g in (a, b) if isinstance(g, Group)]
-        if valid == [true, true] or not valid:
+        if not (isinstance(a, Group) and isinstance(b, Group)) or a.valid is b.valid is None:
             return whole
-        both, none = (ir.Binary(op, *valid, ir.BOOL) for op in ("&&", "||"))
-        return ir.Binary("||", ir.Binary("&&", both, whole, ir.BOOL), ir.Unary("!", none, ir.BOOL), ir.BOOL)
+        x, y = (ir.Get(g.valid) if g.valid else true for g in (a, b))
+        both, any_ = ir.Binary("&&", x, y, ir.BOOL), ir.Binary("||", x, y, ir.BOOL)
+        return ir.Binary("||", ir.Binary("&&", both, whole, ir.BOOL), ir.Unary("!", any_, ir.BOOL), ir.BOOL)
 
     def operate(self, op: str, a: ir.Expr, b: ir.Expr, position: Position) -> ir.Expr:
         """Applies an operator to typed operands, or says why it does not work on them."""

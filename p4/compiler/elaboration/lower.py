@@ -259,7 +259,7 @@ class Lower(Expressions):
         found: list[ir.Expr] = []
         yes = self.captured(lambda: found.append(self.scalar(node.yes, scope)))
         no = self.captured(lambda: found.append(self.scalar(node.no, scope)))
-        a, b = found if found[0].type == found[1].type else self.same(*found, node.position)
+        a, b = self.same(found[0], found[1], node.position)
         if isinstance(condition, ir.Const):
             self.out += yes if condition.value else no
             return a if condition.value else b
@@ -268,8 +268,8 @@ class Lower(Expressions):
         if a.type == ir.INTEGER:
             raise Mistake(node.position, "give the numbers a width")
         chosen = self.slot("chosen", a.type)
-        sets = [(*effects, ir.Set(chosen, e, node.position)) for effects, e in ((yes, a), (no, b))]
-        self.out.append(ir.If(condition, *sets, node.position))
+        first, second = ((*effects, ir.Set(chosen, e, node.position)) for effects, e in ((yes, a), (no, b)))
+        self.out.append(ir.If(condition, first, second, node.position))
         return ir.Get(chosen)
 
     def member(self, node: ast.Member, scope: Scope) -> Value:

@@ -179,9 +179,9 @@ class Preprocessor:
                         f"macro {token.text} takes {len(macro.parameters)} arguments, {len(arguments)} given",
                     )
                 given = dict(zip(macro.parameters, arguments, strict=True))
-                body = self._pasted(body, given, token)
+                parts = self._pasted(body, given, token)
                 values = {name: self._expand(argument, hidden) for name, argument in given.items()}
-                body = [t for b in body for t in (values.get(b.text, [b]) if isinstance(b, Token) else b)]
+                body = [t for b in parts for t in (values.get(b.text, [b]) if isinstance(b, Token) else b)]
             if len(out) + len(body) > TOKENS_MAX or len(hidden) > 200:
                 raise Mistake(token.position, f"macro {token.text} grows too large")
             out += self._expand(body, hidden | {token.text})

@@ -15,7 +15,7 @@ INGRESS {
         hdr.data.kind = 300;
         hdr.data.kind = hdr.data.kind + hdr.data.short;
         hdr.data.kind = hdr.data.kind[8:1];
-        hdr.data.long = (bit<200>)hdr.data.kind;
+        hdr.data.long = (bit<2049>)hdr.data.kind;
         hdr.data.long = hdr.data.long ++ hdr.data.long ++ hdr.data.long;
         if (hdr.data.kind) { hdr.data.kind = 1; }
         if (hdr.data.kind == 1 && hdr.data.flag) { hdr.data.kind = 1; }
@@ -33,8 +33,8 @@ INGRESS {
 // error: 15:18 300 does not fit in bit<8>
 // error: 16:39 expected bit<8>, this is bit<16>; a cast makes it explicit
 // error: 17:38 [8:1] is not within bit<8>
-// error: 18:26 bit<200>: widths are 1 to 128
-// error: 19:56 the result has 192 bits; 128 are possible
+// error: 18:26 bit<2049>: widths are 1 to 2048
+// error: 19:18 expected bit<64>, this is bit<192>; a cast makes it explicit
 // error: 20:22 expected bool, this is bit<8>; a cast makes it explicit
 // error: 21:44 expected bool, this is bit<8>; a cast makes it explicit
 // error: 22:12 expected bit<1>, this is bool; a cast makes it explicit
