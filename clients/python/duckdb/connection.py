@@ -20,7 +20,7 @@ from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.file_state import FileStates, file_states
-from jumpgate.errors import CannotPlace, ComputeError, ConfigError, DataError, JumpgateError
+from jumpgate.errors import Cancelled, CannotPlace, ComputeError, ConfigError, DataError, JumpgateError
 
 MODES = ("auto", "always", "never")
 #: texts of which a connection remembers that DuckDB answers them
@@ -147,6 +147,8 @@ class Connection:
 
     def __getattr__(self, name: str) -> Any:
         """DuckDB's: of the accelerators' answer where that is the last result."""
+        if name.startswith("_"):
+            raise AttributeError(name)
         if name in _FETCHES and self._answer is not None:
             return getattr(self._answer.relation, name)
         return getattr(self.duckdb, name)
@@ -212,7 +214,9 @@ class Connection:
         try:
             table = self._shared.session.run(Dataflow(found.operator), DUCKDB, text=text).to_arrow()
         except JumpgateError as error:
-            if self.mode == "always" and not isinstance(error, ComputeError | DataError):
+            if isinstance(error, Cancelled) or (
+                self.mode == "always" and not isinstance(error, ComputeError | DataError)
+            ):
                 raise
             self._shared.auto.experience.note(text, JOB, math.inf)
             return self._left(text, f"as a job it failed: {error.message}", may_raise=False)
