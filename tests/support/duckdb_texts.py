@@ -20,7 +20,7 @@ TABLES = {
         SELECT (i * 3 % 17)::INTEGER AS a, CASE WHEN i % 4 = 1 THEN NULL ELSE i % 4 END::INTEGER AS k,
             CASE WHEN i % 3 = 0 THEN NULL ELSE chr((97 + i % 4)::INTEGER) || 'x' END AS s, (i / 2)::DECIMAL(9, 3) AS e
         FROM range(25) r(i)""",
-    "nested": "SELECT [1, 2] AS l",
+    "nested": "SELECT [i] AS l, i AS a FROM range(9) r(i)",
     "none": "SELECT 1::INTEGER AS a, 'x' AS s, 1.5::DECIMAL(5, 1) AS d LIMIT 0",
     "big": "SELECT (9223372036854775807 - i)::BIGINT AS b, (2147483647 - i)::INTEGER AS a FROM range(3) r(i)",
 }  # fmt: skip
@@ -91,6 +91,7 @@ OFFLOADED = (
     "SELECT k, sum(sum(a)) OVER (ORDER BY k NULLS FIRST) FROM t GROUP BY k",
     "SELECT a FROM t QUALIFY rank() OVER (PARTITION BY k ORDER BY d DESC) <= 2",
     "SELECT count(*) FROM t, v",
+    "SELECT count(*) FROM nested, v",
     "SELECT s, sum(d) FROM none GROUP BY s",
     "SELECT k, count(*) FROM none JOIN t USING (a) GROUP BY ROLLUP (k)",
     "SELECT a FROM t WHERE k > 5 OR (NULL AND flag)",
