@@ -91,7 +91,6 @@ OFFLOADED = (
     "SELECT k, sum(sum(a)) OVER (ORDER BY k NULLS FIRST) FROM t GROUP BY k",
     "SELECT a FROM t QUALIFY rank() OVER (PARTITION BY k ORDER BY d DESC) <= 2",
     "SELECT count(*) FROM t, v",
-    "SELECT count(*) FROM nested, v",
     "SELECT s, sum(d) FROM none GROUP BY s",
     "SELECT k, count(*) FROM none JOIN t USING (a) GROUP BY ROLLUP (k)",
     "SELECT a FROM t WHERE k > 5 OR (NULL AND flag)",
