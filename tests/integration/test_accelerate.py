@@ -15,7 +15,8 @@ import jumpgate
 from jumpgate.client.duckdb import planning
 from jumpgate.client.duckdb.answers import relation_over
 from jumpgate.client.duckdb.connection import Connection, accelerate
-from jumpgate.errors import CannotPlace, ConfigError
+from jumpgate.client.session import Session
+from jumpgate.errors import Cancelled, CannotPlace, ConfigError
 from jumpgate.testing import oracle
 from jumpgate.tpcds.data import SCALE_MIN, generate, path
 from jumpgate.tpcds.suite import TPCDS, Suite
@@ -207,6 +208,18 @@ def test_auto_leaves_little_to_duckdb(one_host: str, tmp_path: Path) -> None:
     files = connection.duckdb.sql("SELECT max(a) FROM t").fetchall()
     connection.execute(f"COPY (SELECT 99 AS a) TO '{tmp_path}/t.parquet'")
     assert connection.execute(text).fetchall() == [(99,)] != files
+
+
+def test_closing_ends_what_runs(one_host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB does not begin anew with a text that was ended."""
+    connection = jumpgate.accelerate(duckdb_texts.connect(tmp_path), mode="always", address=one_host)
+
+    def ended(*_: object, **__: object) -> None:
+        raise Cancelled("the session was closed")
+
+    monkeypatch.setattr(Session, "run", ended)
+    with pytest.raises(Cancelled):
+        connection.execute("SELECT sum(a) FROM t")
 
 
 def test_explain_shows_the_plan(always: Connection) -> None:

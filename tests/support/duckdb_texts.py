@@ -20,7 +20,7 @@ TABLES = {
         SELECT (i * 3 % 17)::INTEGER AS a, CASE WHEN i % 4 = 1 THEN NULL ELSE i % 4 END::INTEGER AS k,
             CASE WHEN i % 3 = 0 THEN NULL ELSE chr((97 + i % 4)::INTEGER) || 'x' END AS s, (i / 2)::DECIMAL(9, 3) AS e
         FROM range(25) r(i)""",
-    "nested": "SELECT [1, 2] AS l",
+    "nested": "SELECT [i] AS l, i AS a FROM range(9) r(i)",
     "none": "SELECT 1::INTEGER AS a, 'x' AS s, 1.5::DECIMAL(5, 1) AS d LIMIT 0",
     "big": "SELECT (9223372036854775807 - i)::BIGINT AS b, (2147483647 - i)::INTEGER AS a FROM range(3) r(i)",
 }  # fmt: skip

@@ -15,6 +15,7 @@ from jumpgate.client.duckdb import planning
 from jumpgate.client.duckdb.plan import read_plan
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.compiler.describe import tree
+from jumpgate.dataflow.operators import Read
 from tests.support import duckdb_texts
 
 #: fields, and what is below them, that do not bear on an answer
@@ -53,6 +54,13 @@ def test_a_filter_and_a_sum(connection: duckdb.DuckDBPyConnection) -> None:
     (aggregate,), (filter,) = ([line for line in lines if line.split()[0] == kind] for kind in ("aggregate", "filter"))
     assert "sum(#0:c0)" in aggregate and "count_star()" in aggregate
     assert "gt(#0:a, 30)" in filter and "eq(#1:s, 'ax')" in filter
+
+
+def test_rows_are_counted_by_a_column_that_is_read(connection: duckdb.DuckDBPyConnection) -> None:
+    found = planning.offload(connection, "SELECT count(*) FROM nested, v")
+    found.files.close()
+    reads = [node for node in found.operator.walk() if isinstance(node, Read) and "nested" in node.files[0]]
+    assert [read.schema.names for read in reads] == [("a",)]
 
 
 @pytest.mark.parametrize("text", duckdb_texts.OFFLOADED)

@@ -70,6 +70,8 @@ class Query:
 
     def __getattr__(self, name: str) -> Any:
         """The relation's, over the answer where it takes rows."""
+        if name.startswith("_"):
+            raise AttributeError(name)
         return getattr(self._answered() if name in _RESULTS else self._relation, name)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -20,7 +20,7 @@ from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.file_state import FileStates, file_states
-from jumpgate.errors import CannotPlace, ComputeError, ConfigError, DataError, JumpgateError
+from jumpgate.errors import Cancelled, CannotPlace, ComputeError, ConfigError, DataError, JumpgateError
 
 MODES = ("auto", "always", "never")
 #: texts of which a connection remembers that DuckDB answers them
@@ -110,8 +110,8 @@ class Connection:
             return f"DuckDB runs it: {NO_QUERY}"
         try:
             found = planning.offload(self.duckdb, query)
-        except Stays as reason:
-            return f"DuckDB runs it: {reason}"
+        except Stays as stays:
+            return f"DuckDB runs it: {stays}"
         try:
             reason = self._reason(query, found)
             if reason:
@@ -125,15 +125,19 @@ class Connection:
         """The accelerators' answer; None if DuckDB is to give it. Raises CannotPlace for mode = always."""
         try:
             found = planning.offload(self.duckdb, text)
-        except Stays as reason:
-            return self._left(text, self._leave(text, (), str(reason)))
+        except Stays as stays:
+            self._left(text, self._leave(text, (), str(stays)))
+            return None
         try:
             reason = self._reason(text, found)
-            return self._run(text, found) if not reason else self._left(text, reason)
+            if not reason:
+                return self._run(text, found)
         except Stays as stays:
-            return self._left(text, str(stays))
+            reason = str(stays)
         finally:
             found.files.close()
+        self._left(text, reason)
+        return None
 
     def cursor(self) -> Connection:
         """Another connection to the same database."""
@@ -147,6 +151,8 @@ class Connection:
 
     def __getattr__(self, name: str) -> Any:
         """DuckDB's: of the accelerators' answer where that is the last result."""
+        if name.startswith("_"):
+            raise AttributeError(name)
         if name in _FETCHES and self._answer is not None:
             return getattr(self._answer.relation, name)
         return getattr(self.duckdb, name)
@@ -212,20 +218,23 @@ class Connection:
         try:
             table = self._shared.session.run(Dataflow(found.operator), DUCKDB, text=text).to_arrow()
         except JumpgateError as error:
-            if self.mode == "always" and not isinstance(error, ComputeError | DataError):
+            if isinstance(error, Cancelled) or (
+                self.mode == "always" and not isinstance(error, ComputeError | DataError)
+            ):
                 raise
             self._shared.auto.experience.note(text, JOB, math.inf)
-            return self._left(text, f"as a job it failed: {error.message}", may_raise=False)
+            self.last_reason = f"as a job it failed: {error.message}"
+            return None
         names = self.duckdb.sql(text).columns
         answer = Answer(relation_over(self.duckdb, table, names, found.types), table.num_rows)
         self._shared.auto.experience.note(text, JOB, time.perf_counter() - start)
         self.last_reason = ""
         return answer
 
-    def _left(self, text: str, reason: str, *, may_raise: bool = True) -> None:
-        """Notes why DuckDB answers."""
+    def _left(self, text: str, reason: str) -> None:
+        """Notes why DuckDB answers. Raises CannotPlace for mode = always."""
         self.last_reason = reason
-        if self.mode == "always" and may_raise:
+        if self.mode == "always":
             raise CannotPlace(f'mode = always, and this stays in DuckDB: {reason}. Take mode = "auto": {text[:200]}')
 
     def _here(self, query: Any, frame: FrameType, *parameters: object) -> None:

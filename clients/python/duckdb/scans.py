@@ -8,7 +8,6 @@ from typing import Any
 
 from jumpgate.client.duckdb.decode import Shape, known, listed, text, whole
 from jumpgate.client.duckdb.expressions import (
-    BOOLEAN,
     Bound,
     Comparison,
     Conjunction,
@@ -19,7 +18,7 @@ from jumpgate.client.duckdb.expressions import (
     read_expression,
 )
 from jumpgate.client.duckdb.reasons import Stays
-from jumpgate.client.duckdb.types import SqlType, read_literal, read_type
+from jumpgate.client.duckdb.types import BOOLEAN, SqlType, read_literal, read_type
 from jumpgate.dataflow.expressions import Literal
 from jumpgate.dataflow.types import bool_
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import singledispatchmethod
+from functools import partial, singledispatchmethod
 from typing import Protocol
 
 import pyarrow as pa
 
 from jumpgate.client.duckdb import plan as p
 from jumpgate.client.duckdb.aggregates import Aggregated, only_rows
+from jumpgate.client.duckdb.functions import as_type
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scalars import Scalars
 from jumpgate.client.duckdb.scans import Scan
 from jumpgate.client.duckdb.types import BOOLEAN, SqlType
 from jumpgate.client.duckdb.windows import translate_windows
-from jumpgate.dataflow.casts import TypeMismatch
-from jumpgate.dataflow.expressions import Literal, conjunction
+from jumpgate.dataflow.casts import TypeMismatch, cannot_fail
+from jumpgate.dataflow.expressions import Expression, Literal, conjunction
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import (
     Aggregate,
@@ -117,20 +118,19 @@ class Translator:
     @_part.register
     def _(self, node: p.Get) -> Part:
         types = node.scan.types
-        wanted = sorted({i for i in node.columns if i is not None} | {f.column for f in node.filters}) or [0]
-        carriers = [types[i].carrier for i in wanted] if wanted != [0] else []
-        read = self.sources.scan(node.scan, set(wanted))
-        for i, carrier in zip(wanted, carriers, strict=False):
-            if not read.schema[i].type.same(carrier):
-                name, found = node.scan.names[i], read.schema[i].type.name
-                raise Stays(f"column '{name}' is a {types[i]} for DuckDB and a {found} for Jumpgate")
+        needed = sorted({i for i in node.columns if i is not None} | {f.column for f in node.filters})
+        carriers = [types[i].carrier for i in needed]
+        wanted = needed or [i for i, type in enumerate(types) if type.is_carried][:1]  # rows are counted by one
+        if not wanted:
+            raise Stays("a table without a column that is offloaded")
+        read = select(self.sources.scan(node.scan, set(wanted)), wanted)
+        found = _carried(read, carriers, [node.scan.names[i] for i in wanted])
         place = {column: position for position, column in enumerate(wanted)}
-        found: Operator = select(read, wanted)
         terms = []
         for item in node.filters:
             at = column(found.schema, place[item.column])
             term = Scalars(Schema((found.schema[at.index],)), (types[item.column],)).read(item.condition)
-            terms.append(term.remap(lambda _, at=at: at))
+            terms.append(term.remap(partial(_instead, at)))
         if terms:
             found = Filter(found, conjunction(tuple(terms)))
         if None not in node.columns:
@@ -176,10 +176,10 @@ class Translator:
             raise Stays(f"a join of type {node.type} is not offloaded")
         left, right = self._sides(node)
         conditions = [(c.function, left.scalars.read(c.left), right.scalars.read(c.right)) for c in node.conditions]
-        for condition in node.conditions:
-            if condition.left.type != condition.right.type:
+        for item in node.conditions:
+            if item.left.type != item.right.type:
                 raise Stays("a join condition of two types is not offloaded")
-            if node.type in ("MARK", "SINGLE") and condition.function not in ("eq", "is_not_distinct"):
+            if node.type in ("MARK", "SINGLE") and item.function not in ("eq", "is_not_distinct"):
                 raise Stays("ANY, ALL and scalar subqueries but for equality are not offloaded")
         if node.type == "MARK" and sum(function == "eq" for function, _, _ in conditions) > 1:
             raise Stays("IN of several columns at once has NULLs of DuckDB's own")
@@ -320,6 +320,24 @@ def _is_sorted(operator: Operator) -> bool:
     while isinstance(operator, Project | Filter):
         operator = operator.input
     return isinstance(operator, Sort)
+
+
+def _carried(read: Operator, carriers: list[DataType], names: list[str]) -> Operator:
+    """The columns as DuckDB's values travel: integers may be narrower in the files. Raises Stays."""
+    columns = [column(read.schema, i) for i in range(len(read.schema))]
+    values: list[Expression] = [*columns]
+    for i, (carrier, name) in enumerate(zip(carriers, names, strict=False)):
+        ours = columns[i].type
+        wider = "int" in ours.kind and (carrier.is_integer or carrier.kind == "decimal") and cannot_fail(ours, carrier)
+        if not ours.same(carrier) and not wider:
+            raise Stays(f"column '{name}' is a {carrier.name} for DuckDB and a {ours.name} for Jumpgate")
+        values[i] = as_type(columns[i], carrier)
+    return read if values == columns else Project(read, tuple(values), read.schema.names)
+
+
+def _instead(value: Expression, _index: int) -> Expression:
+    """The value in the place of any column."""
+    return value
 
 
 def _array(values: list[object], type: DataType) -> pa.Array:
