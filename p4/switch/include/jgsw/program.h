@@ -201,9 +201,9 @@ struct Packet {
   uint16_t replication_id;            // rid; egress reads it as egress_rid
   uint16_t excluded_id;               // level1_exclusion_id: no copy for replicas with that id; 0: excludes none
   uint16_t excluded_port = kNoPort;   // level2_exclusion_id: no multicast copy for that port
-  uint8_t drop;                       // drop_ctl; bit 0: no unicast, multicast, resubmission, bit 1: no copy to the CPU,
-                                      // bit 2: no mirrored copies (the program itself does not make them then)
-  uint8_t queue, cos, cos_to_cpu;     // qid, ingress_cos, icos_for_copy_to_cpu; egress_qid and egress_cos of egress
+  uint8_t drop;                    // drop_ctl; bit 0: no unicast, multicast, resubmission, bit 1: no copy to the CPU,
+                                   // bit 2: no mirrored copies (the program itself does not make them then)
+  uint8_t queue, cos, cos_to_cpu;  // qid, ingress_cos, icos_for_copy_to_cpu; egress_qid and egress_cos of egress
   bool bypass_egress;
   bool copy_to_cpu;
 
