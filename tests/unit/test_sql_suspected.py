@@ -34,7 +34,7 @@ def test_benchmarks_are_not_held_back(suite: Suite) -> None:
         "SELECT us + INTERVAL 1 HOUR, z - INTERVAL '2' SECOND, d + INTERVAL 3 DAY FROM m",
         "SELECT e + INTERVAL 1 HOUR FROM (SELECT us AS e FROM m) AS q",
         "SELECT avg(i), avg(CASE WHEN d > DATE '2024-01-01' THEN i END), avg(n) FROM (SELECT *, i AS n FROM m) AS q",
-        "SELECT * FROM m WHERE CAST(i AS BIGINT) = 1 AND CAST(us AS DATE) = DATE '2024-01-01' AND CAST(i AS VARCHAR) = '1'",
+        "SELECT * FROM m WHERE CAST(i AS BIGINT) = 1 AND CAST(us AS DATE) = DATE '2024-01-01'",
         "SELECT * FROM m WHERE x LIKE 'a%' AND substr(x, 1, 2) = 'ab' AND us > TIMESTAMP '2024-01-01 00:00:00'",
         "SELECT * FROM m WHERE EXISTS (SELECT 1 FROM m AS n WHERE n.i = m.i) AND i IN (SELECT max(i) FROM m AS o)",
         "SELECT i FROM m AS a WHERE (SELECT count(*) FROM m AS b WHERE b.x = a.x) > 0",
