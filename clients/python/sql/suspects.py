@@ -303,12 +303,7 @@ def _timestamp_cast(node: Tree, names: _Names) -> str:
     if node.get("class") != "CAST":
         return ""
     target = node["cast_type"]["id"]
-    if target in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
-        return f"a cast to {target}"
-    kinds = names.kinds(node["child"])
-    if target == "TIMESTAMP" and "timestamp[ns]" in kinds:
-        return "a cast of nanoseconds to TIMESTAMP"
-    return "a timestamp as text" if target == "VARCHAR" and any(k.startswith("timestamp[") for k in kinds) else ""
+    return f"a cast to {target}" if target in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS") else ""
 
 
 def _narrowing_cast(node: Tree, names: _Names) -> str:
