@@ -39,6 +39,7 @@ def test_benchmarks_are_not_held_back(suite: Suite) -> None:
         "SELECT * FROM m WHERE EXISTS (SELECT 1 FROM m AS n WHERE n.i = m.i) AND i IN (SELECT max(i) FROM m AS o)",
         "SELECT i FROM m AS a WHERE (SELECT count(*) FROM m AS b WHERE b.x = a.x) > 0",
         "SELECT sum(i) OVER w FROM m WINDOW w AS (ORDER BY i)",
+        r"SELECT i FROM m WHERE x LIKE '10\%' ESCAPE '\' OR x NOT LIKE '\_' ESCAPE '\'",
         "SELECT st.a FROM m WHERE i IN (SELECT max(st.a) FROM m AS n)",
         "not SQL at all '",
     ],

@@ -376,7 +376,9 @@ def _like(node: Tree, names: _Names) -> str:
         return ""
     function = node["function_name"]
     if function.endswith("like_escape"):
-        return "LIKE … ESCAPE"
+        constant = all(child.get("class") == "CONSTANT" for child in node["children"][1:])
+        backslash = constant and node["children"][2]["value"].get("value") == "\\"
+        return "" if backslash and function in ("like_escape", "not_like_escape") else "LIKE … ESCAPE"
     if function not in ("~~", "!~~", "~~*", "!~~*"):
         return ""
     pattern = node["children"][1]
