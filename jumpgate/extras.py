@@ -12,7 +12,7 @@ from jumpgate.errors import NotInstalled
 EXTRAS = {
     "cryptography": "tls",
     "datafusion": "sql",
-    "duckdb": "sql",
+    "duckdb": "data",
     "duckdb_extension_tpcds": "data",
     "duckdb_extension_tpch": "data",
     "finsy": "switch",

@@ -1,5 +1,7 @@
 """SQL over files: DataFusion plans, accelerators do what they can, DataFusion does the rest.
 
+DuckDB answers the texts that DataFusion is known to get wrong.
+
 with jumpgate.connect() as connection:
     connection.register("item", "data/item.parquet")
     print(connection.sql("SELECT i_category, count(*) FROM item GROUP BY 1").to_pandas())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import itertools
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -83,13 +84,9 @@ def find(text: str, tables: Iterable[Table], parameters: Iterable[Any] = (), *, 
     tree = parsed(text)
     if said or tree is None:
         return said
-    names = _Names(tree, tables)
+    names = _Names(tree, tables, parameters)
     rules = (*STRUCTURES, *MEANINGS) if meaning else STRUCTURES
-    for node in nodes(tree):
-        for rule in rules:
-            if said := rule(node, names):
-                return said
-    return _finer_literal(tree, names, parameters) if meaning else ""
+    return next((said for node in nodes(tree) for rule in rules if (said := rule(node, names))), "")
 
 
 def of_ranges(text: str, tables: Iterable[Table]) -> str:
@@ -110,7 +107,7 @@ def of_ranges(text: str, tables: Iterable[Table]) -> str:
 class _Names:
     """What the names of a text are: types of columns, and of what the text gives a name."""
 
-    def __init__(self, tree: Tree, tables: Iterable[Table]) -> None:
+    def __init__(self, tree: Tree, tables: Iterable[Table], parameters: Iterable[Any] = ()) -> None:
         named = {name.lower() for name in table_names(tree)}
         #: columns of each table that the text reads, in small letters
         self.columns: dict[str, dict[str, str]] = {
@@ -122,6 +119,11 @@ class _Names:
         for columns in self.columns.values():
             for name, type in columns.items():
                 self._types.setdefault(name, set()).add(type)
+        #: timestamps of the tables, and moments among the parameters
+        self.coarse = frozenset(
+            type for types in self._types.values() for type in types if type.startswith("timestamp[")
+        )
+        self.moments = [value.isoformat(" ") for value in parameters if isinstance(value, datetime.datetime)]
         self._aliases: dict[str, list[Tree]] = {}
         for node in nodes(tree):
             if node.get("alias") and "class" in node:
@@ -301,17 +303,12 @@ def _timestamp_cast(node: Tree, names: _Names) -> str:
     if node.get("class") != "CAST":
         return ""
     target = node["cast_type"]["id"]
-    if target in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
-        return f"a cast to {target}"
-    kinds = names.kinds(node["child"])
-    if target == "TIMESTAMP" and "timestamp[ns]" in kinds:
-        return "a cast of nanoseconds to TIMESTAMP"
-    return "a timestamp as text" if target == "VARCHAR" and any(k.startswith("timestamp[") for k in kinds) else ""
+    return f"a cast to {target}" if target in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS") else ""
 
 
 def _narrowing_cast(node: Tree, names: _Names) -> str:
     """DataFusion compares what is cast instead, with the other side cast back."""
-    if node.get("class") not in _COMPARING and node.get("type") not in ("COMPARE_IN", "COMPARE_NOT_IN"):
+    if not _compares(node):
         return ""
     sides = [*node.get("children", ()), *(node.get(key) for key in ("left", "right", "input", "lower", "upper"))]
     for side in sides:
@@ -322,6 +319,10 @@ def _narrowing_cast(node: Tree, names: _Names) -> str:
             if target in _INTEGERS and any(_is_wider(kind, target) for kind in kinds):
                 return f"a comparison of a cast to {target}"
     return ""
+
+
+def _compares(node: Tree) -> bool:
+    return node.get("class") in _COMPARING or node.get("type") in ("COMPARE_IN", "COMPARE_NOT_IN")
 
 
 def _is_wider(kind: str, target: str) -> bool:
@@ -375,7 +376,9 @@ def _like(node: Tree, names: _Names) -> str:
         return ""
     function = node["function_name"]
     if function.endswith("like_escape"):
-        return "LIKE … ESCAPE"
+        constant = all(child.get("class") == "CONSTANT" for child in node["children"][1:])
+        backslash = constant and node["children"][2]["value"].get("value") == "\\"
+        return "" if backslash and function in ("like_escape", "not_like_escape") else "LIKE … ESCAPE"
     if function not in ("~~", "!~~", "~~*", "!~~*"):
         return ""
     pattern = node["children"][1]
@@ -398,24 +401,27 @@ def _substring(node: Tree, names: _Names) -> str:
     return "" if isinstance(value, int) and value > 0 else "substring from a place that is not 1 or more"
 
 
-def _finer_literal(tree: Tree, names: _Names, parameters: Iterable[Any]) -> str:
-    """A moment with more digits than columns of the text's tables have, which DataFusion would cut."""
-    units = [kind for columns in names.columns.values() for kind in columns.values() if kind.startswith("timestamp[")]
-    if not units:
+def _finer_moment(node: Tree, names: _Names) -> str:
+    """A moment compared with what has fewer digits, to which DataFusion would cut it."""
+    if not _compares(node):
         return ""
-    least = min(map(_digits, units))
-    texts = [
-        str(node["value"].get("value"))
-        for node in nodes(tree)
-        if node.get("class") == "CONSTANT" and node["value"]["type"]["id"] == "VARCHAR"
-    ]
-    texts += [value.isoformat(" ") for value in parameters if isinstance(value, datetime.datetime)]
-    for text in texts:
-        seconds = text.rpartition(":")[2].partition(".")[2] if ":" in text and text[:1].isdigit() else ""
-        digits = seconds[: next((i for i, c in enumerate(seconds) if not c.isdigit()), len(seconds))].rstrip("0")
-        if len(digits) > least:
-            return "a moment with more digits than a timestamp in the tables has"
+    inside = list(nodes(node))
+    references = (n["column_names"] for n in inside if n.get("class") == "COLUMN_REF")
+    kinds = frozenset[str]().union(*(names.kinds({"class": "COLUMN_REF", "column_names": r}) for r in references))
+    if not any(kind.startswith("timestamp[ns") for kind in kinds):  # whose literals have all digits
+        kinds |= names.coarse if UNKNOWN in kinds else frozenset()
+        texts = [str(n["value"].get("value")) for n in inside if n.get("class") == "CONSTANT"]
+        texts += names.moments if any(n.get("class") == "PARAMETER" for n in inside) else []
+        least = min((_digits(kind) for kind in kinds if kind.startswith("timestamp[")), default=None)
+        if least is not None and any(_second_digits(text) > least for text in texts):
+            return "a moment with more digits than the timestamp that it is compared with"
     return ""
+
+
+def _second_digits(text: str) -> int:
+    """Digits after the point of the seconds, of a text that may be a moment."""
+    seconds = text.rpartition(":")[2].partition(".")[2] if ":" in text and text[:1].isdigit() else ""
+    return len("".join(itertools.takewhile(str.isdigit, seconds)).rstrip("0"))
 
 
 Rule = Callable[[Tree, _Names], str]
@@ -424,6 +430,7 @@ MEANINGS: tuple[Rule, ...] = (
     _recursive,
     _timestamp_cast,
     _narrowing_cast,
+    _finer_moment,
     _interval,
     _average,
     _like,
