@@ -11,6 +11,7 @@ import math
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -38,13 +39,17 @@ HEAVY_MAX = 32
 #: of samples that are kept for other conditions on the same columns; what each counts for, and each value of Python's
 KEPT_BYTES_MAX, SAMPLE_BYTES, VALUE_BYTES = 256 << 20, 1 << 10, 64
 
+#: of a table, whose bounds are looked up one by one
+BOUNDED_FILES_MAX = 1_000
+
 Options = tuple[tuple[str, str], ...]
 
 
 def column_statistics(
     files: Sequence[str], format: str, options: Options, rows: float, name: str, type: DataType
 ) -> ColumnStatistics:
-    """From the largest file, for all of `rows` rows; of a column in the names of folders, from the names of all."""
+    """From the largest file, for all of `rows` rows, but for the bounds, where every file tells its own; of a column in
+    the names of folders, from the names of all."""
     try:
         if name in from_option(dict(options)):
             return _partition(files, name, type)
@@ -52,9 +57,21 @@ def column_statistics(
         if largest is None:
             return ColumnStatistics()
         status = os.stat(largest)
-        return _column(largest, status.st_mtime_ns, status.st_size, format, options, rows, name, type)
+        found = _column(largest, status.st_mtime_ns, status.st_size, format, options, rows, name, type)
+        return found if len(files) == 1 else _of_all(found, files, format, options, name, type)
     except (OSError, TypeError, ValueError, ArithmeticError, LookupError, pa.ArrowException, JumpgateError):
         return ColumnStatistics()
+
+
+def _of_all(
+    found: ColumnStatistics, files: Sequence[str], format: str, options: Options, name: str, type: DataType
+) -> ColumnStatistics:
+    """With the bounds of all files, where these tell them: one file's may be far from the others'."""
+    bounds_in = formats()[format].bounds
+    if bounds_in is None or len(files) > BOUNDED_FILES_MAX:
+        return found
+    lows, highs = zip(*(bounds_in(file, dict(options), name, type) for file in files), strict=True)
+    return replace(found, low=None if None in lows else min(lows), high=None if None in highs else max(highs))
 
 
 @functools.lru_cache(maxsize=10_000)

@@ -1,7 +1,9 @@
 #include "common/read_error.h"
 
 #include <arrow/status.h>
+#include <strings.h>
 
+#include <algorithm>
 #include <new>
 
 namespace jg::columnar {
@@ -95,6 +97,11 @@ ReadError missing_column(const ColumnSpec& column, const std::vector<std::string
   for (const std::string& name : present) list += (list.empty() ? "" : ", ") + name;
   return ReadError("schema", "column '" + column.name + "' is not in the file, which has: " + list,
                    {{"column", column.name}});
+}
+
+bool has_other_case(const std::string& name, const std::vector<std::string>& present) {
+  return std::any_of(present.begin(), present.end(),
+                     [&](const std::string& other) { return strcasecmp(name.c_str(), other.c_str()) == 0; });
 }
 
 ReadError unexpected_null(const ColumnSpec& column) {

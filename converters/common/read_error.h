@@ -64,6 +64,8 @@ ReadError wrong_type(const ColumnSpec& column, const std::string& found);
 
 // A declared column that the file does not have; the error lists the present ones.
 ReadError missing_column(const ColumnSpec& column, const std::vector<std::string>& present);
+// Whether a file without a column has one of that name in other cases: engines do not agree which rows it then has.
+bool has_other_case(const std::string& name, const std::vector<std::string>& present);
 
 // A NULL in a column that is declared to have none.
 ReadError unexpected_null(const ColumnSpec& column);

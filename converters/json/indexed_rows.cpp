@@ -79,6 +79,8 @@ const char* IndexedRows::fits(size_t number, const char* line, Token* const* tok
   for (size_t i = 0; i < shape.others.size(); i++) {
     if (!shape.others[i].equals(base + p[4 * shape.other_places[i] + 1])) return nullptr;
   }
+  const char* start = base + p[0];
+  if (exact_ && std::memchr(start, '\n', stop - start)) return nullptr;
   if (exact_ && !is_plain_row(shape, p)) return nullptr;
   bool no_value = false;
   for (const auto& w : shape.wanted) {

@@ -132,7 +132,19 @@ class JsonWorker : public SourceWorker {
     size_ = chunks_.size();
     at_ = 0;
     indexed_ = false;
+    if (source_->exact) JG_RETURN_IF_ERROR(check_line_ends());
     if (chunks_.at_file_start() && size_ >= 3 && std::memcmp(data_, "\xEF\xBB\xBF", 3) == 0) at_ = 3;
+    return {};
+  }
+
+  // To some readers a carriage return alone ends a line.
+  Status check_line_ends() const {
+    const char* end = data_ + size_;
+    for (const char* p = data_; (p = static_cast<const char*>(std::memchr(p, '\r', end - p))); ++p) {
+      if (p + 1 < end && p[1] != '\n')
+        return chunks_.input().at_line("malformed", chunks_.offset() + (p - data_), "a carriage return within a line");
+      if (p + 1 == end) break;
+    }
     return {};
   }
 

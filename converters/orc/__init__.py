@@ -11,7 +11,7 @@ from jumpgate.converters import writing
 from jumpgate.converters.footers import FOOTERS_CACHED_MAX, Footer, Range, cached, common_schema, unreadable
 from jumpgate.converters.orc.footer import Contents, read_footer
 from jumpgate.dataflow import beneath
-from jumpgate.dataflow.formats import Format, Sample, Speeds
+from jumpgate.dataflow.formats import EARLY_DAYS, Format, Sample, Speeds
 from jumpgate.dataflow.types import DataType, Field, Schema
 
 #: the most stripes to sample, which are read whole: if they have more rows, nothing is read
@@ -47,6 +47,10 @@ def _contents(path: str, _mtime_ns: int, _size: int) -> Contents:
 
 def _rows(file: str, options: Mapping[str, str]) -> float:
     return float(orc_footer(file).rows)
+
+
+def _bounds(file: str, options: Mapping[str, str], name: str, type: DataType) -> tuple[float | None, float | None]:
+    return cached(file, _contents).bounds.get(name, (None, None))
 
 
 def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) -> Sample:
@@ -86,6 +90,7 @@ ORC = Format(
     name="orc",
     title="ORC",
     suffixes=(".orc",),
+    options=(EARLY_DAYS,),
     self_describing=True,
     nested=True,
     columnar=True,
@@ -95,6 +100,7 @@ ORC = Format(
     infer_schema=orc_schema,
     rows=_rows,
     sample=_sample,
+    bounds=_bounds,
     libraries=("pyarrow.orc",),
     write=_write,
     variants=len(writing.COMPRESSIONS),

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/bounds.h"
+#include "common/early_days.h"
 #include "common/morsels.h"
 #include "common/read_error.h"
 #include "orc/nested_column.h"
@@ -71,6 +72,21 @@ void find_rows(InputFile& input, const Bounds& bounds, const Bounds& partners, O
     RowIndex index(input, file->tail, stripe);
     rows.matching = narrowed({{0, stripe.rows}}, bounds, *file, known, &index);
     rows.joining = narrowed(rows.matching, partners, *file, known, &index);
+  }
+}
+
+// Dates, of which no file says by which calendar its writer counted them.
+void require_late_days(InputFile& input, const std::vector<ColumnSpec>& columns, const OrcFile& file) {
+  auto is_date = [&](size_t i) { return columns[i].type == JG_DATE && file.ids[i] != kAbsent; };
+  bool any = false;
+  for (size_t i = 0; i < columns.size(); ++i) any |= is_date(i);
+  if (!any) return;
+  const std::vector<std::vector<ColumnRange>> ranges = read_stripe_ranges(input, file.tail, file.ranged);
+  for (size_t s = 0; s < file.tail.stripes.size(); ++s) {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (is_date(i) && file.tail.stripes[s].rows > 0)
+        require_late(columns[i], s < ranges.size() ? ranges[s][i] : ColumnRange());
+    }
   }
 }
 
@@ -199,6 +215,7 @@ Status OrcSource::open() {
       auto input = InputFile::open(path, arrow::default_memory_pool());
       OrcFile file{path, read_orc_tail(*input), {}, {}, {}};
       find_columns(options_.columns, &file);
+      if (refuses_early_days(options_)) require_late_days(*input, options_.columns, file);
       find_rows(*input, bounds, partners, &file);
       for (size_t s = 0; s < file.stripes.size(); ++s) {
         const PartRows& stripe = file.stripes[s];
@@ -220,15 +237,19 @@ Status OrcSource::open() {
   return queue_.fill(std::move(parts), options_.shares, &counters);
 }
 
-// A column that some files lack is NULL in them; one that all lack is a mistake.
+// A column that some files lack is NULL in them; one that all lack, or spell in other cases, is a mistake.
 Status OrcSource::check_columns() const {
   for (size_t i = 0; i < options_.columns.size(); ++i) {
     const ColumnSpec& column = options_.columns[i];
     auto lacks = [i](const OrcFile& file) { return file.ids[i] == kAbsent; };
     auto count = std::count_if(files_.begin(), files_.end(), lacks);
-    if (count == 0 || (column.nullable && count < static_cast<int64_t>(files_.size()))) continue;
-    const OrcFile& file = *std::find_if(files_.begin(), files_.end(), lacks);
-    return guarded("ORC", file.path, [&] { throw missing_column(column, file.tail.types[0].names); });
+    if (count == 0) continue;
+    const bool may_lack = column.nullable && count < static_cast<int64_t>(files_.size());
+    for (const OrcFile& file : files_) {
+      const std::vector<std::string>& present = file.tail.types[0].names;
+      if (!lacks(file) || (may_lack && !has_other_case(column.column(), present))) continue;
+      return guarded("ORC", file.path, [&] { throw missing_column(column, present); });
+    }
   }
   return {};
 }

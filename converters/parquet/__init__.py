@@ -9,7 +9,7 @@ from typing import Any
 from jumpgate.converters import writing
 from jumpgate.converters.footers import parquet_footer, parquet_metadata, parquet_schema
 from jumpgate.dataflow import beneath
-from jumpgate.dataflow.formats import Format, Sample, Speeds
+from jumpgate.dataflow.formats import EARLY_DAYS, Format, Sample, Speeds
 from jumpgate.dataflow.types import DataType, Schema
 
 #: values come from each of some row groups; files of no more rows than SMALL_ROWS are read whole
@@ -28,10 +28,17 @@ def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) ->
     footer = parquet_footer(file)
     if footer.encrypted:
         return Sample()
+    values, whole = _values(file, name)
+    return Sample(values, _bounds(file, options, name, type), whole)
+
+
+def _bounds(file: str, options: Mapping[str, str], name: str, type: DataType) -> tuple[float | None, float | None]:
+    footer = parquet_footer(file)
+    if footer.encrypted:
+        return None, None
     range, scale = footer.range(name), 10.0**-type.scale if type.kind == "decimal" else 1.0
     low, high = ((float(b) * scale if isinstance(b, int | float) else None) for b in (range.low, range.high))
-    values, whole = _values(file, name)
-    return Sample(values, (low, high), whole)
+    return low, high
 
 
 def _values(file: str, name: str) -> tuple[Any, bool]:
@@ -76,6 +83,7 @@ PARQUET = Format(
     name="parquet",
     title="Parquet",
     suffixes=(".parquet", ".pq"),
+    options=(EARLY_DAYS,),
     self_describing=True,
     nested=True,
     columnar=True,
@@ -86,6 +94,7 @@ PARQUET = Format(
     infer_schema=_schema,
     rows=_rows,
     sample=_sample,
+    bounds=_bounds,
     libraries=("pyarrow.parquet",),
     write=_write,
     variants=len(writing.COMPRESSIONS),

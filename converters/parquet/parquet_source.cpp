@@ -144,18 +144,27 @@ Status ParquetSource::open() {
   return queue_.fill(std::move(parts), options_.shares, &counters);
 }
 
-// A column that some files lack is NULL in them; one that all lack is a mistake.
+std::vector<std::string> names_in(const ParquetFile& file) {
+  std::vector<std::string> names;
+  const parquet::schema::GroupNode& root = *file.metadata->schema()->group_node();
+  for (int f = 0; f < root.field_count(); ++f) names.push_back(root.field(f)->name());
+  return names;
+}
+
+// A column that some files lack is NULL in them; one that all lack, or spell in other cases, is a mistake.
 Status ParquetSource::check_columns() const {
   for (size_t i = 0; i < options_.columns.size(); ++i) {
     const ColumnSpec& column = options_.columns[i];
     auto lacks = [i](const ParquetFile& file) { return file.columns[i].missing(); };
     auto count = std::count_if(files_.begin(), files_.end(), lacks);
-    if (count == 0 || (column.nullable && count < static_cast<int64_t>(files_.size()))) continue;
-    const ParquetFile& file = *std::find_if(files_.begin(), files_.end(), lacks);
-    std::vector<std::string> present;
-    const parquet::schema::GroupNode& root = *file.metadata->schema()->group_node();
-    for (int f = 0; f < root.field_count(); ++f) present.push_back(root.field(f)->name());
-    return guarded("Parquet", file.path, [&] { throw missing_column(column, present); });
+    if (count == 0) continue;
+    const bool may_lack = column.nullable && count < static_cast<int64_t>(files_.size());
+    for (const ParquetFile& file : files_) {
+      if (!lacks(file)) continue;
+      const std::vector<std::string> present = names_in(file);
+      if (may_lack && !has_other_case(column.column(), present)) continue;
+      return guarded("Parquet", file.path, [&] { throw missing_column(column, present); });
+    }
   }
   return {};
 }

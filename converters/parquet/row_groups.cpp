@@ -1,5 +1,6 @@
 #include "parquet/row_groups.h"
 
+#include <arrow/util/key_value_metadata.h>
 #include <parquet/bloom_filter.h>
 #include <parquet/bloom_filter_reader.h>
 #include <parquet/file_reader.h>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string_view>
 
+#include "common/early_days.h"
 #include "common/input_file.h"
 #include "common/read_error.h"
 #include "parquet/column_range.h"
@@ -237,6 +239,28 @@ class GroupReader {
   std::vector<std::optional<std::unique_ptr<parquet::BloomFilter>>> filters_;  // of each, once asked for
 };
 
+// Whether Spark says in the footer that it has counted days by the Julian calendar: always before its version 3.
+bool counts_julian_days(const parquet::FileMetaData& metadata) {
+  const auto& said = metadata.key_value_metadata();
+  if (!said) return false;
+  const auto version = said->Get("org.apache.spark.version");
+  return (version.ok() && *version < "3") || said->Contains("org.apache.spark.legacyDateTime") ||
+         said->Contains("org.apache.spark.legacyINT96");
+}
+
+void require_late_days(const std::vector<ColumnSpec>& columns, const ParquetFile& file) {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (!has_days(columns[i]) || file.columns[i].missing()) continue;
+    const parquet::ColumnDescriptor* leaf = file.columns[i].leaves[0];
+    for (int g = 0; g < file.metadata->num_row_groups(); ++g) {
+      const auto group = file.metadata->RowGroup(g);
+      const int number = file.metadata->schema()->ColumnIndex(*leaf->schema_node());
+      if (group->num_rows() > 0)
+        require_late(columns[i], range_of(*group->ColumnChunk(number), *leaf, columns[i].type));
+    }
+  }
+}
+
 }  // namespace
 
 ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
@@ -250,6 +274,7 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
   file.metadata = reader->metadata();
   for (const ColumnSpec& column : options.columns)
     file.columns.push_back(find_column(*file.metadata->schema(), column));
+  if (refuses_early_days(options) && counts_julian_days(*file.metadata)) require_late_days(options.columns, file);
   for (int g = 0; g < file.metadata->num_row_groups(); ++g) {
     GroupReader group(*reader, file_bytes, file.columns, options, g);
     if (group.rows() < 0) malformed("its footer gives a row group a negative number of rows");

@@ -21,6 +21,7 @@ constexpr int64_t kLookBytes = 64 << 10;  // for the first letter of JSON
 Input::How::How(const std::vector<std::pair<std::string, std::string>>& options, bool json) : json(json) {
   for (const auto& [name, value] : options) {
     if (name == "encoding") encoding = value;
+    if (name == "values" && value == "exact") this->json = false;
   }
 }
 

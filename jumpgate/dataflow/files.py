@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
@@ -22,7 +23,7 @@ def list_files(paths: Paths, format: str | None = None) -> tuple[tuple[str, ...]
     several ways, as over symbolic links, is listed once.
 
     Raises FileUnreadable (missing, unreadable, no regular file, nothing matches) and InvalidDataflow (no format
-    recognisable, a URL of a store).
+    recognisable, a URL of a store, a folder or glob of a table of Delta, Hudi or Iceberg).
     """
     known = None if format is None else formats()[format]
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
@@ -59,13 +60,41 @@ def _expand(name: str, format: Format | None) -> list[str]:
     if "\0" in path:
         raise FileUnreadable(f"read: {name!r} is not a path: it contains a NUL character", file=name)
     if os.path.isdir(path):
-        return _in_directory(path, format)
+        return _plain(_in_directory(path, format))
     if os.path.lexists(path) or not has_magic(path):
         return [path]
     files = [f for pattern in braces(path) for f in matches(pattern) if not os.path.isdir(f)]
     if not files:
         raise FileUnreadable(f"read: no file matches {name!r}", file=name)
-    return _once(sorted(set(files)))
+    return _plain(_once(sorted(set(files))))
+
+
+def _plain(files: list[str]) -> list[str]:
+    """The files, unless they are of a table whose log says which of their rows there still are."""
+    seen: set[str] = set()
+    for file in files:
+        folder = os.path.dirname(file)
+        while folder not in seen:
+            seen.add(folder)
+            if kind := _table_format(folder):
+                raise InvalidDataflow(
+                    f"read: {folder!r} is a table of {kind}, whose files hold rows that it no longer has; write "
+                    "what it has now as plain Parquet, or name single files",
+                    operator="read",
+                )
+            folder = os.path.dirname(folder)
+    return files
+
+
+def _table_format(folder: str) -> str:
+    """Delta, Hudi or Iceberg; empty for a plain folder."""
+    for name, kind in (("_delta_log", "Delta"), (".hoodie", "Hudi")):
+        if os.path.isdir(os.path.join(folder, name)):
+            return kind
+    with contextlib.suppress(OSError):
+        if any(name.endswith(".metadata.json") for name in os.listdir(os.path.join(folder, "metadata"))):
+            return "Iceberg"
+    return ""
 
 
 def _local(name: str) -> str:

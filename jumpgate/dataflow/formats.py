@@ -61,7 +61,9 @@ class Option:
         return self.problem(value)
 
 
-#: of every format: the columns in names of folders (partitions.as_option)
+#: of formats that say no calendar: `fail` refuses files that may have days before 1582-10-15 by the Julian one
+EARLY_DAYS = Option("early_days", "as_stored", ("as_stored", "fail"))
+#: of every format: the columns that names of folders hold (partitions.as_option)
 PARTITIONS = Option("partitions", "")
 
 
@@ -127,6 +129,8 @@ class Format:
     rows: Callable[[str, Mapping[str, str]], float]
     #: samples one column of one file
     sample: Callable[[str, Mapping[str, str], str, DataType], Sample]
+    #: the least and the largest of a column's values in one file, or None, without a look at them; None: no file says
+    bounds: Callable[[str, Mapping[str, str], str, DataType], tuple[float | None, float | None]] | None = None
 
     #: modules that these functions import on first use
     libraries: tuple[str, ...] = ()

@@ -180,3 +180,16 @@ def test_many_columns(tmp_path: Path) -> None:
     with pytest.raises(JumpgateError, match="two columns"):
         make(tmp_path, "d.csv", text=",".join([*names, "c5"]) + "\n")
         read(tmp_path / "d.csv")
+
+
+@pytest.mark.parametrize(
+    "mark, kind",
+    [("_delta_log/0.json", "Delta"), (".hoodie/x", "Hudi"), ("metadata/v1.metadata.json", "Iceberg")],
+)
+def test_tables_whose_files_are_not_their_rows(tmp_path: Path, mark: str, kind: str) -> None:
+    """Their logs tell which rows have gone; who names one file means that."""
+    make(tmp_path, "t/data/p=1/a.csv", f"t/{mark}")
+    for named in ("t", "t/data", "t/data/p=1", "t/data/*/*.csv", "**/a.csv"):
+        with pytest.raises(InvalidDataflow, match=rf"t' is a table of {kind}, whose files hold rows that it no longer"):
+            list_files(f"{tmp_path}/{named}", "csv")
+    assert listed(tmp_path, "t/data/p=1/a.csv") == ["t/data/p=1/a.csv"]

@@ -54,6 +54,17 @@ record Declared(String format, List<String> files, String path, List<Field> colu
     return table.has(key.key()) ? table.get(key.key()).getAsString() : "";
   }
 
+  /** What the service refuses of a path is the catalog's to correct. */
+  private static Read found(Looks looks, LookRequest request) {
+    try {
+      return looks.at(request);
+    } catch (JumpgateException e) {
+      throw e.code().equals(JumpgateException.INVALID_DATAFLOW)
+          ? new JumpgateException(JumpgateException.CONFIG, e.getMessage(), e.fields())
+          : e;
+    }
+  }
+
   /**
    * The table as it is now. Raises what the service finds wrong with a path, and {@code config} where columns differ in
    * case alone.
@@ -66,7 +77,7 @@ record Declared(String format, List<String> files, String path, List<Field> colu
     if (!columns.isEmpty()) {
       request.setFileSchema(Schema.newBuilder().addAllFields(columns.stream().map(Field::toProto).toList()));
     }
-    Read read = looks.at(request.build());
+    Read read = found(looks, request.build());
     List<Field> found = read.getFileSchema().getFieldsList().stream().map(Field::fromProto).toList();
     try {
       return Table.of(read.getFormat(), read.getFilesList(), found, read.getOptionsMap(), readable);

@@ -9,6 +9,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
@@ -35,12 +36,23 @@ public record Table(
     return read(List.copyOf(names.values()));
   }
 
-  /** What the engine does not see. */
-  public List<Field> hidden() {
-    return IntStream.range(0, columns.size())
-        .filter(index -> !names.containsValue(index))
-        .mapToObj(columns::get)
-        .toList();
+  /** Which columns the engine does not see, and why; none if it sees all. */
+  public Optional<String> hidden(String engine) {
+    String hidden = IntStream.range(0, columns.size())
+                        .filter(index -> !names.containsValue(index))
+                        .mapToObj(columns::get)
+                        .map(f -> "%s %s (%s)".formatted(f.name(), f.type().name(), why(f.type().kind())))
+                        .collect(Collectors.joining(", "));
+    return hidden.isEmpty() ? Optional.empty() : Optional.of("not readable by " + engine + ": " + hidden);
+  }
+
+  private static String why(DataType.Kind kind) {
+    return switch (kind) {
+      case TIMESTAMP, TIMESTAMP_NS -> "timestamps of the engine have fewer digits";
+      case TIMESTAMPTZ, TIMESTAMPTZ_NS -> "in the engine each value has a zone of its own";
+      case STRUCT, LIST, MAP -> "nested values are not received yet";
+      default -> "the engine has no such type";
+    };
   }
 
   /**

@@ -34,6 +34,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -45,6 +46,9 @@ import java.util.function.Function;
  */
 public final class JumpgateClient implements AutoCloseable {
   private static final int MESSAGE_BYTES_MAX = 256 << 20;
+  /** Of the time for a call, for a sign of life: 2 s of 60, and no less. */
+  private static final int PATIENCE_SHARE = 30;
+  private static final Duration PATIENCE_MIN = Duration.ofSeconds(2);
   private static final int METADATA_BYTES_MAX = 1 << 20; // a typed error travels as metadata
   private static final Metadata.Key<String> ERROR = Metadata.Key.of("jumpgate-error", Metadata.ASCII_STRING_MARSHALLER);
 
@@ -55,6 +59,7 @@ public final class JumpgateClient implements AutoCloseable {
   private final Duration timeout;
   private final Credentials credentials;
   private final ManagedChannel channel;
+  private final Pulse pulse = new Pulse(this::silence);
 
   private JumpgateClient(String address, Duration timeout, Credentials credentials) {
     this.address = address;
@@ -173,6 +178,7 @@ public final class JumpgateClient implements AutoCloseable {
   /** Jobs that still run are cancelled. */
   @Override
   public void close() {
+    pulse.close();
     channel.shutdownNow();
   }
 
@@ -189,11 +195,30 @@ public final class JumpgateClient implements AutoCloseable {
   }
 
   private <T> T ask(Function<JumpgateGrpc.JumpgateBlockingStub, T> call) {
+    pulse.require();
+    return ask(call, timeout);
+  }
+
+  private <T> T ask(Function<JumpgateGrpc.JumpgateBlockingStub, T> call, Duration patience) {
     try {
       return call.apply(
-          JumpgateGrpc.newBlockingStub(authorized()).withDeadlineAfter(timeout.toNanos(), TimeUnit.NANOSECONDS));
+          JumpgateGrpc.newBlockingStub(authorized()).withDeadlineAfter(patience.toNanos(), TimeUnit.NANOSECONDS));
     } catch (StatusRuntimeException e) {
       throw typed(e);
+    }
+  }
+
+  /** Why the service says nothing for a short while, if it does not; whatever it says is an answer. */
+  private Optional<JumpgateException> silence() {
+    channel.resetConnectBackoff();
+    Duration share = timeout.dividedBy(PATIENCE_SHARE);
+    Duration patience = share.compareTo(PATIENCE_MIN) < 0 ? PATIENCE_MIN : share;
+    try {
+      ask(stub -> stub.describe(DescribeRequest.getDefaultInstance()), patience);
+      return Optional.empty();
+    } catch (JumpgateException e) {
+      boolean silent = e.isUnreachable() || e.code().equals(JumpgateException.TIMED_OUT);
+      return silent ? Optional.of(e) : Optional.empty();
     }
   }
 

@@ -133,7 +133,9 @@ class JumpgateClientTest {
       @Override
       public <Q, A> ServerCall.Listener<Q> interceptCall(
           ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
-        shown.add(headers.get(authorization));
+        if (!call.getMethodDescriptor().getBareMethodName().equals("Describe")) { // that asks whether anybody answers
+          shown.add(headers.get(authorization));
+        }
         return next.startCall(call, headers);
       }
     };

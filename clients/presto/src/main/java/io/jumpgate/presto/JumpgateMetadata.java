@@ -26,7 +26,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.stream.Collectors;
 
 /** The catalog in Presto's words. */
 final class JumpgateMetadata implements ConnectorMetadata {
@@ -81,11 +80,8 @@ final class JumpgateMetadata implements ConnectorMetadata {
   @Override
   public ConnectorTableMetadata getTableMetadata(ConnectorSession session, ConnectorTableHandle table) {
     TableHandle handle = (TableHandle) table;
-    List<Field> hidden = handle.source().hidden();
-    String names = hidden.stream().map(f -> f.name() + " " + f.type().name()).collect(Collectors.joining(", "));
-    Optional<String> comment = hidden.isEmpty() ? Optional.empty() : Optional.of("not readable by Presto: " + names);
     SchemaTableName name = new SchemaTableName(handle.schema(), handle.table());
-    return new ConnectorTableMetadata(name, columns(handle), Map.of(), comment);
+    return new ConnectorTableMetadata(name, columns(handle), Map.of(), handle.source().hidden("Presto"));
   }
 
   @Override

@@ -4,6 +4,7 @@ import com.facebook.presto.spi.statistics.ColumnStatistics;
 import com.facebook.presto.spi.statistics.DoubleRange;
 import com.facebook.presto.spi.statistics.TableStatistics;
 import io.jumpgate.client.Estimates;
+import io.jumpgate.dataflow.DataType;
 import io.jumpgate.v1.ColumnEstimate;
 import io.jumpgate.v1.Estimate;
 import java.util.List;
@@ -19,12 +20,12 @@ record Statistics(Estimates estimates) {
     TableStatistics.Builder statistics =
         TableStatistics.builder().setRowCount(of(known.get().getRows())).setTotalSize(of(known.get().getBytes()));
     for (int i = 0; i < columns.size(); i++) {
-      statistics.setColumnStatistics(columns.get(i), of(known.get().getColumns(i)));
+      statistics.setColumnStatistics(columns.get(i), of(known.get().getColumns(i), columns.get(i).field().type()));
     }
     return statistics.build();
   }
 
-  private static ColumnStatistics of(ColumnEstimate column) {
+  private static ColumnStatistics of(ColumnEstimate column, DataType type) {
     ColumnStatistics.Builder of = ColumnStatistics.builder();
     if (column.hasBytes()) {
       of.setDataSize(of(column.getBytes()));
@@ -35,7 +36,9 @@ record Statistics(Estimates estimates) {
     if (column.hasNullFraction()) {
       of.setNullsFraction(of(column.getNullFraction()));
     }
-    if (column.hasLow() && column.hasHigh() && column.getLow() <= column.getHigh()) {
+    // Presto knows no range of booleans
+    if (type.kind() != DataType.Kind.BOOL && column.hasLow() && column.hasHigh()
+        && column.getLow() <= column.getHigh()) {
       of.setRange(new DoubleRange(column.getLow(), column.getHigh()));
     }
     return of.build();

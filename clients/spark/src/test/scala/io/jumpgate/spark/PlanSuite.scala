@@ -107,7 +107,7 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   test("partition columns come from folders") {
     val read = offloaded("select sum(v) from parts where p = 1").request(Dialect.DEFAULT).getOperatorsList.asScala.head.getRead
-    assert(read.getOptionsMap.asScala == Map("partitions" -> "p"))
+    assert(read.getOptionsMap.asScala == Map("partitions" -> "p", "early_days" -> "fail"))
   }
 
   test("reasons for what stays") {

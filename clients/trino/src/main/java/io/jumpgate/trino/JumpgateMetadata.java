@@ -43,7 +43,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
-import java.util.stream.Collectors;
 
 /** The catalog in Trino's words, and what of a plan goes into its handles. */
 final class JumpgateMetadata implements ConnectorMetadata {
@@ -90,13 +89,7 @@ final class JumpgateMetadata implements ConnectorMetadata {
     SchemaTableName name = SchemaTableName.schemaTableName(handle.name().substring(0, handle.name().indexOf('.')),
         handle.name().substring(handle.name().indexOf('.') + 1));
     List<ColumnMetadata> columns = handle.columns().stream().map(JumpgateMetadata::metadata).toList();
-    return new ConnectorTableMetadata(name, columns, Map.of(), find(name).flatMap(JumpgateMetadata::comment));
-  }
-
-  private static Optional<String> comment(Table table) {
-    List<Field> hidden = table.hidden();
-    String names = hidden.stream().map(f -> f.name() + " " + f.type().name()).collect(Collectors.joining(", "));
-    return hidden.isEmpty() ? Optional.empty() : Optional.of("not readable by Trino: " + names);
+    return new ConnectorTableMetadata(name, columns, Map.of(), find(name).flatMap(known -> known.hidden("Trino")));
   }
 
   @Override

@@ -1,6 +1,7 @@
 package io.jumpgate.trino;
 
 import io.jumpgate.client.Estimates;
+import io.jumpgate.dataflow.DataType;
 import io.jumpgate.v1.ColumnEstimate;
 import io.jumpgate.v1.Estimate;
 import io.trino.spi.statistics.ColumnStatistics;
@@ -19,12 +20,13 @@ record Statistics(Estimates estimates) {
     }
     TableStatistics.Builder statistics = TableStatistics.builder().setRowCount(of(known.get().getRows()));
     for (int i = 0; i < columns.size(); i++) {
-      statistics.setColumnStatistics(columns.get(i), of(known.get().getColumns(i)));
+      statistics.setColumnStatistics(
+          columns.get(i), of(known.get().getColumns(i), columns.get(i).wanted().field().type()));
     }
     return statistics.build();
   }
 
-  private static ColumnStatistics of(ColumnEstimate column) {
+  private static ColumnStatistics of(ColumnEstimate column, DataType type) {
     ColumnStatistics.Builder of = ColumnStatistics.builder();
     if (column.hasBytes()) {
       of.setDataSize(of(column.getBytes()));
@@ -35,7 +37,9 @@ record Statistics(Estimates estimates) {
     if (column.hasNullFraction()) {
       of.setNullsFraction(of(column.getNullFraction()));
     }
-    if (column.hasLow() && column.hasHigh() && column.getLow() <= column.getHigh()) {
+    // Trino knows no range of booleans
+    if (type.kind() != DataType.Kind.BOOL && column.hasLow() && column.hasHigh()
+        && column.getLow() <= column.getHigh()) {
       of.setRange(new DoubleRange(column.getLow(), column.getHigh()));
     }
     return of.build();

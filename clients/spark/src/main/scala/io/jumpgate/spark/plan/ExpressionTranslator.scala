@@ -14,7 +14,7 @@ import scala.util.control.NonFatal
  * becomes NULL without it, fails in Jumpgate, and Spark computes it.
  */
 object ExpressionTranslator {
-  private val Whole = Set[DataType](ByteType, ShortType, IntegerType, LongType)
+  val Whole = Set[DataType](ByteType, ShortType, IntegerType, LongType)
 
   def apply(expression: Expression, scope: Scope): Value = {
     def in(e: Expression): Value = apply(e, scope)
@@ -97,7 +97,9 @@ object ExpressionTranslator {
         val days = Values.fallible("negate", JumpgateType.INT32, Values.cast(in(e.right), JumpgateType.INT32))
         Values.fallible("date_add_days", JumpgateType.DATE, in(e.left), days)
       case e: DateDiff => part2("days_between", in(e.left), in(e.right))
-      case _ => NotOffloaded(Code.EXPRESSION, s"${expression.prettyName} is not known: ${expression.sql}")
+      case _ =>
+        new Functions(in)(expression).getOrElse(
+          NotOffloaded(Code.EXPRESSION, s"${expression.prettyName} is not known: ${expression.sql}"))
     }
   }
 

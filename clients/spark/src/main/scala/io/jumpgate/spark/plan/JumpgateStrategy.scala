@@ -3,7 +3,7 @@ package io.jumpgate.spark.plan
 import io.jumpgate.explain.Reason
 import io.jumpgate.spark.Settings
 import io.jumpgate.spark.exec.JumpgateExec
-import org.apache.spark.sql.catalyst.expressions.{Attribute, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, InputFileBlockLength, InputFileBlockStart, InputFileName, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan, SparkStrategy}
@@ -34,7 +34,11 @@ final class JumpgateStrategy(session: SparkSession) extends SparkStrategy {
         }
       case Left(Refusal(node, reason)) =>
         node.setTagValue(JumpgateStrategy.Refused, reason)
-        if (node eq plan) narrowed(plan) else Nil
+        if (!(node eq plan)) Nil
+        else if (JumpgateStrategy.needsSparkScans(plan)) {
+          plan.foreach(_.setTagValue(JumpgateStrategy.Declined, ()))
+          Nil
+        } else narrowed(plan)
     }
 
   /** A projection that stays with Spark takes only the columns that it needs. */
@@ -55,6 +59,16 @@ object JumpgateStrategy {
 
   /** Why an operator stays with Spark. */
   val Refused: TreeNodeTag[Reason] = TreeNodeTag[Reason]("jumpgate.refused")
+
+  /** Whether its values depend on which file, or which of Spark's partitions, a row below it comes from. */
+  private def needsSparkScans(plan: LogicalPlan): Boolean = plan match {
+    case _: Sample => true
+    case _ =>
+      plan.expressions.exists(_.exists {
+        case _: InputFileName | _: InputFileBlockStart | _: InputFileBlockLength => true
+        case _ => false
+      })
+  }
 
   /** Whether it is worth a look: commands and streams are not. */
   private def mayHold(plan: LogicalPlan): Boolean = plan match {

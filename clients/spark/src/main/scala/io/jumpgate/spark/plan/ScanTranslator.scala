@@ -1,42 +1,42 @@
 package io.jumpgate.spark.plan
 
-import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Field, Operator}
+import io.jumpgate.dataflow.{DataType => JumpgateType, Field, Operator}
 import io.jumpgate.explain.Code
 import java.net.{URLDecoder, URLEncoder}
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.Locale.ROOT
 import java.util.Optional
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.expressions.AttributeReference
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.{DEFAULT_PARTITION_NAME, unescapePathName}
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Cast, Literal}
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
-import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat
-import org.apache.spark.sql.execution.datasources.json.JsonFileFormat
-import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
-import org.apache.spark.sql.types.{BinaryType, DataType, TimestampType}
+import org.apache.spark.sql.types.{BinaryType, DataType, StructType, TimestampType}
 import scala.jdk.CollectionConverters._
 
 /** Tables of files as reads of these files. */
 private final class ScanTranslator(session: SparkSession) {
   def apply(relation: LogicalRelation): Operator = relation.relation match {
-    case files: HadoopFsRelation => read(files, relation.output)
+    case files: HadoopFsRelation if files.getClass == classOf[HadoopFsRelation] => read(files, relation.output)
     case other => NotOffloaded(Code.SOURCE, s"${other.getClass.getSimpleName} is not a table of files")
   }
 
   private def read(relation: HadoopFsRelation, output: Seq[AttributeReference]): Operator = {
     val (format, options) = formatOf(relation)
+    FileRules.checkSession(session)
+    FileRules.checkIndex(relation.location)
     val partitions = relation.partitionSchema.fieldNames.toSeq
     val directories = relation.location.listFiles(Nil, Nil)
     val files = directories.flatMap(_.files.map(_.getPath))
     if (files.isEmpty) NotOffloaded(Code.SOURCE, "the table has no files")
     val paths = files.map(localPath)
-    if (partitions.nonEmpty) paths.foreach(requireFolders(_, partitions))
+    if (partitions.nonEmpty)
+      directories.foreach(d => d.files.map(f => localPath(f.getPath)).foreach(requireFolders(_, relation.partitionSchema, d.values)))
     val names = relation.dataSchema.fieldNames.toSeq ++ partitions
     output.find(a => !names.contains(a.name)).foreach(a => NotOffloaded(Code.COLUMN, s"${a.name} is not in the files"))
     if (format == "csv" && output.map(_.name) != names) NotOffloaded(Code.COLUMN, "the columns are not in the order of the files")
-    val other = output.filterNot(a => isRead(a.dataType, format))
+    val other = output.filterNot(a => isRead(a, format, partitions.contains(a.name)))
     if (other.size == output.size) NotOffloaded(Code.TYPE, "no column has a type with an exact counterpart")
     // columns of CSV files are counted
     val read = if (format == "csv") output else output.filterNot(other.contains)
@@ -51,17 +51,16 @@ private final class ScanTranslator(session: SparkSession) {
       Optional.empty())
     if (other.isEmpty) scan
     else
-      // a column of a type without a counterpart keeps its place; whatever names it is refused
-      Scope.project(scan, output.map(a =>
-        a.name -> (if (other.contains(a)) Request.nullOf(JumpgateType.BOOL) else scan.column(read.indexOf(a)))))
+      // a column that is not read keeps its place; whatever names it is refused
+      Scope.project(scan, output.map(a => a.name -> (if (other.contains(a)) Values.Unread else scan.column(read.indexOf(a)))))
   }
 
-  /** Moments are texts in JSON and CSV, and in ORC those of a clock, which Spark's session time zone tells. */
-  private def isRead(dataType: DataType, format: String): Boolean = dataType match {
-    case TimestampType => format == "parquet"
+  private def isRead(a: AttributeReference, format: String, inFolders: Boolean): Boolean = FileRules.unread(a).isEmpty && (a.dataType match {
+    // moments are texts in JSON, CSV and folders, and in ORC those of a clock, which Spark's session time zone tells
+    case TimestampType => format == "parquet" && !inFolders
     case BinaryType => format == "parquet" || format == "orc"
-    case _ => Values.hasType(dataType)
-  }
+    case _ => Values.hasType(a.dataType)
+  })
 
   private def localPath(path: Path): String = {
     val uri = path.toUri
@@ -69,28 +68,34 @@ private final class ScanTranslator(session: SparkSession) {
     uri.getPath
   }
 
-  private def requireFolders(path: String, partitions: Seq[String]): Unit = {
-    val folders = path.split('/').init.filter(_.contains('=')).map(f => URLDecoder.decode(f.takeWhile(_ != '='), UTF_8))
-    if (folders.toSeq != partitions)
-      NotOffloaded(Code.SOURCE, s"the folders of '$path' do not name the partition columns ${partitions.mkString(", ")}")
+  /** Folders say the columns of partitions, with the values that the catalog has. */
+  private def requireFolders(path: String, partitions: StructType, values: InternalRow): Unit = {
+    val folders = path.split('/').init.filter(_.contains('=')).map(_.span(_ != '='))
+    if (folders.map(f => URLDecoder.decode(f._1, UTF_8)).toSeq != partitions.fieldNames.toSeq)
+      NotOffloaded(
+        Code.SOURCE, s"the folders of '$path' do not name the partition columns ${partitions.fieldNames.mkString(", ")}")
+    partitions.fields.zipWithIndex.foreach { case (field, i) =>
+      val text = unescapePathName(folders(i)._2.drop(1))
+      val said = if (text == DEFAULT_PARTITION_NAME) null else partitionValue(text, field.dataType)
+      if (said != values.get(i, field.dataType))
+        NotOffloaded(Code.SOURCE, s"the catalog has another value of ${field.name} than the folders of '$path'")
+    }
   }
+
+  private def partitionValue(text: String, dataType: DataType): Any =
+    Cast(Literal(text), dataType, Some(session.sessionState.conf.sessionLocalTimeZone)).eval()
 
   private def encoded(name: String): String = URLEncoder.encode(name, UTF_8).replace("+", " ")
 
   private def formatOf(relation: HadoopFsRelation): (String, Map[String, String]) = {
     val options = CaseInsensitiveMap(relation.options)
-    def columnar(name: String): (String, Map[String, String]) = {
-      val unknown = options.keySet.map(_.toLowerCase(ROOT)) -- Set("path", "paths", "serialization.format", "inferschema", "mergeschema")
-      if (unknown.nonEmpty) NotOffloaded(Code.OPTION, s"the table's options ${unknown.toSeq.sorted.mkString(", ")} are Spark's own")
-      (name, Map.empty)
-    }
     def text = new TextOptions(options, relation.dataSchema, session.sessionState.conf)
-    relation.fileFormat match {
-      case _: ParquetFileFormat => columnar("parquet")
-      case _: OrcFileFormat => columnar("orc")
-      case _: JsonFileFormat => ("json", text.json)
-      case _: CSVFileFormat => ("csv", text.csv)
-      case other => NotOffloaded(Code.FORMAT, s"$other is not read")
+    FileRules.format(relation.fileFormat) match {
+      case "json" => ("json", text.json)
+      case "csv" => ("csv", text.csv)
+      case columnar =>
+        FileRules.checkColumnar(options)
+        (columnar, Map("early_days" -> "fail"))
     }
   }
 }

@@ -11,6 +11,7 @@ final class Scope(values: Map[ExprId, Value]) {
   def apply(attribute: Attribute): Value = {
     val value = values.getOrElse(attribute.exprId, NotOffloaded(Code.COLUMN, s"${attribute.name} is not a column of its input"))
     if (!Values.fits(attribute.dataType, value.dataType)) {
+      FileRules.unread(attribute).foreach(NotOffloaded(Code.COLUMN, _))
       Values.typeOf(attribute.dataType)
       NotOffloaded(Code.TYPE, s"the files of ${attribute.name} do not say which moments it has")
     }

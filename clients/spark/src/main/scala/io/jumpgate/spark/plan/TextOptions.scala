@@ -33,8 +33,6 @@ private final class TextOptions(options: CaseInsensitiveMap[String], schema: Str
       case (name, value) if !known.get(name.toLowerCase(ROOT)).exists(_(value)) => s"$name=$value"
     }
     if (refused.nonEmpty) NotOffloaded(Code.OPTION, s"the table's options ${refused.sorted.mkString(", ")} are Spark's own")
-    if (conf.getConfString("spark.sql.legacy.timeParserPolicy", "CORRECTED").equalsIgnoreCase("LEGACY"))
-      NotOffloaded(Code.OPTION, "spark.sql.legacy.timeParserPolicy is LEGACY, by which text has dates that are Spark's own")
     if (schema.fieldNames.contains(conf.columnNameOfCorruptRecord))
       NotOffloaded(Code.OPTION, s"${conf.columnNameOfCorruptRecord} is Spark's own column, of malformed records")
   }
@@ -50,11 +48,7 @@ private object TextOptions {
   private val isSeparator: Allowed = value => isLetter(value) && value != "\"" || Set("\t", "\\t", " ")(value)
 
   /** Values, by option, with which a read is what it is without. */
-  private val Text: Map[String, Allowed] = Map(
-    "path" -> any,
-    "paths" -> any,
-    "serialization.format" -> any,
-    "inferschema" -> any,
+  private val Text: Map[String, Allowed] = FileRules.OfListing.map(_ -> any).toMap ++ Map(
     "mode" -> any,
     "multiline" -> is("false"),
     "encoding" -> is("utf-8"),

@@ -38,6 +38,9 @@ object Values {
   /** Whether a column is what the attribute says: one of a table may be a place that nothing can be read from. */
   def fits(dataType: DataType, column: JumpgateType): Boolean = hasType(dataType) && typeOf(dataType).same(column)
 
+  /** In the place of a column that is not read: of a type that Spark does not have. */
+  val Unread: Value = Request.nullOf(JumpgateType.TIME)
+
   /** A value of Catalyst's. */
   def literal(value: Any, dataType: DataType): Value = ((value, typeOf(dataType)): @unchecked) match {
     case (null, t) => Request.nullOf(t)

@@ -67,9 +67,20 @@ private final class WindowTranslator(window: Window, child: Operator) {
       case _: RowNumber | _: Rank | _: DenseRank =>
         val at = add(frame, (function.prettyName, Nil, JumpgateType.INT64.withNullable(false)))
         column => Values.cast(column(at), JumpgateType.INT32)
+      case _: PercentRank | _: CumeDist =>
+        val at = add(WindowTranslator.ToHere, (function.prettyName, Nil, JumpgateType.FLOAT64.withNullable(false)))
+        column => column(at)
+      case NTile(Literal(n: Int, _)) if n > 0 =>
+        val at = add(WindowTranslator.ToHere, ("ntile", Seq(Values.long(n.toLong)), JumpgateType.INT64.withNullable(false)))
+        column => Values.cast(column(at), JumpgateType.INT32)
+      case w: Lag if !w.ignoreNulls => shifted(w.input, w.offset, w.default)
+      case w: Lead if !w.ignoreNulls => shifted(w.input, w.offset, w.default)
+      case NthValue(e, Literal(n: Int, _), false) if n > 0 => placed("nth_value", frame, e, Values.long(n.toLong))
       case AggregateExpression(_, _, true, _, _) => NotOffloaded(Code.WINDOW, s"DISTINCT in a window is not offloaded: ${function.sql}")
       case AggregateExpression(f, _, false, None, _) =>
         f match {
+          case First(e, false) => placed("first_value", frame, e)
+          case Last(e, false) => placed("last_value", frame, e)
           case Sum(e, _) =>
             val at = measure("sum", Some(in(e)))
             column => Values.cast(column(at), Values.typeOf(dataType))
@@ -98,6 +109,23 @@ private final class WindowTranslator(window: Window, child: Operator) {
     }
   }
 
+  /** The value of a row before (`offset` < 0) or after; `default` where there is none. */
+  private def shifted(e: Expression, offset: Expression, default: Expression): (((WindowFrame, Int)) => Value) => Value =
+    (offset, default) match {
+      case (Literal(n: Int, _), Literal(otherwise, _)) if n != Int.MinValue =>
+        val last = if (otherwise == null) Nil else Seq(ExpressionTranslator(Literal(otherwise, e.dataType), input))
+        placed(if (n < 0) "lag" else "lead", WindowTranslator.ToHere, e, Values.long(n.toLong.abs) +: last: _*)
+      case _ => NotOffloaded(Code.WINDOW, s"distances and defaults must be literals: ${offset.sql}, ${default.sql}")
+    }
+
+  /** The value of another row. */
+  private def placed(name: String, frame: WindowFrame, e: Expression, more: Value*): (((WindowFrame, Int)) => Value) => Value = {
+    if (ExpressionTranslator.isConstant(e)) NotOffloaded(Code.WINDOW, s"$name of a constant is not offloaded")
+    val value = ExpressionTranslator(e, input)
+    val at = add(frame, (name, value +: more, value.dataType.withNullable(true)))
+    column => column(at)
+  }
+
   private def add(frame: WindowFrame, call: Call): (WindowFrame, Int) = {
     val known = calls.getOrElseUpdate(frame, mutable.ArrayBuffer[Call]())
     known += call
@@ -107,20 +135,31 @@ private final class WindowTranslator(window: Window, child: Operator) {
   private def frameOf(spec: WindowSpecDefinition): WindowFrame = spec.frameSpecification match {
     case SpecifiedWindowFrame(kind, lower, upper) =>
       val unit = if (kind == RowFrame) "rows" else "range"
-      new WindowFrame(unit, bound(lower, kind), bound(upper, kind))
+      new WindowFrame(unit, bound(lower, kind, spec), bound(upper, kind, spec))
     case UnspecifiedFrame => NotOffloaded(Code.WINDOW, "a window without a frame")
   }
 
-  private def bound(e: Expression, kind: FrameType): OptionalLong = e match {
+  private def bound(e: Expression, kind: FrameType, spec: WindowSpecDefinition): OptionalLong = e match {
     case UnboundedPreceding | UnboundedFollowing => OptionalLong.empty()
     case CurrentRow => OptionalLong.of(0)
-    case Literal(n: Int, _) if kind == RowFrame => OptionalLong.of(n.toLong)
-    case UnaryMinus(Literal(n: Int, _), _) if kind == RowFrame => OptionalLong.of(-n.toLong)
+    case UnaryMinus(distance, _) => OptionalLong.of(-rows(distance, kind, spec))
+    case distance => OptionalLong.of(rows(distance, kind, spec))
+  }
+
+  private def isWhole(dataType: DataType): Boolean = ExpressionTranslator.Whole(dataType)
+
+  /** Or differences of the key, of integers or days. */
+  private def rows(e: Expression, kind: FrameType, spec: WindowSpecDefinition): Long = (e, spec.orderSpec.map(_.dataType)) match {
+    case (Literal(n: Int, _), _) if kind == RowFrame => n.toLong
+    case (Literal(n: Number, t), Seq(key)) if kind == RangeFrame && isWhole(t) && (isWhole(key) || key == DateType) => n.longValue
     case _ => NotOffloaded(Code.WINDOW, s"a frame to ${e.sql} is not offloaded")
   }
 }
 
 private object WindowTranslator {
+  /** Of functions that look at the whole partition. */
+  private val ToHere = new WindowFrame("range", OptionalLong.empty(), OptionalLong.of(0))
+
   /** Functions that are computed from sums. */
   private val Summed = Set("sum", "avg", "stddev")
 }

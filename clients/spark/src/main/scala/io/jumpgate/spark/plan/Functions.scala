@@ -1,0 +1,86 @@
+package io.jumpgate.spark.plan
+
+import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Patterns, SqlFunctions}
+import java.util.Locale.ROOT
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+import scala.jdk.OptionConverters._
+
+/** Functions of text and dates of which Spark and dataflows have the same values; with literals where only these make sure of it. */
+private final class Functions(in: Expression => Value) {
+  /** None: there is no counterpart. */
+  def apply(expression: Expression): Option[Value] = text(expression).orElse(moment(expression))
+
+  private def text(expression: Expression): Option[Value] = Option(expression match {
+    case StringLPad(s, Size(n), Text(fill)) if fill.nonEmpty => call("lpad", in(s), Values.long(n), Request.string(fill))
+    case StringRPad(s, Size(n), Text(fill)) if fill.nonEmpty => call("rpad", in(s), Values.long(n), Request.string(fill))
+    case StringRepeat(s, Size(n)) => call("repeat", in(s), Values.long(n))
+    case Reverse(s) if s.dataType == StringType => call("reverse", in(s))
+    case StringReplace(s, Text(old), by) if old.nonEmpty => call("replace", in(s), Request.string(old), in(by))
+    case StringTranslate(s, Text(old), Text(by)) => call("translate", in(s), Request.string(old), Request.string(by))
+    case ConcatWs(separator +: texts) if texts.nonEmpty && texts.forall(_.dataType == StringType) =>
+      val joined = in(separator)
+      Request.call("concat_ws", JumpgateType.STRING.withNullable(joined.dataType.nullable), joined +: texts.map(in): _*)
+    case StringInstr(s, Text(part)) if part.nonEmpty => number("position", in(s), Request.string(part))
+    case StringLocate(Text(part), s, Literal(1, _)) if part.nonEmpty => number("position", in(s), Request.string(part))
+    case Ascii(s) => number("ascii", in(s))
+    case OctetLength(s) if s.dataType == StringType => number("octet_length", in(s))
+    // to Java a point is no end of a line, of which it knows more than others
+    case RLike(s, Text(pattern)) if Patterns.isShared(pattern) && !pattern.contains('.') =>
+      Values.strict("regexp_like", JumpgateType.BOOL, in(s), Request.string(pattern))
+    case _ => null
+  })
+
+  private def moment(expression: Expression): Option[Value] = expression match {
+    case Hour(Clock(t), _) => Some(number("hour", t))
+    case Minute(Clock(t), _) => Some(number("minute", t))
+    case Second(Clock(t), _) => Some(number("second", t))
+    case DayOfWeek(Day(d)) =>
+      val fromSunday = Values.strict("day_of_week", JumpgateType.INT64, d)
+      Some(Values.cast(Values.fallible("add", JumpgateType.INT64, fromSunday, Values.long(1)), JumpgateType.INT32))
+    case WeekDay(Day(d)) =>
+      val fromMonday = Values.strict("iso_day_of_week", JumpgateType.INT64, d)
+      Some(Values.cast(Values.fallible("subtract", JumpgateType.INT64, fromMonday, Values.long(1)), JumpgateType.INT32))
+    case DayOfYear(Day(d)) => Some(number("day_of_year", d))
+    case WeekOfYear(Day(d)) => Some(number("week", d))
+    case AddMonths(Day(d), Literal(months: Int, _)) => Some(SqlFunctions.later(d, months.toLong, 0))
+    case LastDay(Day(d)) => SqlFunctions.dateTrunc("month", d).toScala.map(SqlFunctions.later(_, 1, -1))
+    case TruncDate(Day(d), Text(unit)) => Functions.Units.get(unit.toLowerCase(ROOT)).flatMap(SqlFunctions.dateTrunc(_, d).toScala)
+    case _ => None
+  }
+
+  private def call(name: String, arguments: Value*): Value = Values.strict(name, JumpgateType.STRING, arguments: _*)
+
+  private def number(name: String, arguments: Value*): Value =
+    Values.cast(Values.strict(name, JumpgateType.INT64, arguments: _*), JumpgateType.INT32)
+
+  private object Text {
+    def unapply(e: Expression): Option[String] = e match {
+      case Literal(text: UTF8String, _) => Some(text.toString)
+      case _ => None
+    }
+  }
+
+  private object Size {
+    def unapply(e: Expression): Option[Long] = e match {
+      case Literal(n: Int, _) if n >= 0 => Some(n.toLong)
+      case _ => None
+    }
+  }
+
+  private object Day {
+    def unapply(e: Expression): Option[Value] = if (e.dataType == DateType) Some(in(e)) else None
+  }
+
+  private object Clock {
+    def unapply(e: Expression): Option[Value] = if (e.dataType == TimestampNTZType) Some(in(e)) else None
+  }
+}
+
+private object Functions {
+  /** Of dates, by Spark's names of them. */
+  private val Units = Map(
+    "year" -> "year", "yyyy" -> "year", "yy" -> "year", "quarter" -> "quarter", "month" -> "month", "mm" -> "month",
+    "mon" -> "month", "week" -> "week")
+}
