@@ -19,12 +19,12 @@ def maven(*arguments: str) -> None:
     with (target / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         command = [found, "--quiet", "--batch-mode", *arguments]
-        subprocess.run(command, cwd=CLIENTS, check=True, stdout=2)  # what it says is never what a program answers
+        subprocess.run(command, cwd=CLIENTS, check=True, stdout=2)  # its output is never a program's answer
 
 
 def java(main: str, *options: str, client: str = "jvm", library: str = "") -> list[str]:
-    """The command that starts a main of a client, of its tests too, with what has been built since it changed;
-    `library`: what a client beside jvm needs of its engine."""
+    """Return the command that starts a main class of a client, tests included, built if its sources changed; `library`:
+    the engine's libraries that a client beside jvm needs."""
     maven("--projects", client, "--also-make", "test-compile")
     classes = [str(CLIENTS / of / "target" / kind) for of in (client, "jvm") for kind in ("test-classes", "classes")]
     classes += [(CLIENTS / "jvm" / "target" / "classpath").read_text(), library]
