@@ -151,7 +151,7 @@ def _workers(machines: Lab) -> list[str]:
 
 
 def share_programs(worker: Path) -> None:
-    """Lets a worker use what the other ones have compiled, on as few cores as there are here."""
+    """Let a worker use the programs that others have compiled, with no more cores than this machine has."""
     worker.mkdir(parents=True)
     for kind in ("runtime", "artifacts", "locks"):
         (cache.root() / kind).mkdir(exist_ok=True)

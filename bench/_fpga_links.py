@@ -46,7 +46,7 @@ init = plan.CompileOptions.__init__
 plan.CompileOptions.__init__ = lambda self, *a, **k: init(self, *a, **{{**k, "broadcast_bytes_max": 0.0}})
 """
 )
-#: beside that what the paper does not have: filters that travel, and frequent keys that are dealt out
+#: features that the paper does not have: filter edges and heavy hitters
 PLAIN = (
     SHUFFLED
     + """
@@ -157,8 +157,8 @@ def counted(probe_rows: int, joins: int, skewed: bool = False) -> Counted:
 
 @contextlib.contextmanager
 def machines_with_card() -> Iterator[tuple[Lab, Path, list[Machine]]]:
-    """Machines, the configuration of hosts on them and a card beside the service, and who has the links that count:
-    packets of both ways with all their headers, of 1500 bytes at most."""
+    """Start machines, with the configuration of hosts on them and a card beside the service, and the machines whose
+    links count: packets in both directions with all headers, of at most 1500 bytes."""
     with lab() as machines:
         names = [f"worker{i}" for i in range(1, HOSTS + 1)]
         servers = []

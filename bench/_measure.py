@@ -51,10 +51,10 @@ def remark(text: str) -> None:
 def alternate(
     contenders: Mapping[str, Callable[[], Any]], runs: int, seconds_max: float = 60.0
 ) -> dict[str, list[float]]:
-    """Seconds of each contender's runs, taken in turns after one warm-up each, so that drift hits all alike.
+    """Return the seconds of each contender's runs, taken in turns after one warm-up each, so that drift hits all alike.
 
-    Each round has an order of its own: what a run leaves to be cleared up slows whoever follows. Stops early, but after
-    three rounds at least, once the measured time exceeds `seconds_max`.
+    Each round has an order of its own: cleaning up after a run slows the next one. Stops early, but after at least
+    three rounds, once the measured time exceeds `seconds_max`.
     """
     for run in contenders.values():
         run()

@@ -1,7 +1,7 @@
-"""Accelerators with one mistake each: what the conformance kit must find.
+"""Accelerators with one mistake each, which the conformance kit must find.
 
 They are two that pass, tests/packages/arrow_engine (pyarrow) and tests/packages/card (a hash-join card), each changed
-in one place as engines and cards do go wrong.
+in one place in a way that engines and cards do go wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Runs of queries by an engine alone and with its plugin, in a file as they end: what it has is not made again."""
+"""Runs of queries by an engine alone and with its plugin, appended to a file as they end: runs in the file are not
+repeated."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Runner:
         answers: dict[str, list[Row]] = {}
         offloaded = operators = 0
         error = ""
-        # what Spark alone takes for JSON is reading: it is warm from the other formats
+        # Spark alone only reads for JSON: it is warm from the other formats
         warm = WAYS[:2] if format != "json" else WAYS[1:2]
         for measured, way in [(False, way) for way in warm] + [(True, way) for way in WAYS]:
             if way in error:

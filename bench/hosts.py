@@ -1,8 +1,8 @@
-"""Several hosts: what faults they survive, what a second one costs, what filters save, how a slow one is helped, and a
-crowd of clients.
+"""Measures several hosts: the faults they survive, the cost of a second one, the savings of filters, the help for a
+slow one, and a crowd of clients.
 
-All but the crowd need network namespaces, so root, and sshd: each worker is a machine of its own that
-the service reaches by SSH. The crowd asks a service on this machine, each client over a connection of its own.
+All but the crowd need network namespaces, so root, and sshd: each worker is a machine of its own that the service
+reaches by SSH. The crowd asks a service on this machine, each client over a connection of its own.
 """
 
 from __future__ import annotations

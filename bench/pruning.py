@@ -1,10 +1,10 @@
-"""How much each pruning program prunes, how often it fails, and how both depend on resources and scale.
+"""Measures how much each pruning program prunes, how often it fails, and how both depend on resources and scale.
 
     ./dev bench pruning [--json] [--rows 2000000] [--page pruning.html]
 
-Rates are those of the Big Data benchmark's queries at the settings of Cheetah (SIGMOD 2020); failures are counted
-over 1,000 seeded runs on small tables. The page has the counterparts of the paper's figures 10 (rate by resources)
-and 11 (by scale).
+Rates are those of the Big Data benchmark's queries at the settings of Cheetah (SIGMOD 2020); failures are counted over
+1,000 seeded runs on small tables. The page has the counterparts of the paper's figures 10 (rate by resources) and 11
+(by scale).
 """
 
 from __future__ import annotations

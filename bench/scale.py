@@ -1,4 +1,4 @@
-"""Many hosts: what planning and starting jobs over a thousand costs the service, and how far the simulator is off."""
+"""Measures many hosts: the service's cost of planning and starting jobs over a thousand, and the simulator's error."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ TARGETS = {"parquet": 2.0, "orc": 2.0, "json": 5.0}
 
 
 class Bench:
-    """The data, one application of Spark's with a service at a time, and what was measured so far."""
+    """The data, one Spark application with a service at a time, and the measurements so far."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.scale, self.master = arguments.scale, arguments.master

@@ -84,7 +84,7 @@ FIGURES: dict[str, tuple[float, dict[str, str]]] = {
             " WHERE medium.id BETWEEN 50000 AND 51000 GROUP BY grade",
         },
     ),
-    "approximate_vs_best": (  # compared by what all estimates agree on
+    "approximate_vs_best": (  # compared by a value that all estimates agree on
         1.0,
         {
             "of all": "SELECT approx_count_distinct(k5e6) > 100000 b FROM facts",

@@ -21,7 +21,7 @@ class Trino(Bench):
     own = "Trino with offload off"
 
 
-#: the ratios have no target: what they compare with scans as the connector does
+#: the ratios have no target: the compared way also scans with the connector
 FIGURES: dict[str, Callable[[Bench], Figure]] = {
     "answers_right": answers_right,
     **{f"{format}_vs_trino": partial(versus_own, format=format, target=1.0) for format in TARGETS},

@@ -1,4 +1,4 @@
-"""Arrow columns as values of Jumpgate's: in Arrow, and in Python, as Literal holds them."""
+"""Converts Arrow columns to Jumpgate's values: in Arrow, and in Python, as Literal holds them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 
 def plain(column: Any) -> Any:
-    """An Array or ChunkedArray of types that Arrow's kernels take: moments in UTC without saying so, nanoseconds and
-    durations as they are counted, values in place of codes."""
+    """Convert an Array or ChunkedArray to types that Arrow's kernels take: moments in UTC without a zone, nanoseconds
+    and durations as counts, values in place of codes."""
     import pyarrow as pa
 
     type = column.type
@@ -23,6 +23,6 @@ def plain(column: Any) -> Any:
 
 
 def values(column: Any) -> list[Any]:
-    """The values of an Array or ChunkedArray, also those that no type of Python has; None for NULL."""
+    """Return the values of an Array or ChunkedArray, including those without a Python type; None for NULL."""
     found: list[Any] = plain(column).to_pylist()
     return found

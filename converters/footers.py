@@ -25,7 +25,7 @@ from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
 T = TypeVar("T")
 
 FOOTERS_CACHED_MAX = 4096
-#: kinds whose values are counted in the file's own unit
+#: kinds whose values the file counts in its own unit
 _COUNTED = ("timestamp_ns", "timestamptz_ns", "duration")
 _EPOCH = datetime.datetime(1970, 1, 1)
 #: the type of a column without values in a file
@@ -35,7 +35,7 @@ NULLS = t.opaque("null")
 @dataclass(frozen=True)
 class Range:
     """Bounds of a column's values over a file, as physical values (integers, scaled decimals, days, microseconds,
-    floats, bytes of text); both None where unknown. They may be wider than the values; NaN is not counted in."""
+    floats, bytes of text); both None if unknown. They may be wider than the values; NaN is not counted."""
 
     low: int | float | bytes | None = None
     high: int | float | bytes | None = None
@@ -44,9 +44,9 @@ class Range:
 
 @dataclass(frozen=True)
 class Footer:
-    """One file's footer. `column_bytes` are stored (compressed) bytes by column name, empty where not told. Of a file
-    with `encrypted` columns nothing but the schema and the rows is known. misread: DataFusion would read other rows or
-    values than there are, as some timestamps have 96 bits, or the file counts other rows than its row groups."""
+    """One file's footer. `column_bytes` are stored (compressed) bytes by column name, empty if unknown. For a file with
+    `encrypted` columns only the schema and the rows are known. misread: DataFusion would read other rows or values, as
+    some timestamps have 96 bits, or the file's row count differs from that of its row groups."""
 
     path: str
     schema: Schema
@@ -58,24 +58,24 @@ class Footer:
     _ranges: dict[str, Range] = field(default_factory=dict, compare=False, repr=False)
 
     def range(self, column: str) -> Range:
-        """The column's range, computed when first asked for."""
+        """Return the column's range, computed on first use."""
         if column not in self._ranges:
             self._ranges[column] = self._range(column)
         return self._ranges[column]
 
 
 def parquet_schema(files: Sequence[str]) -> Schema:
-    """The columns that any of the files has, by name, in the order in which they are first met.
+    """Return the columns that any of the files has, by name, in the order of first occurrence.
 
-    A column is nullable if it is in any file, or if a file lacks it. Its type is the widest that the files give it, if
-    that holds every value of the others (int32 and int64: int64). Types that Jumpgate does not have (times …)
-    are opaque, and so are nested ones of them. Raises FileUnreadable, MalformedData, SchemaMismatch.
+    A column is nullable if it is in any file, or if a file lacks it. Its type is the widest of the files' types, if
+    that holds every value of the others (int32 and int64: int64). Types that Jumpgate does not have (times …) are
+    opaque, and so are nested ones of them. Raises FileUnreadable, MalformedData, SchemaMismatch.
     """
     return common_schema([parquet_footer(path) for path in files])
 
 
 def parquet_footer(path: str) -> Footer:
-    """The footer of one Parquet file. Raises FileUnreadable or MalformedData."""
+    """Return the footer of one Parquet file. Raises FileUnreadable or MalformedData."""
     return cached(path, _read_parquet)
 
 
@@ -86,7 +86,7 @@ def common_schema(footers: Sequence[Footer]) -> Schema:
     if len(footers) == 1:
         return footers[0].schema
     known: dict[str, tuple[DataType, str]] = {}  # the type so far, and the first file that has it
-    files: Counter[str] = Counter()  # that have a column
+    files: Counter[str] = Counter()  # number of files that have a column
     for footer in footers:
         for found in footer.schema:
             ours, first = known.setdefault(found.name, (found.type, footer.path))
@@ -110,7 +110,7 @@ def common_schema(footers: Sequence[Footer]) -> Schema:
 
 
 def _widest(a: DataType, b: DataType) -> DataType | None:
-    """The one of two types that holds every value of the other; None if neither does."""
+    """Return the type that holds every value of the other; None if neither does."""
     if a.same(b) or b == NULLS:
         return a
     if a == NULLS:
@@ -128,7 +128,7 @@ def _widest(a: DataType, b: DataType) -> DataType | None:
 
 
 def _widest_nested(a: DataType, b: DataType) -> DataType | None:
-    """Structs have the fields of both; parts have the type that holds every value of both."""
+    """Widen nested types: structs have the fields of both; parts have the type that holds every value of both."""
     parts = {p.name: p.type for p in a.parts}
     for part in b.parts:
         both = _widest(parts.get(part.name, part.type), part.type)
@@ -148,13 +148,13 @@ def cached(path: str, read: Callable[[str, int, int], T]) -> T:
 
 
 def parquet_metadata(path: str) -> Any:
-    """The metadata of one Parquet file, as pyarrow has it. Raises FileUnreadable or MalformedData."""
+    """Return the metadata of one Parquet file, as pyarrow has it. Raises FileUnreadable or MalformedData."""
     return cached(path, _read_metadata)[0]
 
 
 @lru_cache(maxsize=FOOTERS_CACHED_MAX)
 def _read_metadata(path: str, _mtime_ns: int, _size: int) -> tuple[Any, Any, int]:
-    """The metadata, its schema as Arrow's, and the bytes that the file gives to it."""
+    """Return the metadata, its Arrow schema, and the bytes that it takes in the file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -191,7 +191,7 @@ def _read_parquet(path: str, mtime_ns: int, size: int) -> Footer:
 
 
 def columns_of(schema: Any, arrow: Any) -> list[tuple[Field, range]]:
-    """Each column of a Parquet file, in its order, with the leaves of its tree."""
+    """Return each column of a Parquet file, in order, with the leaves of its tree."""
 
     found: list[tuple[Field, range]] = []
     start = 0
@@ -205,17 +205,17 @@ def columns_of(schema: Any, arrow: Any) -> list[tuple[Field, range]]:
 
 
 def _type(arrow: Any, leaves: Iterator[Any], depth: int) -> DataType | None:
-    """The type of a part of a Parquet column, as Arrow has it, over its leaves; None if Jumpgate has none."""
+    """Return the type of a part of a Parquet column, from its Arrow type and leaves; None if Jumpgate has none."""
     import pyarrow.types as at
 
     if not arrow.num_fields:
         leaf = next(leaves)
-        if at.is_duration(arrow):  # to Parquet it is an integer
+        if at.is_duration(arrow):  # Parquet has it as an integer
             return t.duration(arrow.unit)
         if at.is_timestamp(arrow) and leaf.physical_type == "INT64":
             try:
                 return t.timestamp_of(arrow.unit, arrow.tz)
-            except ValueError:  # its zone has a name that is none
+            except ValueError:  # its zone has an invalid name
                 return None
         return _parquet_type(
             leaf.physical_type, leaf.logical_type.type, leaf.logical_type.to_json(), leaf.precision, leaf.scale
@@ -240,7 +240,7 @@ def _leaf_count(arrow: Any) -> int:
 
 
 def describe(arrow: Any) -> str:
-    """An Arrow type for people, as an opaque column's description: `list<struct<a int64, b string>>`."""
+    """Describe an Arrow type for people, as an opaque column's description: `list<struct<a int64, b string>>`."""
     import pyarrow.types as at
 
     if at.is_struct(arrow):
@@ -254,14 +254,14 @@ def describe(arrow: Any) -> str:
 
 @lru_cache(maxsize=1024)
 def _parquet_type(physical: str, logical: str, details: str, precision: int, scale: int) -> DataType | None:
-    """The type of a Parquet leaf, as converters/parquet/column_map.cpp maps it; None if Jumpgate has none."""
+    """Return the type of a Parquet leaf, as converters/parquet/column_map.cpp maps it; None if Jumpgate has none."""
     if logical == "DECIMAL":
         return t.decimal(min(precision, 38), scale) if precision >= 1 and 0 <= scale <= min(precision, 38) else None
     if logical == "INT":
         width, signed = json.loads(details)["bitWidth"], json.loads(details)["isSigned"]
         bits = width if signed else width * 2
         return DataType(f"int{bits}") if bits <= 64 else t.decimal(20)
-    if logical in ("NONE", "UNDEFINED"):  # that is, one of a later format
+    if logical in ("NONE", "UNDEFINED"):  # a logical type of a later format
         return {
             "BOOLEAN": t.bool_,
             "INT32": t.int32,
@@ -300,20 +300,20 @@ def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
 
 
 def _bounds(statistics: Any, type_: DataType) -> tuple[Any, Any]:
-    """Minimum and maximum of one row group, both None where they are not told, or are not bounds."""
+    """Return minimum and maximum of one row group, both None if unknown or not valid bounds."""
     try:
         if statistics is None or not statistics.has_min_max:
             return None, None
         if type_.kind in _COUNTED:
             return statistics.min_raw, statistics.max_raw
         low, high = _physical(statistics.min, type_), _physical(statistics.max, type_)
-        return (low, high) if low <= high else (None, None)  # nor is NaN one
+        return (low, high) if low <= high else (None, None)  # also for NaN
     except (TypeError, ValueError, ArithmeticError):  # the stored value does not fit the type
         return None, None
 
 
 def _physical(value: Any, type_: DataType) -> Any:
-    """A statistic as the physical value of `type_`; None where pyarrow gives another form."""
+    """Return a statistic as the physical value of `type_`; None if pyarrow gives another form."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, decimals.Decimal):
@@ -328,7 +328,7 @@ def _physical(value: Any, type_: DataType) -> Any:
 
 
 def unreadable(format_: str, path: str, error: Exception) -> FileUnreadable | MalformedData:
-    """The system's refusals carry an errno; anything else is about the bytes."""
+    """Convert an error: one with an errno is the system's refusal, any other is about the bytes."""
     if isinstance(error, OSError) and error.errno is not None:
         return FileUnreadable(f"cannot read {format_} file '{path}': {error.strerror or error}", file=path)
     return MalformedData(f"{format_} file '{path}' is damaged or incomplete: {error}", file=path)

@@ -23,16 +23,16 @@ from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import JumpgateError, MalformedData, MemoryLimit
 from jumpgate.nca.interface import ColumnStatistics, Selection, Statistics
 
-#: answers that are kept: about files, and about conditions on their rows, whose constants are others in each request
+#: the most cached answers: about files, and about conditions on their rows, whose constants vary by request
 ANSWERS_MAX, SELECTIONS_MAX = 100_000, 1000
-#: the answer where a file cannot be read: reading the data will say why
+#: the answer for an unreadable file: reading the data reports the error
 NOTHING: Mapping[str, Any] = {"estimate": Statistics(), "column": ColumnStatistics(), "selection": None}
 
 Options = tuple[tuple[str, str], ...]
 
 
 class _Question(NamedTuple):
-    """A verb of the worker's (probe_worker.VERBS) with its arguments, and the states of the files that it is about."""
+    """A verb of the worker's (probe_worker.VERBS) with its arguments, and the states of its files."""
 
     verb: str
     files: tuple[str, ...]
@@ -85,7 +85,7 @@ def _answers(question: _Question) -> _Answers:
 
 
 def _answer(question: _Question) -> Any:
-    """Raises JumpgateError."""
+    """Return the answer. Raises JumpgateError."""
     findings = _noting.get()
     if findings is None:
         return _answers(question).to(question)
@@ -99,7 +99,7 @@ def _answer(question: _Question) -> Any:
 
 @contextlib.contextmanager
 def noted() -> Iterator[Findings]:
-    """Within it, this context's questions and answers are noted."""
+    """Record this context's questions and answers in the block."""
     findings: Findings = {}
     token = _noting.set(findings)
     try:
@@ -124,9 +124,9 @@ def still_hold(findings: Findings, states: FileStates) -> bool:
 
 
 def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]) -> Schema:
-    """The schema that `files` share, see schema.infer_schema.
+    """Return the schema that `files` share, see schema.infer_schema.
 
-    Raises as that does; MalformedData, which names the file, if a file ended the process that read it.
+    Raises its errors; MalformedData, which names the file, if a file crashed the process that read it.
     """
     states = tuple(map(file_state, files))
     found = _answer(_Question("schema", files, states, (format, tuple(sorted(options.items())))))
@@ -135,7 +135,7 @@ def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]
 
 
 def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Statistics:
-    """Rows and bytes of all files together, see statistics.estimate; unknown where a file cannot be read."""
+    """Return the rows and bytes of all files together, see statistics.estimate; unknown if a file cannot be read."""
     try:
         states = tuple(map(file_state, files))
         known = [_answer(question) for question in _sizes(files, states, format, options)]
@@ -184,7 +184,7 @@ def look(questions: Iterable[tuple[Operator, tuple[str, ...]]]) -> None:
 
 
 def _ask_at_once(wanted: Iterable[_Question]) -> None:
-    """Has the answers kept that are not known yet; errors are not."""
+    """Cache the answers that are not known yet; errors are not cached."""
     missing = [question for question in wanted if question not in _answers(question)]
     if not missing:
         return

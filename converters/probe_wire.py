@@ -18,7 +18,7 @@ from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import ProtocolError
 from jumpgate.nca.interface import ColumnStatistics, Selection, Statistics
 
-#: of a frame: a schema of a few hundred thousand columns
+#: the most bytes of a frame: a schema of a few hundred thousand columns
 FRAME_BYTES_MAX = 64 << 20
 #: values that can be sent besides JSON's own
 VALUES: dict[str, type] = {
@@ -38,7 +38,7 @@ def send(connection: socket.socket, value: Any) -> None:
 
 
 def receive(connection: socket.socket) -> Any:
-    """The next value. Raises EOFError where the other end has closed, ProtocolError, OSError (TimeoutError)."""
+    """Receive a value. Raises EOFError if the other end has closed, ProtocolError, OSError (TimeoutError)."""
     text = _received(connection)
     try:
         return _built(json.loads(text))
@@ -47,7 +47,7 @@ def receive(connection: socket.socket) -> Any:
 
 
 def ask(connection: socket.socket, question: Any) -> None:
-    """To a worker. Raises as `send`."""
+    """Send a question to a worker. Raises as `send`."""
     _send(connection, pickle.dumps(question, pickle.HIGHEST_PROTOCOL))
 
 

@@ -1,7 +1,7 @@
-"""The child process that reads content of files for planning, one request after the other (prober.py starts it).
+"""The child process that reads file contents for planning, one request at a time (prober.py starts it).
 
-A damaged file may crash or exhaust a reader: it ends this process then, by a signal of the system's or by its limits,
-and the prober makes a typed error of that.
+A damaged file may crash a reader or exhaust its memory: this process then ends by a signal or by its limits, and the
+prober turns that into a typed error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from jumpgate.dataflow.formats import formats
 from jumpgate.errors import FileUnreadable, InternalError, JumpgateError, MalformedData, MemoryLimit, ProtocolError
 from jumpgate.extras import load_arrow
 
-#: a request may take so much memory more than the process has when it begins
+#: memory of a request beyond that of the process at its start
 MEMORY_BYTES_MAX = 2 << 30
 
 #: supported verbs; the first argument is the names of the files
@@ -42,7 +42,7 @@ VERBS: Mapping[str, Callable[..., Any]] = {
 
 
 def main(descriptor: int, life: int) -> None:
-    """Answers until the prober hangs up, or has ended."""
+    """Answer until the prober hangs up or has ended."""
     connection = socket.socket(fileno=descriptor)
     _warm_up()
     _limit_resources()
@@ -75,9 +75,9 @@ def _limit_resources() -> None:
 
 @contextlib.contextmanager
 def _bounded(life: int, limit_s: float) -> Iterator[None]:
-    """Meanwhile the process ends when the time is over (SIGALRM) or the prober is gone (SIGIO), whatever it does: both
-    signals kill by default. PR_SET_PDEATHSIG would follow the thread that started us, which may end early. Nothing is
-    ever sent on the socket `life`: the signal of a question that is sent may come after that was read."""
+    """End the process in the block when the time is over (SIGALRM) or the prober is gone (SIGIO), whatever it does:
+    both signals kill by default. PR_SET_PDEATHSIG would follow the thread that started us, which may end early. Nothing
+    is ever sent on the socket `life`: the signal of a sent question may arrive after the question was read."""
     flags = fcntl.fcntl(life, fcntl.F_GETFL)
     fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(life, fcntl.F_SETFL, flags | os.O_ASYNC)
@@ -90,7 +90,7 @@ def _bounded(life: int, limit_s: float) -> Iterator[None]:
 
 
 def _answer(verb: str, files: tuple[str, ...], arguments: tuple[Any, ...]) -> dict[str, Any]:
-    """{"ok": value} or {"error": …}, as JumpgateError.to_dict but with its fields as they are."""
+    """Return {"ok": value} or {"error": …}, as JumpgateError.to_dict but with unconverted fields."""
     try:
         return {"ok": VERBS[verb](files, *arguments)}
     except JumpgateError as e:

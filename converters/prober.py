@@ -1,7 +1,7 @@
-"""Keeps child processes that read content of files for planning, so that no file can end the process that plans.
+"""Manages child processes that read file contents for planning, so that no file can crash the planner.
 
-One worker is warm, others are started when several threads ask at once. A worker that dies takes one request with it,
-which becomes a typed error, and is replaced.
+One worker is warm; others are started when several threads ask at once. A worker that dies fails one request with a
+typed error, and is replaced.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData, Protoc
 #: a verb (probe_worker.VERBS), files, further arguments
 Question = tuple[str, tuple[str, ...], tuple[Any, ...]]
 
-#: requests that are answered at the same time; others wait
+#: the most concurrent requests; others wait
 WORKERS_MAX = 4
-#: workers that wait for requests
+#: the most idle workers
 IDLE_MAX = 2
-#: for a request, and more for each of its files: storage may be slow
+#: seconds for a request, and more for each of its files: storage may be slow
 LIMIT_S, LIMIT_FILE_S = 8.0, 0.1
-#: for a worker to start
+#: seconds for a worker to start
 START_LIMIT_S = 60.0
-#: for one that waits for requests to see that there will be none
+#: seconds for an idle worker to notice the end
 END_LIMIT_S = 1.0
-#: beyond the limit that a worker keeps itself
+#: seconds beyond the limit that a worker keeps itself
 PATIENCE_S = 5.0
 
 
@@ -53,8 +53,8 @@ WORKER = "jumpgate.converters.probe_worker"
 class Prober:
     """The workers of one process. Thread-safe.
 
-    Workers live while anybody holds the prober (`hold`, `release`); one that was started without a holder stays until
-    the next last one releases it, or this process ends.
+    Workers live while the prober is held (`hold`, `release`); one that was started without a holder stays until the
+    next last `release`, or this process ends.
     """
 
     def __init__(self, limit_s: float = LIMIT_S) -> None:
@@ -66,18 +66,18 @@ class Prober:
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
         self._holders = 0
-        self._generation = 0  # workers of an earlier one end when they are given back
+        self._generation = 0  # workers of an earlier one end when they are returned
 
     def hold(self) -> None:
-        """Starts a worker, without waiting for it, and keeps workers until `release`."""
+        """Start a worker, without waiting for it, and keep workers until `release`."""
         with self._condition:
             self._holders += 1
             if not self._idle and not self._busy:
-                with contextlib.suppress(OSError):  # who asks will see
+                with contextlib.suppress(OSError):  # the next request reports it
                     self._idle.append(_Worker(self._generation))
 
     def release(self) -> None:
-        """Ends the workers if nobody else holds them."""
+        """End the workers if there is no other holder."""
         with self._condition:
             self._holders -= 1
             if self._holders > 0:
@@ -86,7 +86,7 @@ class Prober:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Within it, workers are kept."""
+        """Keep workers in the block."""
         self.hold()
         try:
             yield
@@ -94,7 +94,7 @@ class Prober:
             self.release()
 
     def close(self) -> None:
-        """Ends all workers; a later request starts one again."""
+        """End all workers; a later request starts one again."""
         with self._condition:
             self._generation += 1
             ending, self._idle = self._idle, []
@@ -102,7 +102,7 @@ class Prober:
             worker.end()
 
     def forget(self) -> None:
-        """In a forked child: the workers are the parent's."""
+        """Drop the parent's workers in a forked child."""
         for worker in (*self._idle, *self._busy):
             worker.hang_up()
         self._begin()
@@ -139,14 +139,14 @@ class Prober:
             return None
 
     def _ask(self, limit_s: float, *questions: Question) -> list[Any]:
-        """Values, and errors that the worker found."""
+        """Return values, and errors that the worker found."""
         with self._lent() as worker:
             answers = worker.ask([questions, limit_s], limit_s + PATIENCE_S)
         return [from_dict(answer["error"]) if "error" in answer else answer["ok"] for answer in answers]
 
     @contextlib.contextmanager
     def _lent(self) -> Iterator[_Worker]:
-        """A worker for one request; it ends, and is replaced, if that fails."""
+        """Lend a worker for one request; it ends, and is replaced, if the request fails."""
         with self._condition:
             while not self._idle and len(self._busy) >= WORKERS_MAX:
                 self._condition.wait()
@@ -172,7 +172,7 @@ class Prober:
 
 
 class _Worker:
-    """One child process and our ends of its sockets, of which one only tells it that we are there. Raises OSError where
+    """One child process and our ends of its sockets, one of which only tells it that we are alive. Raises OSError if
     the system cannot start it."""
 
     def __init__(self, generation: int) -> None:
@@ -187,9 +187,9 @@ class _Worker:
                 pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                # the last words of libraries that abort are not messages for people
+                # the last output of aborting libraries is not for people
                 stderr=None if debug.level() else subprocess.DEVNULL,
-                start_new_session=True,  # an interrupt at the terminal is the client's to handle
+                start_new_session=True,  # the client handles an interrupt at the terminal
                 env={
                     **os.environ,
                     "ARROW_DEFAULT_MEMORY_POOL": "system",  # takes no address space ahead
@@ -206,7 +206,7 @@ class _Worker:
             watched.close()
 
     def ask(self, request: list[Any], timeout_s: float) -> Any:
-        """Raises _Died; Unreachable if the process never came up."""
+        """Ask the worker. Raises _Died; Unreachable if the process never started."""
         if not self._ready:
             self._connection.settimeout(START_LIMIT_S)
             try:
@@ -224,7 +224,7 @@ class _Worker:
             raise _Died(self.end()) from None
 
     def end(self) -> int:
-        """Ends it, if it has not ended; the signal that did it, or 0."""
+        """End the worker, if it has not ended; return the signal that ended it, or 0."""
         self.hang_up()
         try:
             self._process.wait(END_LIMIT_S if self._ready else 0)
@@ -264,7 +264,7 @@ def _error_of(death: _Died, verb: str, file: str, limit_s: float) -> JumpgateErr
     )
 
 
-#: of this process
+#: the workers of this process
 prober = Prober()
 atexit.register(prober.close)
 os.register_at_fork(after_in_child=prober.forget)

@@ -28,15 +28,15 @@ from jumpgate.nca.interface import ColumnStatistics
 
 _DAY = datetime.date(1970, 1, 1).toordinal()
 _EPOCH = datetime.datetime(1970, 1, 1)
-#: kinds of times, moments and durations, which have a place by their count of units
+#: kinds of times, moments and durations, which are numbers by their count of units
 _COUNTED = ("time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration")
 
 #: fraction of a sample's rows, and number of rows and runs, that make a value a heavy hitter
 HEAVY, HEAVY_ROWS_MIN, HEAVY_RUNS_MIN = 1 / 1024, 32, 3
-#: values of a column that are known by name
+#: the most heavy hitters of a column
 HEAVY_MAX = 32
 
-#: of samples that are kept for other conditions on the same columns; what each counts for, and each value of Python's
+#: the most bytes of cached samples for other conditions on the same columns; overhead of each, and of each Python value
 KEPT_BYTES_MAX, SAMPLE_BYTES, VALUE_BYTES = 256 << 20, 1 << 10, 64
 
 #: of a table, whose bounds are looked up one by one
@@ -126,7 +126,7 @@ def statistics_of(
 ) -> ColumnStatistics:
     """Return the statistics of values that are a sample of `rows` values, or all of them; `bounds` of all, if known."""
     low, high = bounds_of(values, type) if bounds is None else bounds
-    places = None  # there are no more values than places for them
+    places = None  # an upper bound of distinct values
     if (type.is_integer or type.kind == "date") and low is not None and high is not None:
         places = high - low + 1
     if not len(values):
@@ -141,7 +141,7 @@ def statistics_of(
 
 
 def bounds_of(values: Values, type: DataType) -> tuple[float | None, float | None]:
-    """The least and the largest position of any value."""
+    """Return the least and the greatest position of any value."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         column = array_of(values)
         if not type.is_numeric and type.kind not in ("date", "timestamp", *_COUNTED):
@@ -154,8 +154,8 @@ def bounds_of(values: Values, type: DataType) -> tuple[float | None, float | Non
 
 
 def _heavy(column: Column, type: DataType) -> tuple[tuple[int, float], ...]:
-    """Values of integers and texts, and NULL, that many of a sample have. One in a run or two is not among them: rows
-    that lie together are not a random sample."""
+    """Return heavy hitters: frequent integers, texts or NULL. A value in only a run or two is excluded: adjacent rows
+    are not a random sample."""
     if not (type.is_integer or type.kind == "string"):
         return ()
     values, rows = in_rows(column.array)
@@ -198,7 +198,7 @@ def distinct_of(present: pa.Array, rows: float) -> float:
 
 
 def _count(value: Any, type: DataType) -> float | None:
-    """A time, moment or duration, or its text, in its unit."""
+    """Return a time, moment or duration, or its text, in its unit."""
     if isinstance(value, str):
         try:
             value = int(value) if type.kind == "duration" else cast_value(value, string, type)

@@ -1,8 +1,8 @@
-"""Finds the schema of files: where they do not tell it themselves, from a sample of their text.
+"""Infers the schema of files; if they do not store one, from a sample of their text.
 
-Sampled columns become int64, decimal, float64, bool, date, timestamp or string, all nullable: whatever holds every
+Sampled columns become int64, decimal, float64, bool, date, timestamp or string, all nullable: the type that holds every
 value seen without loss (docs/files.md has the rules). JSON's objects become structs of all fields seen, its arrays
-lists; a column that holds these and others is opaque.
+lists; a column that mixes these with other values is opaque.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import MalformedData, SchemaMismatch
 
-SAMPLE_BYTES = 2 << 20  # of each sampled file; more where its first row is longer
-ROW_BYTES_MAX = 64 << 20  # as the readers have it
+SAMPLE_BYTES = 2 << 20  # of each sampled file; more if its first row is longer
+ROW_BYTES_MAX = 64 << 20  # the readers' limit
 FILES_SAMPLED_MAX = 8
-#: of a decimal
+#: the most digits of a decimal
 DIGITS_MAX = 38
-#: of a JSON object: one of more names is a map rather than a struct
+#: the most fields of a JSON object that becomes a struct; more make a map
 FIELDS_MAX = 1000
-#: integers beyond it may have no double
+#: integers beyond it may not be exact doubles
 DOUBLE_EXACT_MAX = 2**53
 _NUMBER = re.compile(r"-?(?:(\d+)(?:\.(\d*))?|\.(\d+))([eE][+-]?\d+)?")
 _ZONE = r"(?:Z|[+-]\d\d(?::?\d\d)?)?"
-#: the other kinds of value that a text can be; the first that all values of a column match is its type
+#: other kinds of value that a text can be; the first that all values of a column match is its type
 _PATTERNS: tuple[tuple[DataType, re.Pattern[str]], ...] = (
     (t.bool_, re.compile(r"true|false", re.IGNORECASE)),
     (t.date, re.compile(r"\d{4}-\d\d-\d\d")),
@@ -40,7 +40,7 @@ _PATTERNS: tuple[tuple[DataType, re.Pattern[str]], ...] = (
 
 
 def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]) -> Schema:
-    """The schema that `files` share. `options` are the read's (dataflow.builder.read).
+    """Return the schema that `files` share. `options` are the read's (dataflow.builder.read).
 
     Raises FileUnreadable, MalformedData (with file and line), SchemaMismatch (files or lines that cannot be one table)
     and InvalidDataflow (no such format).
@@ -78,7 +78,7 @@ class _Numbers:
         self.point = self.exponent = False
 
     def add(self, text: str) -> bool:
-        """False: it is not a number."""
+        """Add a number; return False if the text is none."""
         if len(text) <= 15 and text.isascii() and text.isdigit():
             self.digits = max(self.digits, len(text))
             return True
@@ -110,7 +110,7 @@ class _Numbers:
 
 
 class _Column:
-    """The types that every value of a column seen so far has."""
+    """The types that fit every value of a column seen so far."""
 
     def __init__(self) -> None:
         self.numbers: _Numbers | None = _Numbers()
@@ -187,7 +187,7 @@ def _refuse(constant: str) -> None:
 
 
 def _check_surrogates(line: str, row: Any) -> None:
-    """Raises ValueError for an escaped half of a surrogate pair, which is not a character."""
+    """Raise ValueError for an escaped half of a surrogate pair, which is not a character."""
     if "\\ud" in line.lower() and re.search("[\ud800-\udfff]", json.dumps(row, ensure_ascii=False)):
         raise ValueError("half of a surrogate pair (\\ud800 to \\udfff)")
 
@@ -272,7 +272,7 @@ def _sample(file: str, options: Mapping[str, str], lines: int = 1) -> tuple[str,
             break
         size *= 4
     data = found.data
-    if not found.whole:  # a character that the end cuts
+    if not found.whole:  # the end may cut a character
         while data and data[-1] & 0xC0 == 0x80:
             data = data[:-1]
         data = data[:-1]

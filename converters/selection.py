@@ -29,7 +29,7 @@ Options = tuple[tuple[str, str], ...]
 
 
 class _Unknown(Exception):
-    """Arrow has no kernel for it, or no such value."""
+    """Arrow has no such kernel or value."""
 
 
 def selection(
@@ -98,13 +98,13 @@ def _filter(dataflow: bytes) -> tuple[Read, Expression]:
 
 
 class _Sample(NamedTuple):
-    """Rows of one file, column by column; the same rows of each. `file` is a file, its time of change, its size,
-    format and options."""
+    """Sampled rows of one file, column by column; the same rows for each column. `file` is a file, its time of change,
+    its size, format and options."""
 
     file: tuple[str, int, int, str, Options]
 
     def column(self, field: Field) -> tuple[Any, bool]:
-        """Values, and whether these are all. Raises LookupError where there are none."""
+        """Return the values, and whether these are all. Raises LookupError if there are none."""
         found, whole = _column(self.file, field.name, field.type)
         if not len(found):
             raise LookupError(field.name)
@@ -120,7 +120,7 @@ class _Trial:
         self.rows, self.whole = 0, False
 
     def evaluate(self, e: Expression) -> Any:
-        """An Arrow array or scalar. Raises _Unknown, and Arrow's errors."""
+        """Return an Arrow array or scalar. Raises _Unknown, and Arrow's errors."""
         match e:
             case ColumnRef():
                 found, self.whole = self._sample.column(self._read.schema[e.index])
@@ -146,11 +146,11 @@ class _Trial:
 
 
 def _column(file: tuple[str, int, int, str, Options], name: str, type: DataType) -> tuple[Any, bool]:
-    """Values of a column as Arrow has them, and whether these are all."""
+    """Return the values of a column in Arrow, and whether these are all."""
     found = sample(*file, name, type)
     if isinstance(found.values, pa.Array | pa.ChunkedArray):
         return array_of(found.values).cast(_arrow(type), safe=False), found.whole
-    if any(isinstance(v, str) for v in found.values) and not type.is_text:  # as the file says them
+    if any(isinstance(v, str) for v in found.values) and not type.is_text:  # in the file's notation
         return pc.cast(pa.array(found.values, pa.string()), _arrow(type), safe=False), found.whole
     return pa.array(found.values, _arrow(type), safe=False), found.whole
 
@@ -186,7 +186,7 @@ def _all_of(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: functools.reduce(kernel, args)
 
 
-#: functions of which Arrow has a kernel that means the same, or nearly
+#: functions with an equivalent, or nearly equivalent, Arrow kernel
 KERNELS: dict[str, Callable[..., Any]] = {
     "eq": pc.equal, "ne": pc.not_equal, "lt": pc.less, "le": pc.less_equal, "gt": pc.greater, "ge": pc.greater_equal,
     "and": _all_of(pc.and_kleene), "or": _all_of(pc.or_kleene), "not": pc.invert,

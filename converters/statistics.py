@@ -13,9 +13,9 @@ from jumpgate.nca.interface import ColumnStatistics, Statistics
 
 
 def estimate(files: tuple[str, ...], format: str, options: tuple[tuple[str, str], ...] = ()) -> Statistics:
-    """Rows and bytes of all files together; unknown where a file cannot be read (reading it will say why).
+    """Return the rows and bytes of all files together; unknown if a file cannot be read (reading it reports the error).
 
-    Exact where the files tell their rows, else from the mean length of a sample's. Cached by path, time and size.
+    Exact if the files store their rows, otherwise from the mean length of sampled ones. Cached by path, time and size.
     """
     rows, size = 0.0, 0.0
     for file in files:

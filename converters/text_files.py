@@ -1,4 +1,4 @@
-"""The beginning of text files for the planner, as UTF-8, whatever they are written in (readers: text/input.h)."""
+"""Reads the beginning of text files for the planner, as UTF-8, whatever their encoding (readers: text/input.h)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO
 from jumpgate.dataflow import beneath
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
 
-#: packer → (first bytes, suffixes); the last three are known, but not read
+#: packer → (first bytes, suffixes); the last three are detected, but not supported
 _PACKERS = {
     "gzip": (b"\x1f\x8b", (".gz", ".gzip")),
     "bzip2": (b"BZh", (".bz2",)),
@@ -29,8 +29,8 @@ _CHUNK_BYTES = 64 << 10
 
 @dataclass(frozen=True)
 class Beginning:
-    """`data`: the first bytes of the text, without a byte order mark; `whole`: they are all; `raw_bytes` of the file
-    were read for them, at most."""
+    """`data`: the first bytes of the text, without a byte order mark; `whole`: these are all; at most `raw_bytes` of
+    the file were read for them."""
 
     data: bytes
     whole: bool
@@ -44,10 +44,10 @@ def is_plain(file: str, options: Mapping[str, str]) -> bool:
 
 
 def beginning(file: str, options: Mapping[str, str], size: int) -> Beginning:
-    """Some `size` bytes of text from the front.
+    """Return about `size` bytes of text from the front.
 
-    Raises FileUnreadable, MalformedData (cut, damaged, not in the encoding that the options name) and SchemaMismatch (a
-    packer that is not read yet).
+    Raises FileUnreadable, MalformedData (cut, damaged, not in the encoding of the options) and SchemaMismatch (an
+    unsupported packer).
     """
     encoding = options.get("encoding", "utf-8")
     try:
@@ -66,7 +66,7 @@ def beginning(file: str, options: Mapping[str, str], size: int) -> Beginning:
     except (EOFError, zlib.error, gzip.BadGzipFile, ValueError) as e:
         raise MalformedData(f"{file}: cut or damaged: {e}", file=file) from None
     except OSError as e:
-        if e.errno is None:  # of a packer
+        if e.errno is None:  # from a packer
             raise MalformedData(f"{file}: cut or damaged: {e}", file=file) from None
         raise FileUnreadable(f"cannot read '{file}': {e.strerror}", file=file) from None
     if encoding == "utf-8" and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

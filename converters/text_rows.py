@@ -1,4 +1,4 @@
-"""The rows of a piece of JSON or CSV text, cut as the readers cut them. For samples: the readers are C++."""
+"""Cuts a piece of JSON or CSV text into rows, as the readers in C++ do. For samples."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _BLANKS = " \t\r\n"
 
 
 def json_rows(text: str, whole: bool) -> Iterator[tuple[int, str]]:
-    """(line number, text) of each row: of lines, or of the elements where the text is one array. `whole`: it is not cut
-    at its end, else the last row is left out."""
+    """Yield (line number, text) of each row: lines, or elements if the text is one array. `whole`: the text is not cut
+    at its end; otherwise the last row is left out."""
     if text.lstrip(_BLANKS).startswith("["):
         yield from _elements(text)
         return
@@ -48,9 +48,9 @@ class CsvField:
 
 
 def csv_rows(file: str, text: str, whole: bool, options: Mapping[str, str]) -> Iterator[tuple[int, Sequence[CsvField]]]:
-    """(line number, fields) of each record; one that the text's end cuts is left out unless the text is `whole`.
+    """Yield (line number, fields) of each record; one that the text's end cuts is left out unless the text is `whole`.
 
-    Raises MalformedData where quotes are wrong.
+    Raises MalformedData for wrong quotes.
     """
     delimiter, quote = options.get("delimiter", ","), options.get("quote", '"')
     end = csv_line_end(text, quote)

@@ -15,7 +15,7 @@ from jumpgate.dataflow.formats import Sample
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import MalformedData
 
-#: of a file, to count its rows
+#: bytes of a file from which its rows are estimated
 COUNTED_BYTES = 64 << 10
 #: number and bytes of the pieces of a file that are sampled for values
 PIECES, PIECE_BYTES = 8, 32 << 10
@@ -24,7 +24,7 @@ Options = tuple[tuple[str, str], ...]
 
 
 def json_row_count(file: str, options: Mapping[str, str]) -> float:
-    """From the mean length of the rows at the beginning."""
+    """Estimate the rows from the mean length of those at the beginning."""
     sample = beginning(file, options, COUNTED_BYTES)
     text = sample.data.decode(errors="replace")
     if text.lstrip().startswith("["):
@@ -35,7 +35,7 @@ def json_row_count(file: str, options: Mapping[str, str]) -> float:
 
 
 def csv_row_count(file: str, options: Mapping[str, str]) -> float:
-    """As `json_row_count`."""
+    """Estimate the rows as `json_row_count` does."""
     sample = beginning(file, options, COUNTED_BYTES)
     text = sample.data.decode(errors="replace")
     return _extrapolated(file, _lines_in(text, csv_line_end(text, options.get("quote", '"')), sample.whole), sample)
@@ -52,12 +52,12 @@ def _extrapolated(file: str, rows: int, sample: Beginning) -> float:
 
 
 def json_sample(file: str, options: Mapping[str, str], name: str, type: DataType) -> Sample:
-    """Values of lines at several offsets; of those at the front of an array, or of a packed file."""
+    """Sample lines at several offsets; for an array or a packed file, those at the front."""
     return Sample(_json_values(file, *_state(file), tuple(options.items())).get(name, []))
 
 
 def csv_sample(file: str, options: Mapping[str, str], name: str, type: DataType) -> Sample:
-    """As `json_sample`."""
+    """Sample as `json_sample` does."""
     return Sample(_csv_values(file, *_state(file), tuple(options.items())).get(name, []))
 
 
@@ -99,7 +99,8 @@ def _json_columns(pieces: list[str]) -> dict[str, list[Any]]:
 
 
 def _whole_lines(pieces: list[str], end: str) -> list[str]:
-    """Each piece but the first begins, and each but a file's last ends, within a line."""
+    """Return the whole lines of pieces: each piece except the first begins, and each except a file's last ends, within
+    a line."""
     lines: list[str] = []
     for i, piece in enumerate(pieces):
         parts = piece.split(end)
@@ -129,7 +130,7 @@ def _csv_columns(file: str, pieces: list[str], options: dict[str, str]) -> dict[
 
 
 def _record(file: str, line: str, options: dict[str, str]) -> Sequence[CsvField] | None:
-    """None: it is part of a record of several lines."""
+    """Parse a record; None if the line is part of a record of several lines."""
     try:
         return next((fields for _, fields in csv_rows(file, line, True, options)), None)
     except MalformedData:

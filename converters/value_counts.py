@@ -10,15 +10,15 @@ import pyarrow.compute as pc
 
 from jumpgate.converters.arrow_values import plain
 
-#: a sequence of Python's, or a column of Arrow's; None for NULL
+#: a Python sequence, or an Arrow column; None for NULL
 Values = Any
 
-#: of rows of several columns, before they are counted again from 0
+#: the largest number for rows of several columns, before they are renumbered
 NUMBERS_MAX = 2**63
 
 
 class Column(NamedTuple):
-    """Values as an array that can be counted: Arrow's as they are, Python's as numbers of `named`."""
+    """Values as an array that can be counted: Arrow's unchanged, Python's as indexes of `named`."""
 
     array: pa.Array
     named: Sequence[Any] | None = None
@@ -39,7 +39,7 @@ def column_of(values: Values) -> Column:
 
 
 def together(columns: Sequence[Values]) -> pa.Array:
-    """A number for each row of several columns, the same for equal rows; none counts as NULL."""
+    """Return a number for each row of several columns, the same for equal rows; none counts as NULL."""
     rows, values = pa.scalar(0, pa.int64()), 1  # the most values there may be
     for column in columns:
         of = column_of(column).array.dictionary_encode(null_encoding="encode")
@@ -52,7 +52,7 @@ def together(columns: Sequence[Values]) -> pa.Array:
 
 
 def array_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """One array that Arrow's kernels take."""
+    """Return one array that Arrow's kernels take."""
     column = plain(column)
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
@@ -65,7 +65,7 @@ def in_rows(array: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def in_runs(array: pa.Array) -> pa.Array:
-    """The runs of equal ones, of each value in that order."""
-    if array.null_count:  # Arrow's runs are of the bytes that lie under NULL
+    """Return the number of runs of each value, in that order."""
+    if array.null_count:  # Arrow compares the bytes under NULL
         array = array.dictionary_encode(null_encoding="encode").indices
     return in_rows(pc.run_end_encode(array).values)[1]

@@ -11,7 +11,7 @@ from jumpgate.converters.arrow_values import values
 from jumpgate.dataflow.casts import cast_value
 from jumpgate.dataflow.types import string, timestamp_ns
 
-#: of a file's row groups or stripes, in the order of the variants
+#: compressions of row groups or stripes, in the order of the variants
 COMPRESSIONS = ("snappy", "uncompressed", "zstd")
 
 
@@ -35,7 +35,7 @@ def _cells(column: Any) -> list[Any]:
 
 
 def text(value: Any) -> str:
-    """A value as text formats have it."""
+    """Return a value as text formats write it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime.datetime):

@@ -24,7 +24,7 @@ def _no_letter(text: str) -> str:
 
 
 def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:
-    """With a header, and NULL for NULL. The second variant quotes all strings."""
+    """Write with a header, and NULL for NULL. The second variant quotes all strings."""
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(_field(name, False) for name in table.schema.names) + "\n")
         for row in writing.rows(table):

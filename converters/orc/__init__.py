@@ -17,7 +17,7 @@ from jumpgate.dataflow.types import DataType, Field, Schema
 #: the most stripes to sample, which are read whole: if they have more rows, nothing is read
 STRIPES_MAX, STRIPE_ROWS_MAX = 4, 2_000_000
 SMALL_ROWS, SAMPLED_MAX = 100_000, 4096
-#: of a stripe that is written, for each of its rows
+#: bytes of a written stripe per row
 ROW_BYTES = 16
 
 
@@ -27,7 +27,7 @@ def orc_schema(files: Sequence[str], options: Mapping[str, str] = {}) -> Schema:
 
 
 def orc_footer(path: str) -> Footer:
-    """The footer of one file. Raises FileUnreadable or MalformedData."""
+    """Return the footer of one file. Raises FileUnreadable or MalformedData."""
     return cached(path, _read)
 
 
@@ -75,7 +75,7 @@ def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) ->
 
 
 def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:
-    """A variant for each compression."""
+    """Write the file, with a variant for each compression."""
     import pyarrow as pa
     import pyarrow.orc
 

@@ -1,7 +1,6 @@
-"""The footer of an ORC file: rows and types. Read here, since Arrow's reader ends the process over some damaged ones.
+"""The footer of an ORC file: rows and types. Parsed here, since Arrow's reader crashes on some damaged ones.
 
-Messages as in orc_proto.proto of the ORC specification, version 1; what is understood is what converters/orc/tail.cpp
-understands.
+Messages as in orc_proto.proto of the ORC specification, version 1; converters/orc/tail.cpp understands the same parts.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field
 from jumpgate.errors import MalformedData, SchemaMismatch
 
-#: a chunk's bytes where the postscript does not say, and at most
+#: default bytes of a chunk, and the most
 BLOCK_BYTES, BLOCK_BYTES_MAX = 256 << 10, 1 << 23
-#: a footer may hold so much, and so much for each byte that it takes in the file
+#: the most bytes of a footer, and for each byte that it takes in the file
 FOOTER_BYTES, FOOTER_RATIO = 16 << 20, 128
 NESTED_MAX = 100
 #: Hive 0.11's decimals, each of which has a scale of its own
@@ -38,7 +37,7 @@ Value = int | bytes
 
 
 class _Statistics(IntEnum):
-    """Fields of ColumnStatistics that have a least and a largest value, in their fields 1 and 2."""
+    """Fields of ColumnStatistics that have a minimum and a maximum, in their fields 1 and 2."""
 
     INTEGERS = 2
     DOUBLES = 3
@@ -56,11 +55,11 @@ class _Type:
 
 
 class _Damaged(Exception):
-    """The bytes are not an ORC footer; says why."""
+    """The bytes are not an ORC footer; the text is the reason."""
 
 
 class _Refused(Exception):
-    """Nothing is wrong with the file, but Jumpgate does not read it; says why."""
+    """The file is valid, but Jumpgate does not read it; the text is the reason."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Contents:
 
 
 def read_footer(path: str) -> Contents:
-    """Raises OSError, MalformedData, and SchemaMismatch for files that are in order but cannot be read."""
+    """Read the contents. Raises OSError, MalformedData, and SchemaMismatch for valid files that cannot be read."""
     try:
         with open(path, "rb", opener=beneath.opener) as file:
             return _table(_footer(file), path)
@@ -85,7 +84,7 @@ def read_footer(path: str) -> Contents:
 
 
 def _footer(file: io.BufferedReader) -> bytes:
-    """The footer, decompressed."""
+    """Return the footer, decompressed."""
     size = file.seek(0, os.SEEK_END)
     if size == 0:
         raise _Damaged("it is empty")
@@ -105,7 +104,7 @@ def _footer(file: io.BufferedReader) -> bytes:
                 block = value
             case 8000, b"ORC":
                 magic = True
-    if not magic:  # Hive 0.11's first files have it in front only
+    if not magic:  # Hive 0.11's first files have it only at the front
         file.seek(0)
         if file.read(3) != b"ORC":
             raise _Damaged("it does not end with ORC's postscript")
@@ -229,7 +228,7 @@ def _nested(types: list[_Type], id: int, depth: int = 1) -> DataType | None:
 
 
 def _description(types: list[_Type], id: int, depth: int) -> str:
-    """A type for people: `list<struct<a int64, b string>>`."""
+    """Describe a type for people: `list<struct<a int64, b string>>`."""
     type_ = types[id]
     if type_.kind in _SCALARS:
         return _SCALARS[type_.kind].kind
@@ -245,7 +244,7 @@ def _description(types: list[_Type], id: int, depth: int) -> str:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Value]]:
-    """The fields of a protobuf message; fixed ones as their bytes."""
+    """Yield the fields of a protobuf message; fixed ones as their bytes."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)
@@ -300,7 +299,7 @@ def _decompressed(data: bytes, codec: int, block: int) -> bytes:
 
 
 def _chunk(chunk: bytes, codec: int, block: int) -> bytes:
-    """One chunk's content: at most `block` bytes."""
+    """Return one chunk's content: at most `block` bytes."""
     if codec == ZLIB:  # bare deflate
         return zlib.decompressobj(-15).decompress(chunk, block)
     import pyarrow as pa
@@ -319,7 +318,7 @@ def _chunk(chunk: bytes, codec: int, block: int) -> bytes:
 
 
 def _lz4_size(chunk: bytes) -> int:
-    """The bytes that an LZ4 block holds, which it does not say: those of its sequences (LZ4 block format)."""
+    """Return the bytes that an LZ4 block decompresses to, from its sequences (LZ4 block format): it has no size."""
     size = at = 0
 
     def length(nibble: int) -> int:

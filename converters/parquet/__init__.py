@@ -12,7 +12,7 @@ from jumpgate.dataflow import beneath
 from jumpgate.dataflow.formats import EARLY_DAYS, Format, Sample, Speeds
 from jumpgate.dataflow.types import DataType, Schema
 
-#: values come from each of some row groups; files of no more rows than SMALL_ROWS are read whole
+#: values come from some rows of some row groups; files of at most SMALL_ROWS rows are read whole
 ROWS_MAX, GROUPS_MAX, SMALL_ROWS = 1024, 4, 100_000
 
 
@@ -61,7 +61,7 @@ def _values(file: str, name: str) -> tuple[Any, bool]:
 
 
 def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:
-    """A variant for each compression, the last one with a page index."""
+    """Write the file, with a variant for each compression, the last one with a page index."""
     import pyarrow as pa
     import pyarrow.parquet
 

@@ -1,7 +1,7 @@
-"""Checksums of the pages of Parquet files, for a reader that does not compare them.
+"""Verifies checksums of the pages of Parquet files, for a reader that does not.
 
-A page is a header, in Thrift's compact protocol, and its bytes; the checksum (CRC-32) is of the bytes as they are
-stored. Format: https://github.com/apache/parquet-format, PageHeader.
+A page is a header, in Thrift's compact protocol, and its bytes; the checksum (CRC-32) covers the stored bytes. Format:
+https://github.com/apache/parquet-format, PageHeader.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def with_checksums(files: Sequence[str]) -> list[str]:
 
 
 def check(files: Sequence[str], names: Sequence[str], group: int) -> int:
-    """Compares the checksums of these columns in one file from a row group on; the one to go on with, or -1.
+    """Verify the checksums of these columns in one file from a row group on; return the next row group, or -1.
 
     Raises MalformedData for a page whose bytes have changed.
     """
@@ -103,7 +103,7 @@ def _checksum(file: int, page: _Page) -> int:
 
 
 def _pages(file: int, chunk: Any) -> Iterator[_Page]:
-    """The pages of a column chunk, up to one that cannot be understood."""
+    """Yield the pages of a column chunk, up to one that cannot be parsed."""
     starts = [chunk.data_page_offset]
     if chunk.has_dictionary_page and chunk.dictionary_page_offset:
         starts.append(chunk.dictionary_page_offset)
@@ -123,13 +123,13 @@ def _pages(file: int, chunk: Any) -> Iterator[_Page]:
 
 
 def _header(file: int, position: int) -> tuple[dict[int, int], int] | None:
-    """The integers among a page header's fields, and its length."""
+    """Return the integers among a page header's fields, and its length."""
     size = _HEADER_BYTES
     while size <= _HEADER_BYTES_MAX:
         data = os.pread(file, size, position)
         try:
             return _struct(data, 0)
-        except IndexError:  # it is longer, because of statistics
+        except IndexError:  # statistics make it longer
             if len(data) < size:
                 return None
             size *= 16
@@ -151,7 +151,7 @@ def _struct(data: bytes, at: int) -> tuple[dict[int, int], int]:
         kind = head & 15
         if kind in (_I16, _I32, _I64):
             fields[number], at = _zigzag(data, at)
-        elif kind not in (_TRUE, _FALSE):  # which are in the head
+        elif kind not in (_TRUE, _FALSE):  # these are in the head
             at = _after(data, at, kind)
     return fields, at + 1
 

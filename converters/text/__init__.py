@@ -8,7 +8,7 @@ from jumpgate.dataflow.formats import Option
 
 
 def encoding_name(name: str) -> str:
-    """The encoding that is also called so, by the name that the readers know, or `name` itself."""
+    """Return the readers' name of an encoding with that alias, or `name` itself."""
     try:
         known = codecs.lookup(name).name
     except LookupError:

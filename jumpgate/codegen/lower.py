@@ -168,8 +168,8 @@ class Lowering:
                     yield JoinFilter(key.index, step.table, field_)
 
     def _mark_early(self, pipeline: Pipeline) -> None:
-        """Mark the columns that are needed before any row is dropped as early; the others are loaded for the rows that
-        are left. If no column is needed, a columnar file's rows are counted without reading any."""
+        """Load columns early that are needed before any row is dropped; others are loaded for the rows that are left.
+        If no column is needed, a columnar file's rows are counted without reading any."""
         source = self.program.sources[pipeline.source[1]]
         assert isinstance(source, FileSource)
         expressions = [*map(step_expressions, pipeline.steps), *map(sink_expressions, pipeline.sinks)]
@@ -361,8 +361,7 @@ class Lowering:
         return streams
 
     def _waiting(self, node: Join, build: Table, streams: list[Stream]) -> Stream:
-        """Buffer the left rows of a join in a table until its build is complete: if that has spilled, they are looked
-        up in one partition at a time."""
+        """Buffer the left rows of a join until its build is complete; a spilled one is probed a partition at a time."""
         build.on_disk = True
         table = self.table("rows")
         table.fields = list(node.left.schema.types)
@@ -390,8 +389,7 @@ class Lowering:
                 self.finish(s, [sink], f"send {f.edge}")
 
     def _found(self, node: Join) -> Stream:
-        """Lower a join that builds its left side: the right rows mark matches in the table, then the matched or
-        unmatched left rows are drained."""
+        """Lower a join that builds its left side: right rows mark matches, then left rows are drained."""
         table, where, built = self._build(node.left, node.left_keys, tracks=True)
         self._send_keys(table, built)
         fields = self.fields(table, 0)

@@ -13,8 +13,7 @@ Types = tuple[DataType, ...]
 
 
 def of_floats(call: Call) -> bool:
-    """Return whether the result is a float: floats neither overflow nor lose digits, so no choice of the dialect
-    matters."""
+    """Return whether the result is a float: floats neither overflow nor lose digits."""
     return call.type.is_float
 
 

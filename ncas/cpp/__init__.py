@@ -45,14 +45,14 @@ OPERATORS: dict[type[Operator], str] = {
 }
 #: adjacent matches on one host become one program
 FUSION = "cpp"
-#: what the data path sends and receives over (runtime/src/executor/channels.cpp)
+#: supported channels (runtime/src/executor/channels.cpp)
 CHANNELS = ("tcp", "udp")
 
 
 class CppPrograms:
     """Generated C++ programs: all operators, in one process for each fragment of the plan.
 
-    A match is one operator with all filters and projections above it, which run in the same pass; matches that touch
+    A match is one operator with all filters and projections above it, which run in the same pass; adjacent matches
     become one program.
     """
 
@@ -89,7 +89,7 @@ class CppPrograms:
             chain.append(below)
             below = below.inputs[0]
         answers = [self._claim((*chain, below), dialect)] if _is_generated(below) else []
-        if chain and not isinstance(below, Shuffle | UnionAll):  # what is below may come from another accelerator
+        if chain and not isinstance(below, Shuffle | UnionAll):  # the operators below may run on another accelerator
             alone = self._claim(tuple(chain), dialect)
             if isinstance(alone, Match) or not answers:
                 answers.append(alone)

@@ -1,4 +1,4 @@
-"""The engine's life-cycle: a worker process on the instance's host, which is told one statement."""
+"""The engine's life-cycle: a worker process on the instance's host, configured with one statement."""
 
 from __future__ import annotations
 

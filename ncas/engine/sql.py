@@ -13,7 +13,7 @@ from jumpgate.dataflow.operators import Frame, Operator, Sort, SortKey, Window, 
 from jumpgate.dataflow.types import DataType
 from jumpgate.nca.interface import Unsupported
 
-#: ignore the frame
+#: functions that ignore the frame
 RANKING = ("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead")
 #: the most digits of values whose sum has at most 38, whatever the number of rows
 SUMMED_DIGITS_MAX = 28
@@ -41,7 +41,7 @@ def refusal(node: Operator, dialect: Dialect) -> Unsupported | None:
 def _refused(f: WindowFunction, node: Window) -> Unsupported | None:
     if f.function in ("rank", "dense_rank", "percent_rank", "cume_dist") and not node.order_by:
         return Unsupported(f"{f.function} without an order", "window_order")
-    if f.function == "nth_value":  # whose number the engine's own plans hide from it
+    if f.function == "nth_value":  # the engine's own plans hide its number from it
         return Unsupported("nth_value is not the engine's", "window_function")
     if f.function not in ("sum", "avg", "stddev"):
         return None
@@ -55,7 +55,7 @@ def _refused(f: WindowFunction, node: Window) -> Unsupported | None:
 
 
 def statement(node: Operator) -> str:
-    """The SELECT for an operator that `refusal` accepts; its columns are those of the operator, in order."""
+    """Return the SELECT for an operator that `refusal` accepts; its columns are those of the operator, in order."""
     assert isinstance(node, Window | Sort)
     columns = [f"c{i}" for i in range(len(node.input.schema))]
     if isinstance(node, Sort):
@@ -64,7 +64,7 @@ def statement(node: Operator) -> str:
     keys = [_key(k) for k in node.partition_by if isinstance(k, ColumnRef)]
     partition = f"PARTITION BY {', '.join(keys)}" if keys else ""
     window = partition + _order(node.order_by)
-    frame = _frame(node.frame) if node.order_by or node.frame.unit == "rows" else ""  # else all rows are peers
+    frame = _frame(node.frame) if node.order_by or node.frame.unit == "rows" else ""  # otherwise all rows are peers
     outputs = [
         f"{_call(f, f' OVER ({window}{frame})', f' OVER ({window})')} AS f{i}" for i, f in enumerate(node.functions)
     ]

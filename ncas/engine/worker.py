@@ -35,7 +35,7 @@ def compute(configuration: dict[str, Any], inputs: tuple[Input, ...]) -> Iterato
         raise Overflow(f"a result of the engine does not fit its type: {error}") from None
     except JumpgateError:
         raise
-    except Exception as error:  # the engine raises nothing more special
+    except Exception as error:  # the engine raises no narrower exception
         raise stream.failure or _typed(str(error)) from None
 
 

@@ -20,13 +20,13 @@ from jumpgate.nca.shared import Gap, Template
 from jumpgate.nca.transport import TCP
 from jumpgate.ntf.descriptor import type_text
 
-#: siblings that an instance asks for shares of a scan, before it leaves the rest to them
+#: the most siblings that an instance asks for shares of a scan, before it leaves the rest to them
 ASKED_MAX = 16
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """A built program and how to configure it; `readers`: libraries for formats that the runtime does not read."""
+    """A built program and its configuration; `readers`: libraries for formats that the runtime does not read."""
 
     path: str
     program: Program
@@ -53,7 +53,7 @@ class Artifact:
 
 
 def configuration(instance: InstancePlan, artifact: Artifact, context: JobContext) -> dict[str, Any]:
-    """The instance's configuration in full."""
+    """Return the instance's configuration in full."""
     return _template(instance, artifact, context).filled(instance)  # type: ignore[no-any-return]
 
 
@@ -124,7 +124,7 @@ def is_shared(program: Program, instance: InstancePlan, context: JobContext) -> 
 
 
 def _readers_of(source: FileSource, instance: InstancePlan, context: JobContext) -> Sequence[InstancePlan]:
-    """The instances that read the same files as this one, itself among them: each a share."""
+    """Return the instances that share the same files, this one included."""
     if dict(instance.options).get("replicated_reads") == "true":
         return [instance]
     is_local = "" not in source.hosts  # each host reads its own
@@ -134,7 +134,7 @@ def _readers_of(source: FileSource, instance: InstancePlan, context: JobContext)
 def _place(instance: InstancePlan, siblings: Sequence[InstancePlan]) -> int:
     """Return the instance's number among the siblings."""
     index = instance.index
-    if index < len(siblings) and siblings[index].id == instance.id:  # these are all of its fragment, maybe many
+    if index < len(siblings) and siblings[index].id == instance.id:  # siblings are all of its fragment, maybe many
         return index
     return next(number for number, sibling in enumerate(siblings) if sibling.id == instance.id)
 
@@ -177,7 +177,8 @@ def _files(scan: str, source: FileSource, first: InstancePlan, context: JobConte
 
 
 def _asked(siblings: Sequence[InstancePlan], index: int, context: JobContext) -> list[str]:
-    """Whom an instance asks for shares of a scan: those after it, in a ring (edges/scan_shares.cpp)."""
+    """Return the siblings that an instance asks for shares of a scan: those after it, in a ring
+    (edges/scan_shares.cpp)."""
     ring = (*siblings[index + 1 : index + 1 + ASKED_MAX], *siblings[: min(index, ASKED_MAX)])
     return [context.addresses[i.id] for i in ring[:ASKED_MAX]]
 

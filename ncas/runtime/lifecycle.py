@@ -25,9 +25,9 @@ from jumpgate.nca.transport import TCP
 from jumpgate.ncas.runtime.configuration import Artifact, configuration, is_shared, shared_configuration
 from jumpgate.ntf.addresses import LOOPBACK, joined
 
-#: seconds to build a program, and more for each of its operators; the same without the optimiser
+#: seconds to build a program, and for each of its operators; the same without the optimiser
 BUILD_S, QUICK_BUILD_S = (0.04, 0.035), (0.03, 0.008)
-#: fragments that a life-cycle remembers
+#: the most fragments that a life-cycle remembers
 LOWERED_MAX = 256
 
 
@@ -42,8 +42,8 @@ class Live:
 
 @dataclass
 class _Lowered:
-    """A fragment that was lowered, and its artifacts by the path that they have on hosts. `root` is kept alive: it is
-    known by its identity."""
+    """A lowered fragment, and its artifacts by their path on hosts. `root` is kept alive, as its identity is the
+    key."""
 
     root: Operator
     program: Program
@@ -52,7 +52,7 @@ class _Lowered:
     artifacts: dict[str, Artifact] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The program in C++."""
+        """Return the program in C++."""
         return render(self.program, self.dialect).text
 
     @cached_property
@@ -72,7 +72,7 @@ class SoftwareLifecycle:
     queues_stages = joins_on_disk = keeps_rows = True
 
     def __init__(self) -> None:
-        #: the fragments lowered last, by the identity of their roots: plans of repeated requests share theirs
+        #: recently lowered fragments, by the identity of their roots: plans of repeated requests share theirs
         self._lowered: OrderedDict[int, _Lowered] = OrderedDict()
         self._uses = quick_builds.Uses()
 
@@ -104,7 +104,7 @@ class SoftwareLifecycle:
         return Artifact(path, program, dialect, await _readers(program, host))
 
     def compiled(self, instance: InstancePlan, host: Any) -> Artifact | None:
-        """The artifact, where the host is known to have it; or its quick build, where that will do."""
+        """Return the artifact, or an acceptable quick build, if the host is known to have it."""
         lowered = self._lower(instance)
         if lowered.needs_readers:
             return None
@@ -127,7 +127,7 @@ class SoftwareLifecycle:
         host.compile_later(instance.fragment, lowered.text, lowered.key)
 
     def _optimise_later(self, instance: InstancePlan, lowered: _Lowered, host: Host) -> None:
-        """Begins the optimised build of a program that was built quickly, once it is worth it."""
+        """Start the optimised build of a quickly built program, once it has worked enough."""
         if self._uses.are_much(lowered.key):
             host.compile_later(instance.fragment, lowered.text, lowered.key)
 
@@ -218,7 +218,7 @@ async def _build(title: str, lowered: _Lowered, host: Host) -> str:
 
 
 async def _build_quickly(title: str, lowered: _Lowered, host: Host) -> str:
-    """Without the optimiser."""
+    """Build without the optimiser."""
     key = quick_builds.key(lowered.key)
     path = await host.has_artifact(key)
     if path is not None:
@@ -226,7 +226,7 @@ async def _build_quickly(title: str, lowered: _Lowered, host: Host) -> str:
     source = quick_builds.text(await asyncio.to_thread(lowered.text))
     try:
         return await host.compile(title, source, key)
-    except errors.BuildError:  # of a package's function, perhaps, that only an optimiser compiles
+    except errors.BuildError:  # perhaps a package's function that only an optimiser compiles
         return await _build(title, lowered, host)
 
 
@@ -254,7 +254,7 @@ async def _readers(program: Program, host: Host) -> dict[str, str]:
 
 
 def explained(error: errors.ComputeError, artifact: Artifact | None) -> errors.JumpgateError:
-    """The error with the expression's text in place of its number."""
+    """Return the error with the expression's text in place of its number."""
     site = error.fields.pop("site", None)
     if artifact is None or site is None or int(str(site)) < 0:
         return error
@@ -263,8 +263,8 @@ def explained(error: errors.ComputeError, artifact: Artifact | None) -> errors.J
 
 
 def by_operator(counters: dict[str, Any], program: Program) -> dict[str, Any]:
-    """The counters with `operators`: of each of the instance's operators, by its number, the `rows` that it handed on
-    (`skipping`: without those that a later one needed not) and the time of the pipelines whose rows ended in it."""
+    """Add `operators` to the counters: for each of the instance's operators, by its number, its output `rows`
+    (`skipping`: without rows that a later one did not need) and the time of the pipelines whose rows ended in it."""
     operators: dict[int, dict[str, int]] = {}
     pipelines = counters.get("pipelines", ())
     if len(pipelines) < len(program.pipelines):  # it was ended before it was configured
@@ -282,11 +282,11 @@ def by_operator(counters: dict[str, Any], program: Program) -> dict[str, Any]:
 
 
 def _skips_until(pipeline: Pipeline, counters: dict[str, Any]) -> int:
-    """Up to which step rows may be missing that a later step would have dropped."""
+    """Return the last step before which rows may be missing that a later step would drop."""
     limits = [i + 1 for i, s in enumerate(pipeline.steps) if isinstance(s, LimitStep)]
     kind, source = pipeline.source
     is_read_whole = not counters["sources"][source]["pruned_bytes"] if kind == "files" else True
-    if is_read_whole and counters["pipelines"][pipeline.id]["entered"][0]:  # a build without rows needs no others
+    if is_read_whole and counters["pipelines"][pipeline.id]["entered"][0]:  # a build without rows needs no other rows
         return max(limits, default=0)
     tables = {f.table for f in pipeline.filters}
     probes = [i + 1 for i, s in enumerate(pipeline.steps) if isinstance(s, ProbeStep) and s.table in tables]

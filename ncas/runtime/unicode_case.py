@@ -56,7 +56,7 @@ constexpr uint32_t kIgnored[][2] = {{
 
 
 def render() -> str:
-    """The header's text."""
+    """Return the header's text."""
     upper, lower = _mapped("upper"), _mapped("lower")
     return _TEXT.format(
         upper_runs=_lines(_runs(upper)),
@@ -69,12 +69,13 @@ def render() -> str:
 
 
 def _mapped(function: str) -> dict[int, str]:
-    """The code points beyond ASCII that the function changes."""
+    """Return the code points beyond ASCII that the function changes."""
     return dict(_query(f"SELECT c, {function}(s) FROM t WHERE c > 127 AND s <> {function}(s)"))
 
 
 def _ranges(last: str, *others: str) -> list[tuple[int, ...]]:
-    """Code points s for which the last capital sigma of the text becomes a final one, and not that of the others."""
+    """Return code points s for which the last capital sigma of the text becomes a final one, and not that of the
+    others."""
     final = [f"ends_with(lower({text}), 'ς')" for text in (last, *others)]
     ranges: list[list[int]] = []
     for (code,) in _query(f"SELECT c FROM t WHERE {' AND NOT '.join(final)}"):
@@ -86,7 +87,7 @@ def _ranges(last: str, *others: str) -> list[tuple[int, ...]]:
 
 
 def _query(sql: str) -> list[tuple[Any, ...]]:
-    """Rows over all code points c, as text s, in their order."""
+    """Return rows over all code points c, as text s, in their order."""
     import datafusion
     import pyarrow as pa
 

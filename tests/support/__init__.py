@@ -1,1 +1,1 @@
-"""What the tests and benchmarks of this repository share. Not installed: see jumpgate.testing for what is."""
+"""Common parts of this repository's tests and benchmarks. Not installed: jumpgate.testing is."""

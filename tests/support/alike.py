@@ -1,4 +1,4 @@
-"""Whether two answers of the same query are the same: values exactly, floats within a tolerance, rows as a bag."""
+"""Compares two answers of the same query: values exactly, floats within a tolerance, rows as a bag."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = 3
 
 
 def unlike(found: pa.Table, expected: pa.Table, ordered: bool = False, types: bool = True) -> str:
-    """What is wrong with `found`, in words; empty if nothing is. ordered: rows must come in the same order.
+    """Return the problem of `found` in words; empty if there is none. ordered: rows must come in the same order.
 
     types: compare the columns' names and types, too; string and string_view are one type.
     """
@@ -42,7 +42,7 @@ def unlike(found: pa.Table, expected: pa.Table, ordered: bool = False, types: bo
 
 
 def strange(found: pa.Table, expected: pa.Table) -> str:
-    """Which rows of `found` are not among those expected, in words; empty if all are."""
+    """Return in words which rows of `found` are not among the expected ones; empty if all are."""
     return _bags(rows(plain(found)), rows(plain(expected)))
 
 

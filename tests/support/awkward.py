@@ -1,5 +1,5 @@
 """Two small tables of awkward values (nulls, NaN, −0.0, infinities, empty and multibyte strings, extreme numbers and
-dates) and literals to compare them with: what support.random_sql asks about."""
+dates) and literals to compare them with, for support.random_sql."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def one_zero(data: pa.Table) -> pa.Table:
 
 
 def write(name: str, folder: Path, format: str) -> tuple[pa.Table, Source]:
-    """The table as a file of that format, in several parts that can be skipped where there are such."""
+    """Write the table as a file of that format, in several skippable parts if the format has them."""
     data = table(name)
     data = data.select([column for column in data.column_names if column in columns(format)])
     path = folder / f"{name}.{format}"

@@ -33,7 +33,8 @@ VALUES: dict[str, list[Value]] = {
 }  # fmt: skip
 NUMBERS = ("int32", "float64", "decimal(5, 2)")
 ALL = tuple(VALUES)
-#: SQL of names whose calls their declarations do not say, and what its {0}, {1}, … are: a column's type, or a literal
+#: SQL of functions whose declarations do not give their calls, and the arguments {0}, {1}, …: a column's type, or a
+#: literal
 CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     **{name: [(f"{{0}} {sql} {{1}}", ("bool", "bool"))] for name, sql in (("And", "AND"), ("Or", "OR"))},
     "Not": [("NOT {0}", ("bool",))],

@@ -50,8 +50,8 @@ class Reference:
         return Answer(text, _result(frame), keys, every and plan.display().startswith("Limit"))
 
     def difference(self, found: pa.Table, answer: Answer) -> str | None:
-        """What is wrong with `found`; empty if nothing is, None if the query does not determine its answer: DataFusion
-        itself gives another one when rows arrive in another order."""
+        """Return the problem of `found`; empty if there is none, None if the query does not determine its answer:
+        DataFusion itself gives another one when rows arrive in another order."""
         in_order = bool(_ORDERED.search(answer.text))
         if in_order and answer.table.num_rows and not unlike(found, answer.table, ordered=True):
             return ""
@@ -70,7 +70,7 @@ class Reference:
         return wrong if sizes == {answer.table.num_rows} != {found.num_rows} else None
 
     def _is_other_choice(self, found: pa.Table, answer: Answer) -> bool:
-        """Whether a limit may have taken these rows, some being equal in the order."""
+        """Return whether a limit may have taken these rows, some being equal in the order."""
         keys = list(answer.keys)
         if found.num_rows != answer.table.num_rows or unlike(found.slice(0, 0), answer.table.slice(0, 0)):
             return False

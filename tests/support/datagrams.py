@@ -62,7 +62,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Chaos:
-    """What happens to a packet, with which probability; delayed packets are overtaken."""
+    """Probabilities of faults of a packet; delayed packets are overtaken."""
 
     loss: float = 0.0
     repeat: float = 0.0
@@ -136,7 +136,7 @@ class Relay(threading.Thread):
 
 @dataclass(frozen=True)
 class Answer:
-    """How a peer ended: its counters, or an error's code and message."""
+    """The outcome of a peer: its counters, or an error's code and message."""
 
     counted: dict[str, int]
     code: str = ""
@@ -170,7 +170,7 @@ class Peer:
         self.process.stdin.flush()
 
     def answer(self) -> Answer:
-        """How it ended, or what it has received; a receiver goes on to answer senders."""
+        """Return the outcome, or what it has received; a receiver goes on to answer senders."""
         timer = threading.Timer(TIMEOUT_S, self.process.kill)
         timer.start()
         words = self._line().split(" ")

@@ -30,7 +30,7 @@ class Judge:
             self._connection.unregister("given")
 
     def difference(self, found: pa.Table, text: str) -> str | None:
-        """What is wrong with `found`, but for types; empty if nothing is, None if DuckDB does not answer."""
+        """Return the problem of `found`, ignoring types; empty if there is none, None if DuckDB does not answer."""
         try:
             expected = self._connection.execute(_CAST.sub(_cast_in_duckdb, text)).to_arrow_table()
         except duckdb.Error:

@@ -48,7 +48,7 @@ class FakeNCA:
         return self.answer(node) if device.kind == self.kind else None
 
     def answer(self, node: Operator) -> Match | Unsupported | None:
-        """What a subclass can do with `node`."""
+        """Return a subclass's answer about `node`."""
         return None
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:

@@ -18,7 +18,7 @@ from jumpgate.testing.leaks import Watch, marked, wait_until
 
 #: while it is planned and compiled, when it is executed, while rows come, and when all are there
 PHASES = ("plan", "execute", "stream", "commit")
-#: seconds for what was started to end
+#: seconds to wait for processes to end
 END_TIMEOUT_S = 60.0
 
 

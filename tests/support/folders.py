@@ -40,7 +40,7 @@ COLUMNS_FOUND = [("day", "date"), ("n", "bigint"), ("place", "varchar"), ("year"
 
 
 def write(folder: Path) -> dict[str, Any]:
-    """The tables sales, typed, lines and nowhere; what a catalog says of them."""
+    """Write the tables sales, typed, lines and nowhere; return their catalog."""
     for at, (name, has_files) in enumerate(FOLDERS.items()):
         part = folder / "sales" / name
         part.mkdir(parents=True)

@@ -287,6 +287,6 @@ FAILURES: list[tuple[Any, ...]] = [
 
 
 def shapes(name: str) -> list[tuple[DataType | Value, ...]]:
-    """What the function's cases are calls of: the type of a column, or a literal."""
+    """Return the shapes of the function's cases: for each argument the type of a column, or a literal."""
     found = [tuple(a[1] if isinstance(a, tuple) else a for a in c[1:-1]) for c in CASES if c[0] == name]
     return list(dict.fromkeys(found))

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.support import cpp
 
 SECONDS = int(os.environ.get("JUMPGATE_FUZZ_SECONDS", "10"))
-#: of libFuzzer's mutations: the same inputs each time, so that what fails was broken by a change; 0 tries others
+#: seed of libFuzzer's mutations: the inputs are the same each time, so a failure comes from a change; 0 tries others
 SEED = int(os.environ.get("JUMPGATE_FUZZ_SEED", "1"))
 BUILD_SECONDS_MAX = 580
 #: a program that replaces a process takes over its peak of memory: that of a shell is small, that of the tests is not

@@ -81,7 +81,7 @@ def _damaged(chance: random.Random, number: int, folder: Path) -> HostileFile:
 
 
 def _answer(format: str, data: bytes) -> tuple[int, int] | None:
-    """What damaged text still says, if that is beyond doubt: then it is right, or refused."""
+    """Return the unambiguous content of damaged text: a reader must return it or refuse."""
     try:
         text = data.decode()
         if format not in _TEXTS or "\r" in text or "\0" in text or "\ufeff" in text:
@@ -126,7 +126,7 @@ def _flipped(chance: random.Random, data: bytes) -> bytes:
 
 
 def _flipped_footer(chance: random.Random, data: bytes) -> bytes:
-    """In the last tenth, where columnar formats say what there is."""
+    """Flip bits in the last tenth, where columnar formats have their footer."""
     start = len(data) - len(data) // 10
     return data[:start] + _flipped(chance, data[start:])
 
@@ -137,7 +137,7 @@ def _garbage(chance: random.Random, data: bytes) -> bytes:
 
 
 def _absurd_number(chance: random.Random, data: bytes) -> bytes:
-    """A length, or what is taken for one, with all of its bits: in the footer or anywhere."""
+    """Set all bits of a length, or of bytes that are taken for one: in the footer or anywhere."""
     at = chance.choice((len(data) - 8, len(data) - 1, chance.randrange(len(data))))
     number = chance.choice((b"\xff" * 4, b"\xff\xff\xff\x7f", b"\0" * 4, b"\xff" * 9 + b"\1"))
     return data[:at] + number + data[at + len(number) :]

@@ -39,7 +39,8 @@ class Outcome:
 
 
 def files_right_or_typed(count: int, seed: int) -> tuple[int, int]:
-    """How many of `count` hostile files were answered rightly or refused by one typed error, and how many there are."""
+    """Return how many of `count` hostile files were answered correctly or refused by one typed error, and their
+    number."""
     with tempfile.TemporaryDirectory(prefix="jumpgate-hostile-") as folder:
         verdicts = [outcome.verdict for outcome in outcomes(count, seed, Path(folder))]
     return sum(verdict != "failure" for verdict in verdicts), len(verdicts)
@@ -138,7 +139,7 @@ def main(good: Path) -> None:
     import jumpgate
 
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what libraries print is not an answer
+    os.dup2(2, 1)  # output of libraries is not an answer
     pyarrow.parquet.write_table(pa.table({"a": [LEAST, LEAST + 1]}), good)
     with jumpgate.connect() as connection:
         connection.register("good", str(good))

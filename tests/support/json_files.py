@@ -1,4 +1,4 @@
-"""Files of JSON lines, what the reader makes of them, and what it should."""
+"""Files of JSON lines, the reader's results for them, and the expected ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rows(path: str | list[str], schema: Schema, **how: Any) -> list[tuple[Any, .
 
 
 def parsed(line: bytes) -> tuple[Any, ...] | None:
-    """What the reader should make of one line; None: refuse it."""
+    """Return the expected result for one line; None: refuse it."""
     try:
         row = json.loads(line, parse_float=str, parse_constant=lambda _: 1 / 0)
     except (ValueError, ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""Tables whose values follow the order of their rows, so that what a reader knows of parts of a file rules most out."""
+"""Tables whose values follow the order of their rows, so that statistics of parts of a file rule most out."""
 
 from __future__ import annotations
 

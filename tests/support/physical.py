@@ -1,4 +1,4 @@
-"""Arrow columns as lists of physical values, to compare with what readers give (support.probe)."""
+"""Arrow columns as lists of physical values, to compare with those of readers (support.probe)."""
 
 from __future__ import annotations
 

@@ -63,12 +63,12 @@ def install(plugins: Path) -> None:
 
 
 def tpch_catalog(folder: Path) -> dict[str, Any]:
-    """What a catalog says of TPC-H's tables, which are Parquet files in a folder."""
+    """Return the catalog of TPC-H's tables, which are Parquet files in a folder."""
     return suite_catalog(TPCH, folder, "parquet")
 
 
 def suite_catalog(suite: Suite, folder: Path, format: str) -> dict[str, Any]:
-    """What a catalog says of a suite's tables, which are files of one format in a folder."""
+    """Return the catalog of a suite's tables, which are files of one format in a folder."""
     return {
         table: {
             "format": format,
@@ -80,7 +80,7 @@ def suite_catalog(suite: Suite, folder: Path, format: str) -> dict[str, Any]:
 
 
 def write_table(folder: Path, name: str, table: pa.Table, row_group_rows: int | None = None) -> dict[str, Any]:
-    """Writes a Parquet file; gives what a catalog says of it."""
+    """Write a Parquet file; return its entry of a catalog."""
     file = folder / f"{name}.parquet"
     pa.parquet.write_table(table, file, row_group_size=row_group_rows)
     return {"format": "parquet", "files": [str(file)], "columns": {f.name: type_text(f) for f in table.schema}}
@@ -103,7 +103,7 @@ def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) 
 def ask(
     folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query], jars: Path, engine: str
 ) -> dict[Query, Any]:
-    """The same of a server that has the connector in the folder's plugin/."""
+    """Ask a server that has the connector in the folder's plugin/."""
     (folder / "catalog.json").write_text(json.dumps({"main": catalog}))
     done = subprocess.run(
         in_a_network("tests.support.presto_run", folder, jars, engine), input=json.dumps(queries), capture_output=True,
@@ -114,7 +114,7 @@ def ask(
 
 
 def rows_read(folder: Path, found: Mapping[Query, Any]) -> dict[Query, int]:
-    """How many rows of files were read for each query that was asked in that folder."""
+    """Return the rows read from files for each query that was asked in that folder."""
     return dict(zip(found, json.loads((folder / "rows_read.json").read_text()), strict=True))
 
 
@@ -137,8 +137,8 @@ def as_json(value: Any) -> Any:
 
 
 def equal(found: Any, expected: Any) -> bool:
-    """Where DuckDB divides decimals it has a float, and the server a decimal: this rounded, where a float may be just
-    below a half."""
+    """Compare values. If DuckDB divides decimals it gives a float, and the server a decimal: this is rounded, and a
+    float may be just below a half."""
     if isinstance(expected, float):
         digits = -int(Decimal(found).as_tuple().exponent) if isinstance(found, str) else 9
         return math.isclose(float(found), expected, rel_tol=1e-9, abs_tol=0.500001 * 10.0**-digits)

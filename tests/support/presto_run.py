@@ -27,7 +27,7 @@ from jumpgate.testing.leaks import wait_until
 PORT = 18080
 URL = f"http://127.0.0.1:{PORT}"
 
-#: what a log says when a node listens
+#: log line of a node that listens
 STARTED = "SERVER STARTED"
 #: seconds until the server answers
 PATIENCE_S = 120
@@ -64,7 +64,7 @@ def main(folder: Path, lib: Path, engine: Engine) -> None:
 
 
 def answer(service: embedded.Embedded, query: str, session: str, engine: Engine) -> tuple[list[list[Any]] | str, int]:
-    """(the rows, or what went wrong; the rows that its jobs read from files)"""
+    """Return (the rows, or the error; the rows that its jobs read from files)."""
     before = {job.job for job in service.engine.jobs()}
     rows = ask(query, session, engine)
     assert wait_until(lambda: all(job.ended_ns for job in service.engine.jobs()), 60.0), "a job outlives its query"
@@ -121,7 +121,7 @@ class Cluster:
             time.sleep(0.2)
 
     def logged(self, text: str) -> int:
-        """How often the nodes' logs have it."""
+        """Return how often the text occurs in the nodes' logs."""
         folders = [self.folder(self._folder, node) for node in range(len(self.nodes))]
         return sum((folder / "server.log").read_text().count(text) for folder in folders)
 
@@ -212,7 +212,7 @@ def wait_for(
 def ask(
     query: str, session: str, engine: Engine = PRESTO, url: str = URL, schema: str = "main"
 ) -> list[list[Any]] | str:
-    """The rows, or what went wrong; the session has these properties."""
+    """Return the rows, or the error; the session has these properties."""
     rows: list[list[Any]] = []
     for answer in answers(query, session, engine, url, schema):
         rows += answer.get("data", [])
@@ -224,7 +224,7 @@ def ask(
 def answers(
     query: str, session: str = "", engine: Engine = PRESTO, url: str = URL, schema: str = "main"
 ) -> Iterator[dict[str, Any]]:
-    """What the server says, one answer after the other; each is asked for when it is wanted."""
+    """Yield the server's answers; each is requested on demand."""
     named = {
         "User": "test",
         "Client-Capabilities": "PARAMETRIC_DATETIME",

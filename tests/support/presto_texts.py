@@ -1,4 +1,4 @@
-"""The queries of TPC-DS and TPC-H as Presto and Trino read them: what DuckDB infers is written out."""
+"""The queries of TPC-DS and TPC-H for Presto and Trino: types that DuckDB infers are written out."""
 
 from __future__ import annotations
 

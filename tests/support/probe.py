@@ -97,7 +97,7 @@ def library() -> ctypes.CDLL:
 
 @dataclass(frozen=True)
 class Scan:
-    """What a scan gave: one list of physical values (None is NULL) a column, and the source's counters."""
+    """The result of a scan: one list of physical values (None is NULL) a column, and the source's counters."""
 
     columns: tuple[list[Any], ...]
     rows: int

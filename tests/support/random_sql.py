@@ -65,7 +65,7 @@ class Shape:
         return [chance.choice(LITERALS[kind]) for kind in self._kinds]
 
     def known(self, texts: Sequence[str]) -> tuple[str, ...]:
-        """Those of the texts that name only columns that there are."""
+        """Return the texts that name only existing columns."""
         return tuple(
             text
             for text in texts

@@ -21,7 +21,7 @@ from tests.support.random_sql import Law
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
 
-#: of so many texts, one also runs with that value of `offload`
+#: one of this many texts also runs with that value of `offload`
 OTHER_ROADS = {"never": 4, "auto": 8}
 
 
@@ -85,8 +85,8 @@ class Trial:
             yield Failure(seed, number, format, law.whole, "always", wrong)
 
     def ask(self, text: str, format: str, roads: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
-        """Roads on which a text has a wrong answer, and what is wrong; keeps the answer of `always`. roads: beside that
-        one, instead of some in turn."""
+        """Yield roads on which a text has a wrong answer, and the problem; keep the answer of `always`. roads: run
+        these beside that one, instead of some in turn."""
         named = _named(text, format)
         self._answers[text] = None
         self.asked += 1
@@ -104,21 +104,21 @@ class Trial:
                 yield road, wrong
 
     def _expected(self, text: str, format: str) -> Answer | None:
-        """What plain DataFusion answers; None if it does not."""
+        """Return plain DataFusion's answer; None if it has none."""
         try:
             return self._references[format].answer(text.replace(awkward.NEGATIVE_ZERO, "0e0"))
         except Exception:  # of Rust
             return None
 
     def _extremes(self, text: str, format: str, found: pa.Table) -> str | None:
-        """What is wrong with `found` if max and min are taken for first values; None if there are none."""
+        """Return the problem of `found` with max and min computed as first values; None if there are none."""
         written = as_first_values(text)
         expected = self._expected(written, format) if written != text else None
         return None if expected is None else unlike(found, expected.table, types=False)
 
     def _answer(self, text: str, road: str, format: str, expected: Answer | None) -> tuple[pa.Table | None, str]:
-        """The answer, none if it is left open, and what is wrong with it. Right is what plain DataFusion answers, or,
-        where it has no answer or is wrong, DuckDB, or DataFusion without its max and min."""
+        """Return the answer, None if it is left open, and its problem. The expected answer is plain DataFusion's or, if
+        it has none or a wrong one, DuckDB's, or DataFusion's without its max and min."""
         try:
             with self._connection.sql(text, offload=road) as query:
                 found = query.to_arrow()
@@ -140,7 +140,7 @@ def _named(text: str, format: str) -> str:
 
 
 def broken(law: Law, answers: list[pa.Table]) -> str:
-    """In what way the answers to the law's texts do not belong together; empty if they do."""
+    """Return how the answers to the law's texts contradict each other; empty if they do not."""
     whole, parts = answers[0], answers[1 : 1 + len(law.parts)]
     if law.exchanged and (wrong := unlike(answers[-1], whole)):
         return f"the sides of the join exchanged: {wrong}"

@@ -28,7 +28,7 @@ PASSED = ("struct", "list")
 KEYS = ("i", "s", "w", "m", "big", "b", "f", "d", "ts", "tm", "z", "n", "du")
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
 
-#: by kind: what is computed of an expression of that kind, and fails on no row
+#: expressions by kind that can be computed of a value of that kind, and fail on no row
 COMPUTED = {
     "number": (
         "(@ + #number)", "(@ - #number)", "(@ + $small)", "(@ * $small)", "abs(@)", "(@ % $divisor)", "length(#text)",

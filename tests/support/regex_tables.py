@@ -50,7 +50,7 @@ def _ranges(points: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def _folding(context: datafusion.SessionContext) -> list[tuple[int, ...]]:
-    """Of the letters that upper and lower case relate, the groups in which regular expressions match each other."""
+    """Return the groups of letters, related by upper and lower case, in which regular expressions match each other."""
     cased = context.sql("SELECT s, upper(s) AS u, lower(s) AS l FROM t WHERE upper(s) <> s OR lower(s) <> s")
     leader: dict[str, str] = {}
 

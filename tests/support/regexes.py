@@ -54,7 +54,7 @@ class Patterns:
 
 
 class Automaton:
-    """What automaton.py encodes, run step by step."""
+    """Runs an automaton as encoded by automaton.py, step by step."""
 
     def __init__(self, encoded: bytes) -> None:
         self.classes = encoded[:256]

@@ -65,7 +65,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class Cell:
-    """A file's text and what column `a` then is. schema: as registered, in its order."""
+    """A file's text and the resulting column `a`. schema: as registered, in its order."""
 
     format: str
     text: str

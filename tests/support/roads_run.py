@@ -25,7 +25,7 @@ MODES = ("always", "auto", "never")
 
 @dataclass(frozen=True)
 class Result:
-    """One row on one road; wrong: what came out instead, empty if it was right."""
+    """One row on one road; wrong: the wrong result, empty if it was right."""
 
     text: str
     road: str
@@ -64,7 +64,7 @@ def _formula(connection: Connection, formula: Formula, format: str, dialect: str
 
 
 def _refused(found: Any, value: Any, text: str, formula: Formula) -> bool:
-    """Whether a constant that has no value was an error before anything ran."""
+    """Return whether a constant without a value was an error before anything ran."""
     constant = bool(formula.text) and text == list(formula.queries())[-1]
     return constant and isinstance(value, Error) and isinstance(found, InvalidSql)
 

@@ -1,4 +1,4 @@
-"""An accelerator whose instances do what a test says: for each verb, whether it succeeds, fails, waits or dies.
+"""An accelerator whose instances follow a test's script: for each verb, whether it succeeds, fails, waits or dies.
 
 Its instances are real processes of tests/integration/scripted_instance.cpp, started by real agents.
 """

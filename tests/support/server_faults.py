@@ -23,7 +23,7 @@ TEXT = "a text of some length {}"
 
 
 def expected(query: str) -> list[list[Any]]:
-    """Of rows k = 0, 1, … and s = TEXT with k."""
+    """Return the rows expected for k = 0, 1, … and s = TEXT with k."""
     if query == STREAM:
         lengths = sum(len(TEXT.format(k)) for k in range(ROWS))
         return [[ROWS, sum(range(ROWS)), lengths]]
@@ -37,7 +37,7 @@ def right(outcome: Any, query: str) -> bool:
 
 
 def outcomes_of(folder: Path, lib: Path, engine: str, workers: int) -> dict[str, Any]:
-    """By trial; what the nodes' logs have of jobs that were run again as "log"."""
+    """Return outcomes by trial; "log" has what the nodes' logs say of jobs that were run again."""
     ones = pa.array([1] * ROWS, pa.int64())
     columns = {"k": pa.array(range(ROWS), pa.int64()), "s": [TEXT.format(k) for k in range(ROWS)], "one": ones}
     few = {"k": columns["k"][:COPIES], "one": ones[:COPIES]}
@@ -54,7 +54,7 @@ def outcomes_of(folder: Path, lib: Path, engine: str, workers: int) -> dict[str,
 
 
 class ServerFaults:
-    """Of a server whose class has the fixture `outcomes`."""
+    """Faults of a server whose class has the fixture `outcomes`."""
 
     @pytest.mark.parametrize("fault", FAULTS, ids=str)
     def test_the_answer_is_right_or_one_error_says_why(self, fault: Fault, outcomes: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ class ServerFaults:
 
 
 class WorkerFaults(ServerFaults):
-    """Of one that has workers."""
+    """Faults of a server that has workers."""
 
     def test_a_result_is_received_by_all_splits_of_one_job(self, outcomes: dict[str, Any]) -> None:
         found = outcomes["healthy"]

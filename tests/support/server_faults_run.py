@@ -28,7 +28,7 @@ from tests.support.presto_run import ENGINES, PRESTO, URL, Cluster, Engine, answ
 
 #: of the service, by server: networks are their own, but the user's file with a service's token goes by its address
 SERVICE_PORTS = {"Presto": 17411, "Trino": 17412}
-#: what a worker's log says then
+#: a worker's log line for that
 RETRIED = "a job is run again"
 #: seconds after which a server forgets a client that does not ask, or a worker that does not answer
 FORGOTTEN_S = 10
@@ -107,21 +107,22 @@ def service(port: int) -> Iterator[embedded.Embedded]:
 
 @contextlib.contextmanager
 def nothing_listens() -> Iterator[None]:
-    """Raises AssertionError if anybody listens for long after the block who did not before."""
+    """Raise AssertionError if new sockets listen for long after the block."""
     before = listeners()
     yield
     assert wait_until(lambda: listeners() <= before, END_TIMEOUT_S), f"ports: {listeners() - before}"
 
 
 class Trials(NamedTuple):
-    """What is asked of the servers in sessions with these properties."""
+    """Queries to the servers in sessions with these properties."""
 
     servers: Cluster
     engine: Engine
     session: str
 
     def before_rows(self, hosts: int) -> Outcome:
-        """Of the first try in which the instance was killed before a row came, so that the job was run again."""
+        """Return the outcome of the first try in which the instance was killed before a row arrived, so that the job
+        was run again."""
         for _ in range(TRIES):
             found = self.sabotage(EARLY, STREAM, hosts=hosts)
             if found.retries:
@@ -129,8 +130,8 @@ class Trials(NamedTuple):
         return found
 
     def in_time(self, fault: Fault, late: list[Outcome]) -> Outcome:
-        """Of the first try in which the job had not sent all its rows before the fault came, where rows were coming;
-        `late` gets the others."""
+        """Return the outcome of the first try in which the job had not sent all its rows before the fault, if rows were
+        coming; `late` gets the others."""
         for _ in range(TRIES):
             found = self.sabotage(fault, query_of(fault))
             if fault.phase != "stream" or found.jobs != ["done"]:
@@ -193,14 +194,14 @@ def outcome(service: embedded.Embedded, answer: Any, again: int) -> Outcome:
 
 
 def receivers(job: JobRecord) -> int:
-    """How many endpoints of its client a job sent rows to."""
+    """Return how many endpoints of its client a job sent rows to."""
     (result,) = [edge["id"] for edge in job.edges if not edge["consumers"]]
     (to,) = [edge["to"] for edge in job.explain["edges"] if edge["id"] == result]
     return len(to)
 
 
 def retries(query: str, engine: Engine) -> int:
-    """As the server counts them, in each stage, once it knows all about the query."""
+    """Return the retries that the server counted in each stage, once it knows all about the query."""
     request = urllib.request.Request(f"{URL}/v1/query/{query}", headers={f"X-{engine.name}-User": "test"})
     while True:
         with urllib.request.urlopen(request) as response:

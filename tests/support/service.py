@@ -1,4 +1,4 @@
-"""A made-up Jumpgate service on the loopback: plans nothing and sends what a test chose. For tests of clients."""
+"""A fake Jumpgate service on the loopback: plans nothing and sends what a test chose. For tests of clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two dataflows have in common when the names of columns between their operators do not count."""
+"""Compares two dataflows without the names of columns between their operators."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _NAMES = ("name", "names", "key_names")
 
 
 def shape(root: Operator) -> tuple[Hashable, ...]:
-    """Every different operator, expression and type of the dataflow, once, each after what it consists of. Equal shapes
-    are equal dataflows but for names; those of files' columns count."""
+    """Return every different operator, expression and type of the dataflow once, each after its parts. Equal shapes are
+    equal dataflows except for names; those of files' columns count."""
     places: dict[Hashable, int] = {}
     visited: dict[int, int] = {}
 

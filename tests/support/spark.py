@@ -1,4 +1,4 @@
-"""A session of Spark's with the plugin, what tests and benchmarks ask of it, and when two answers are the same."""
+"""A session of Spark's with the plugin, queries of tests and benchmarks, and a comparison of answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Spark:
 
     @property
     def fallbacks(self) -> int:
-        """How often Spark computed what accelerators should have, so far."""
+        """Return how often Spark computed a part that was meant for accelerators, so far."""
         return int(self.jvm.io.jumpgate.spark.exec.Submissions.fallbacks())
 
     def coverage(self, frame: DataFrame) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from jumpgate.testing.leaks import wait_until
 from tests.support.faults import PHASES, Fault, kill, read, sabotaged
 from tests.support.spark import Spark, equal, received
 
-#: when the job has ended, and Spark has yet to read what was received
+#: the job has ended, and Spark has yet to read the received rows
 READ = "read"
 VICTIMS = ("service", "agent", "instance", "executor")
 EXECUTOR = b"CoarseGrainedExecutorBackend"
@@ -54,7 +54,7 @@ class Trial:
         spark.session.conf.set("spark.jumpgate.enabled", "true")
 
     def survived(self, fault: Fault) -> bool:
-        """Whether the fault was injected, and the answer is right. Raises what the query raises."""
+        """Return whether the fault was injected and the answer is right. Raises what the query raises."""
         query = query_of(fault)
         assert wait_until(lambda: self._receivers() == EXECUTORS, RESTART_TIMEOUT_S), "executors did not come back"
         with sabotaged(fault, self._executors) as (service, injected):

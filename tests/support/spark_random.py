@@ -303,7 +303,7 @@ class Failure:
 
 @dataclass
 class Trial:
-    """What was asked of a session that has the tables, and how many answers accelerators gave all of, or a part."""
+    """The queries to a session that has the tables, and how many answers accelerators gave in whole or in part."""
 
     session: SparkSession
     spark: Spark

@@ -30,7 +30,8 @@ def queries() -> dict[int, str]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of a query from a format: whether the answer is Spark's, and how much was offloaded; `error`: there is none."""
+    """The outcome of a query on a format: whether the answer is Spark's, and how much was offloaded; `error`: there is
+    none."""
 
     query: int
     format: str

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from tests.support.alike import rows
 
-#: what skipif and onlyif call the engine that the answers are compared with
+#: names of the compared engine in skipif and onlyif
 ENGINES = ("datafusion",)
 SUFFIXES = (".slt", ".test")
 SORT_MODES = ("nosort", "rowsort", "valuesort")
@@ -147,8 +147,8 @@ def files(folders: Sequence[Path]) -> list[list[Path]]:
 
 
 def sample(suites: Sequence[Sequence[Path]], count: int, seed: int = 0) -> dict[Path, int]:
-    """How many queries to take of which files, so that together they are about `count`, every suite has its share and
-    no file more than it needs: files in a seeded order, each the same number."""
+    """Choose how many queries to take from which files, so that together they are about `count`, every suite has its
+    share and no file more than it needs: files in a seeded order, each the same number."""
     chosen: dict[Path, int] = {}
     for suite in suites:
         if not suite:

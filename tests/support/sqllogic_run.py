@@ -137,7 +137,7 @@ def summary(outcomes: Iterable[Outcome]) -> Summary:
 def run(
     chosen: Mapping[Path, int], seed: int = 0, workers: int = 1, seconds_max: float = float("inf")
 ) -> Iterator[Outcome]:
-    """Runs so many queries of each file; begins no file after `seconds_max`."""
+    """Run that many queries of each file; begin no file after `seconds_max`."""
     toolchain.runtime()  # a worker that builds it would be taken for one that hangs
     queue: SimpleQueue[Outcome | None] = SimpleQueue()
     end = time.monotonic() + seconds_max

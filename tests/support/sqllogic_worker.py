@@ -30,7 +30,7 @@ from tests.support import sqllogic, tables
 from tests.support.datafusion_plain import Answer, Reference, model
 from tests.support.duckdb_judge import Judge
 
-#: formats of a file's tables, by chance of the name; what a format cannot hold is Parquet
+#: formats of a file's tables, by chance of the name; a table that a format cannot hold is Parquet
 FORMATS = tuple(name for name, format in formats().items() for _ in range(1 if format.converted else 3))
 #: where a query runs: the tables' place and `offload`
 ROADS = (("files", "never"), ("files", "auto"), ("files", "always"), ("arrow", "always"))
@@ -39,7 +39,7 @@ FILE_PARTS = 4
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CHANGES = re.compile(r"^\s*(?:create|insert|update|delete|drop|truncate|alter|copy)\b", re.IGNORECASE)
 _REFUSED = re.compile(r"\b(?:except|intersect)\s+all\b", re.IGNORECASE)
-#: what DataFusion computes without regard to NULLs beside OR; DuckDB judges it
+#: DataFusion computes this without regard to NULLs beside OR; DuckDB judges it
 _NOT_IN = re.compile(r"\bnot\s+in\s*\(\s*select\b", re.IGNORECASE)
 #: a NaN whose sign DataFusion takes for part of its value (docs/sql.md)
 _SIGNED_NAN = re.compile(r"'-nan'", re.IGNORECASE)
@@ -48,10 +48,10 @@ _READS = re.compile(r"^\s*(?:select|with|values|\(|from|table)\b", re.IGNORECASE
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one query on one road. verdict: same, differs, error (where DataFusion answers), overflow (an
-    error that DataFusion does not raise, as documented), refused (what DataFusion answers wrongly, as documented),
-    open (the text does not determine its answer), hang, crash; unanswered (no road is tried) if DataFusion has no
-    answer. offloaded: operators. files: it reads files."""
+    """The outcome of one query on one road. verdict: same, differs, error (where DataFusion answers), overflow (an
+    error that DataFusion does not raise, as documented), refused (a text that DataFusion answers wrongly, as
+    documented), open (the text does not determine its answer), hang, crash; unanswered (no road is tried) if DataFusion
+    has no answer. offloaded: operators. files: it reads files."""
 
     file: str
     line: int
@@ -130,15 +130,15 @@ class Tables:
                 connection.deregister(name)
 
 
-#: of a worker's messages: what it begins with at a place (see `run`), or what became of it
+#: a worker's messages: the place that it begins with (see `run`), or an outcome
 At = tuple[int, int]
 REFERENCE = -1  # the road of the reference itself
 
 
 def run(path: Path, chosen: set[int], since: At, connections: dict[str, Connection]) -> Iterator[At | Outcome]:
-    """Runs the chosen records of a file from the place `since` on: (record, road) from which to go on.
+    """Run the chosen records of a file from the place `since` on: (record, road) from which to go on.
 
-    Yields each place before its work begins, so that whoever watches knows where a worker hangs or dies.
+    Yields each place before its work begins, so that the watcher knows where a worker hangs or dies.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sqllogic-")))
@@ -216,7 +216,7 @@ def _enter(path: Path, stack: ExitStack) -> None:
 
 def serve(pipe: Any) -> None:
     """A worker process: answers (path, chosen, since) with the events of `run`, then None; until it is killed."""
-    os.setsid()  # so that whoever watches can end it with all its children
+    os.setsid()  # so that the watcher can end it with all its children
     with ExitStack() as stack:
         files = stack.enter_context(jumpgate.connect(dialect="datafusion"))
         arrow = stack.enter_context(jumpgate.connect(files.session.address, dialect="datafusion"))

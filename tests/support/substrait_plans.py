@@ -27,7 +27,7 @@ _TABLES: dict[str, tuple[tuple[str, DataType], ...]] = {
         ("i_rec_start_date", date),
     ),
 }
-#: what a reader meets: joins of all kinds, grouping sets, sets, subqueries, functions
+#: inputs of a reader: joins of all kinds, grouping sets, sets, subqueries, functions
 QUERIES = (
     "select i_brand, sum(ss_ext_sales_price) from store_sales, item where ss_item_sk = i_item_sk "
     "and i_manufact_id = 128 group by i_brand order by 2 desc limit 10",

@@ -23,7 +23,7 @@ def frame(operation: int, port: int, key: int, payload: bytes = b"") -> bytes:
 
 
 def p4info(switch: Switch) -> p4i.P4Info:
-    """What a compiler would have written of the program that a switch runs."""
+    """Return the P4Info that a compiler would write for the program that a switch runs."""
     info = p4i.P4Info(pkg_info=p4i.PkgInfo(name=switch.name, arch="tna"))
     kinds = {"exact": p4i.MatchField.EXACT, "ternary": p4i.MatchField.TERNARY, "lpm": p4i.MatchField.LPM}
     actions = {action.id: action for table in switch.tables for action in table.actions}

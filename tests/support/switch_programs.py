@@ -38,7 +38,7 @@ class Host:
 
     @property
     def route(self) -> tuple[int, int, int, int]:
-        """What `send` is given."""
+        """Return the arguments of `send`."""
         address = int.from_bytes(socket.inet_aton(self.address), "big")
         return self.port, int(self.mac.replace(":", ""), 16), address, self.udp_port
 
@@ -116,7 +116,7 @@ class Random:
 
 
 class Bench:
-    """A compiled program on a switch, with what its tables need."""
+    """A compiled program on a switch, with the entries that its tables need."""
 
     def __init__(self, sizes: render.AggregateSizes | render.PruneSizes, profile: str = "none") -> None:
         self.sizes = sizes
@@ -190,7 +190,7 @@ def region(
     sizes: render.PruneSizes, algorithm: str, base: int = 0, rows: int = 0, threshold: int = 0, side: int = 0,
     adds: int = 0, absorbs: int = 0,
 ) -> tuple[int, ...]:  # fmt: skip
-    """What `run` is given. `rows`: how many from `base` on; 0: all."""
+    """Return the arguments of `run`. `rows`: the number of rows from `base` on; 0: all."""
     mask = (rows or 1 << sizes.row_bits) - 1
     return render.CODES[algorithm], threshold, side, adds, absorbs, base, mask
 

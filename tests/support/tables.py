@@ -39,15 +39,15 @@ _PLAIN = {
 
 @dataclass(frozen=True)
 class Source:
-    """What `Connection.register` takes: register(name, source.data, **source.options)."""
+    """The arguments of `Connection.register`: register(name, source.data, **source.options)."""
 
     data: Any
     options: dict[str, Any] = field(default_factory=dict)
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """The same table in types that Jumpgate keeps: no views, large strings and lists, dictionaries and floats of 16
-    bits; parts of nested types may be NULL."""
+    """Convert the table to types that Jumpgate keeps: no views, large strings and lists, dictionaries and 16-bit
+    floats; parts of nested types may be NULL."""
     for index, column in enumerate(table.schema):
         wanted = _plain_type(column.type)
         if wanted != column.type:
@@ -63,7 +63,7 @@ def _decoded(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
 
 
 def nullable(table: pa.Table) -> pa.Table:
-    """The same table; what may be NULL is not said, as text files cannot say it."""
+    """Make all columns nullable: text files cannot say otherwise."""
     return table.cast(pa.schema([column.with_nullable(True) for column in table.schema]))
 
 
@@ -114,11 +114,11 @@ def schema_of(table: pa.Table) -> Schema | None:
 
 
 def can_hold(format: str, table: pa.Table) -> bool:
-    """Whether a file of that format has a notation for every value of the table."""
+    """Return whether a file of that format has a notation for every value of the table."""
     if format == ARROW:
         return True
     schema, found = schema_of(table), formats()[format]
-    if schema is None:  # what Jumpgate has no type for is read by DataFusion alone
+    if schema is None:  # DataFusion alone reads columns for which Jumpgate has no type
         in_seconds = any(pa.types.is_time32(t) and t.unit == "s" for t in table.schema.types)  # Parquet has no such
         return not found.converted and bool(table.num_columns) and not in_seconds
     return all(_can_hold(found, f.type) for f in schema)
@@ -143,5 +143,5 @@ def write(table: pa.Table, path: Path, format: str) -> Source:
 
 
 def reversed_rows(table: pa.Table) -> pa.Table:
-    """The same rows in the opposite order."""
+    """Return the rows in the opposite order."""
     return table.take(pc.subtract(table.num_rows - 1, pa.array(range(table.num_rows), pa.int64())))

@@ -1,4 +1,4 @@
-"""Files of text, and what their readers make of them."""
+"""Files of text, and their readers' results."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def running(service: Embedded) -> bool:
 
 
 def cancelled(service: Embedded, query: str) -> list[str]:
-    """Its jobs' states after it was cancelled while they ran."""
+    """Return its jobs' states after it was cancelled while they ran."""
     headers = {"X-Trino-User": "test", "X-Trino-Catalog": "jumpgate", "X-Trino-Schema": "main"}
     request = urllib.request.Request(f"{URL}/v1/statement", query.encode(), headers)
     before = {job.job for job in service.engine.jobs()}
@@ -49,7 +49,7 @@ def cancelled(service: Embedded, query: str) -> list[str]:
 
 
 def abandoned(service: Embedded, query: str) -> str:
-    """What it says when its service ends while its job runs."""
+    """Return its error when its service ends while its job runs."""
     errors: list[str] = []
     asking = threading.Thread(target=lambda: errors.append(str(ask(query, "", TRINO))))
     asking.start()

@@ -9,7 +9,7 @@ from pathlib import Path
 from jumpgate.p4.compiler import P4Error, compile_source
 
 CASES = Path(__file__).resolve().parents[1] / "cases"
-FOLDER = CASES / "p4"  # what includes are relative to
+FOLDER = CASES / "p4"  # includes are relative to it
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def cases() -> list[Case]:
 
 
 def refusal(case: Case) -> str:
-    """What the model of a Tofino 1 says against the program, or nothing."""
+    """Return the error of the model of a Tofino 1 for the program, or ""."""
     try:
         compile_source(case.text, str(FOLDER / f"{case.name}.p4"))
     except P4Error as error:

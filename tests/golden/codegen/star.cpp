@@ -3,7 +3,7 @@
 
 namespace {
 
-// rows of a chunk; rows whose keys are looked up together; pairs between two looks at whether to go on
+// rows of a chunk; rows whose keys are looked up together; pairs between two checks for cancellation
 enum { N = JG_BATCH_ROWS, BLOCK = 64, PAIRS = 1 << 20 };
 
 // ---- table 0: sort ----
