@@ -38,7 +38,7 @@ class Beginning:
 
 
 def is_plain(file: str, options: Mapping[str, str]) -> bool:
-    """Whether the file's bytes are the text. Raises OSError."""
+    """Return whether the file's bytes are the text. Raises OSError."""
     with open(file, "rb", opener=beneath.opener) as f:
         return _packer(file, f.read(16)) is None and options.get("encoding", "utf-8") == "utf-8"
 

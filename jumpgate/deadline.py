@@ -19,7 +19,7 @@ _current: ContextVar[tuple[float, float] | None] = ContextVar("deadline", defaul
 
 @contextlib.contextmanager
 def within(seconds: float | None) -> Iterator[None]:
-    """What is done within it has so long, and no longer than there was before; None or 0: no limit is added."""
+    """Limit what is done within to so many seconds, and to the time that was left before; None or 0 adds no limit."""
     known = _current.get()
     new = (time.monotonic() + seconds, seconds) if seconds else known
     token = _current.set(new if known is None or new is None or new[0] < known[0] else known)

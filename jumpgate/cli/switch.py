@@ -82,7 +82,7 @@ def compile_(
 @click.option("--chain", is_flag=True, help="Show the longest chain of statements that wait for each other, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def resources(source: Path, profile: str, includes: tuple[Path, ...], chain: bool, as_json: bool) -> None:
-    """What SOURCE takes of each stage of the hardware; ends with status 1 if it does not fit."""
+    """Show what SOURCE takes of each stage of the hardware; end with status 1 if it does not fit."""
     from jumpgate.p4.compiler import front_end, report
     from jumpgate.p4.compiler.allocation.chain import chain_text
     from jumpgate.p4.switch.build import read

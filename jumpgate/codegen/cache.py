@@ -144,7 +144,7 @@ def hold(folder: Path) -> None:
 
 @contextlib.contextmanager
 def unused(folder: Path) -> Iterator[bool]:
-    """Whether nobody holds an entry; nobody can while the block runs."""
+    """Return whether nobody holds an entry; nobody can while the block runs."""
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

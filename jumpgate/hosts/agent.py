@@ -427,7 +427,7 @@ class Connection:
         return process
 
     def _take_spare(self, instance: Instance) -> bool:
-        """Whether there was a process that waits to become an instance of the runtime: it is this one now."""
+        """Return whether there was a process that waits to become an instance of the runtime: it is this one now."""
         process = None if self._agent.spares is None else self._agent.spares.take()
         if process is None:
             return False

@@ -152,7 +152,7 @@ class HostConfig:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is the service's own machine."""
+        """Return whether it is the service's own machine."""
         return self.agent is None and self.ssh is None
 
     def found(self, facts: Mapping[str, Any], address: str) -> HostConfig:

@@ -123,7 +123,7 @@ def depend(folder: str) -> dict[str, Any]:
 
 
 def satisfied(requirement: str) -> bool:
-    """Whether a package is there in a version that is asked for: `name>=1.2,<2`."""
+    """Return whether a package is there in a version that is asked for: `name>=1.2,<2`."""
     name, limits = re.fullmatch(r"([\w.-]+)\s*\(?([^)]*)\)?", requirement.strip()).groups()  # type: ignore[union-attr]
     found = version(name)
     if found is None:

@@ -65,12 +65,12 @@ class Found:
 
     @property
     def is_installed(self) -> bool:
-        """Whether the Jumpgate that is installed there is of our version."""
+        """Return whether the Jumpgate that is installed there is of our version."""
         return self.facts.get("jumpgate") == jumpgate.__version__
 
     @property
     def is_usable(self) -> bool:
-        """Whether jobs run there, or will once they have brought what they need."""
+        """Return whether jobs run there, or will once they have brought what they need."""
         if self.error is not None or "version" in self.facts:  # an agent answered
             return self.error is None
         if not self.python_is_fit:
@@ -80,7 +80,7 @@ class Found:
 
     @property
     def is_alike(self) -> bool:
-        """Whether what is compiled here runs there. What is not there yet will be alike."""
+        """Return whether what is compiled here runs there. What is not there yet will be alike."""
         return all(self.facts.get(name) in (value, None) for name, value in _here().items())
 
     def lacks(self) -> list[str]:

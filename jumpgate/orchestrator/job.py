@@ -326,7 +326,7 @@ class Job:
         return error
 
     def _is_clients(self, error: BaseException) -> bool:
-        """Whether it says that the edge to the client broke."""
+        """Return whether it says that the edge to the client broke."""
         return isinstance(error, JumpgateError) and error.fields.get("edge") == self.context.plan.result
 
     async def _hear_of_client(self, ended_ns: int) -> None:

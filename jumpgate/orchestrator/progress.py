@@ -87,7 +87,7 @@ async def _ask(
 
 
 def _goes_on(before: Counters, now: Counters, result: str, seconds: float) -> bool:
-    """Whether the instance worked between two looks, or the client held it up."""
+    """Return whether the instance worked between two looks, or the client held it up."""
     worked_ns = now.get("cpu_ns", 0) - before.get("cpu_ns", 0)
     return (
         _flow(now) != _flow(before)
@@ -97,7 +97,7 @@ def _goes_on(before: Counters, now: Counters, result: str, seconds: float) -> bo
 
 
 def _only_waits_for_client(before: dict[str, Counters], now: dict[str, Counters], result: str, seconds: float) -> bool:
-    """Whether nobody worked between two looks, and somebody was held up by the client all the while."""
+    """Return whether nobody worked between two looks, and somebody was held up by the client all the while."""
     pairs = [(before.get(i, {}), counters) for i, counters in now.items()]
     waited_ns = max(_waited_for_client_ns(n, result) - _waited_for_client_ns(b, result) for b, n in pairs)
     worked_ns = sum(n.get("cpu_ns", 0) - b.get("cpu_ns", 0) for b, n in pairs)

@@ -136,7 +136,7 @@ class Admission:
             self._admit()
 
     def works(self, job: str, works: bool) -> None:
-        """Whether a job that runs does more than wait for its client."""
+        """Return whether a job that runs does more than wait for its client."""
         entry = self._running.get(job)
         if entry is not None and entry.works != works:
             entry.works = works

@@ -92,7 +92,7 @@ class Agents:
         return {host.device.name: steps for host, steps in zip(hosts, found, strict=True) if steps}
 
     def is_reached(self, name: str) -> bool:
-        """Whether a host's agent can be asked at once."""
+        """Return whether a host's agent can be asked at once."""
         return name in self._hosts and self._hosts[name].alive
 
     async def has_artifact(self, name: str, key: str) -> str | None:

@@ -168,7 +168,7 @@ class Engine:
         return replace(plan, instances=tuple(replace(i, options=(*i.options, option)) for i in plan.instances))
 
     def _can(self, ability: str) -> Callable[[str], bool]:
-        """Whether an accelerator's life-cycle has that ability."""
+        """Return whether an accelerator's life-cycle has that ability."""
         return lambda nca: getattr(self.registry.lifecycle(nca), ability, False)
 
     def estimator(self) -> Estimator:

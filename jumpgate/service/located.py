@@ -103,7 +103,7 @@ class Located:
 
 
 def check_request(root: Operator, files: Located) -> bool:
-    """Whether it reads files of certain hosts. Raises NotFound, Unreachable, InvalidDataflow."""
+    """Return whether it reads files of certain hosts. Raises NotFound, Unreachable, InvalidDataflow."""
     found = located.reads(root)
     for read in found:
         by_host = located.hosts(read.files)

@@ -23,7 +23,7 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True)
 class Lease:
-    """What a worker has of a switch: a flow, known by its secret, in the region of a database."""
+    """A worker's access to a switch: a flow, known by its secret, in the region of a database."""
 
     flow: int
     secret: int

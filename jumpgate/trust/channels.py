@@ -72,7 +72,7 @@ def refusal(address: str, identity: Identity | None) -> str:
 
 
 def _begins(connection: socket.socket) -> bool:
-    """Whether the peer answers as HTTP/2 does. Raises SSLError."""
+    """Return whether the peer answers as HTTP/2 does. Raises SSLError."""
     try:
         connection.sendall(PREFACE)
         return connection.recv(4)[3:] == PREFACE[-6:-5]  # the type of its first frame

@@ -27,7 +27,7 @@ def seal(path: Path, name: str = "") -> None:
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether the content is what was sealed under this name."""
+    """Return whether the content is what was sealed under this name."""
     try:
         return hmac.compare_digest(beside(path).read_text(), _compute(path, path.name))
     except (OSError, UnicodeDecodeError):

@@ -38,7 +38,7 @@ class TlsSocket(socket.socket):
 
     @property
     def has_pending(self) -> bool:
-        """Whether bytes have come that no selector tells of."""
+        """Return whether bytes have come that no selector tells of."""
         return self._arrived.pending > 0 or self._tls.pending() > 0
 
     def recv(self, size: int, flags: int = 0) -> bytes:

@@ -147,7 +147,7 @@ class SwitchDriver:
         return self._uses[cell] << self.sizes.flow_bits | cell
 
     def is_alone(self, lease: Lease) -> bool:
-        """Whether no other job uses what the lease claims."""
+        """Return whether no other job uses what the lease claims."""
         return not any(x.claims & lease.claims for x in self._leases if x is not lease)
 
     async def clear(self, lease: Lease, registers: Sequence[str]) -> None:

@@ -51,7 +51,7 @@ def holds(formula: Formula, bits: int, unknown: bool = True) -> bool:
 
 
 def truth_table(formula: Formula, predicates: int) -> list[bool]:
-    """Whether a tuple passes, for each vector of so many predicates: the entries of the program's last table."""
+    """Return whether a tuple passes, for each vector of so many predicates: the entries of the program's last table."""
     return [holds(formula, bits) for bits in range(1 << predicates)]
 
 

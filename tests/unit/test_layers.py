@@ -46,7 +46,7 @@ P4_LAYERS: dict[str, set[str]] = {
     "checks": {"frontend", "elaboration", "ir", "profile", "walk"},
     "allocation": {"frontend", "checks", "ir", "profile", "walk"},
     "output": {"ir", "walk"},
-    "interpret": {"elaboration", "ir"},
+    "interpret": {"elaboration", "ir", "walk"},
     "judge": {"frontend"},
     "compile": {"frontend", "elaboration", "checks", "allocation", "output", "ir", "profile"},
     "": {"compile", "frontend"},

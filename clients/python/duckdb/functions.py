@@ -28,7 +28,7 @@ class Site:
     result: SqlType
 
     def ids(self, *wanted: tuple[str, ...]) -> bool:
-        """Whether there are so many arguments, each of one of these types."""
+        """Return whether there are so many arguments, each of one of these types."""
         return len(wanted) == len(self.types) and all(t.id in ids for t, ids in zip(self.types, wanted, strict=True))
 
     def refuse(self) -> Stays:
@@ -69,7 +69,7 @@ def only_if(condition: Expression, value: Expression, reason: str) -> Expression
 
 
 def is_ascii(value: Expression) -> Expression:
-    """Whether a text has no letters beyond ASCII, about which libraries differ."""
+    """Return whether a text has no letters beyond ASCII, about which libraries differ."""
     return bind("eq", (bind("octet_length", (value,)), bind("char_length", (value,))))
 
 

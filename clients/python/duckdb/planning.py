@@ -50,7 +50,7 @@ def supported() -> str:
 
 
 def is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
-    """Whether the text is one SELECT, WITH, VALUES or FROM. DuckDB says what is wrong with other texts."""
+    """Return whether the text is one SELECT, WITH, VALUES or FROM. DuckDB says what is wrong with other texts."""
     try:
         statements = connection.extract_statements(text)
     except duckdb.Error:

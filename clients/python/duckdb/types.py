@@ -49,7 +49,7 @@ class SqlType:
 
     @property
     def is_carried(self) -> bool:
-        """Whether it has a carrier."""
+        """Return whether it has a carrier."""
         return not self.strange and (self.id == "DECIMAL" or self.id in _CARRIERS)
 
     def __str__(self) -> str:

@@ -36,7 +36,7 @@ class Table:
 
     @property
     def is_converted(self) -> bool:
-        """Whether its files are always read by Jumpgate's converters, also for DataFusion."""
+        """Return whether its files are always read by Jumpgate's converters, also for DataFusion."""
         if self.read is None:
             return False
         return self.closed or formats()[self.read.format].converted or PARTITIONS.name in dict(self.read.options)

@@ -42,7 +42,7 @@ class DataFiles:
 
     @staticmethod
     def can_hold(table: Table) -> bool:
-        """Whether Parquet has all types of a table."""
+        """Return whether Parquet has all types of a table."""
         import pyarrow.parquet as pq
 
         assert table.data is not None

@@ -71,7 +71,7 @@ def _double_name(match: re.Match[str]) -> str:
 
 
 def _is_double(parts: Sequence[Token], index: int) -> bool:
-    """Whether the number has an exponent, and stands where an expression may."""
+    """Return whether the number has an exponent, and stands where an expression may."""
     number, before = parts[index], parts[index - 1] if index else None
     if _EXPONENT.fullmatch(number.text) is None:
         return False

@@ -37,7 +37,7 @@ def operand_start(words: Sequence[str], pairs: dict[int, int], index: int) -> in
 
 
 def is_not(words: Sequence[str], index: int) -> bool:
-    """Whether a NOT stands there that is an operator by itself."""
+    """Return whether a NOT stands there that is an operator by itself."""
     if words[index] != "NOT":
         return False
     return words[index + 1] not in NEGATED or (words[index + 1] == "NULL" and words[index - 1 : index] != ["IS"])

@@ -122,7 +122,7 @@ def _widen(types: dict[str, pa.DataType], files: Sequence[str]) -> None:
 
 
 def _may_widen(type: pa.DataType) -> bool:
-    """Whether Jumpgate's type of all files does not tell it."""
+    """Return whether Jumpgate's type of all files does not tell it."""
     if pa.types.is_timestamp(type):
         return type.unit in ("s", "ms")
     return bool(pa.types.is_unsigned_integer(type)) or type.num_fields > 0

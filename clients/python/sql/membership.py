@@ -159,7 +159,7 @@ def _level(words: Sequence[str], pairs: dict[int, int], start: int, end: int) ->
 
 
 def _in_where(words: Sequence[str], pairs: dict[int, int], index: int) -> bool:
-    """Whether what stands there belongs to a WHERE."""
+    """Return whether what stands there belongs to a WHERE."""
     while (index := index - 1) >= 0:
         if pairs.get(index, len(words)) < index:
             index = pairs[index]

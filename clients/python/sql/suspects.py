@@ -229,7 +229,7 @@ def _correlated(node: Tree, names: _Names) -> str:
 
 
 def _is_global(select: Tree) -> bool:
-    """Whether a SELECT has a row for no rows."""
+    """Return whether a SELECT has a row for no rows."""
     if select.get("group_sets"):
         return [] in select["group_sets"] or len(select["group_sets"]) > 1
     shown = [select["select_list"], select.get("having")]
@@ -244,7 +244,7 @@ def _aggregates() -> frozenset[str]:
 
 
 def _reaches_out(select: Tree, names: _Names) -> bool:
-    """Whether a query may use columns of one around it."""
+    """Return whether a query may use columns of one around it."""
     inside: set[str] = set()
     columns: set[str] = set()
     for node in nodes(select):

@@ -35,7 +35,7 @@ class Token(NamedTuple):
 
     @property
     def means(self) -> bool:
-        """Whether it is more than white space or a comment."""
+        """Return whether it is more than white space or a comment."""
         return self.kind not in ("space", "comment")
 
 

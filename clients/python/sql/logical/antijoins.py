@@ -20,7 +20,7 @@ def mend(plan: pb.Plan, nests: bool = True) -> bool:
 
 
 def is_correlated(join: pb.Join) -> bool:
-    """Whether it is the join of a correlated NOT IN."""
+    """Return whether it is the join of a correlated NOT IN."""
     return join.null_aware and (join.HasField("filter") or len(join.left_keys) > 1)
 
 

@@ -32,7 +32,7 @@ def guard(plan: pb.Plan, nests: bool = True) -> bool:
 
 
 def _share_names(join: pb.Join) -> bool:
-    """Whether the inputs have columns of the same name, or may have."""
+    """Return whether the inputs have columns of the same name, or may have."""
     left, right = _names(join.left), _names(join.right)
     return left is None or right is None or bool(left & right)
 

@@ -84,7 +84,7 @@ class ExpressionReader:
         return found
 
     def unsigned(self, expr: pb.Expr) -> bool:
-        """Whether DataFusion computes it in unsigned integers."""
+        """Return whether DataFusion computes it in unsigned integers."""
         kind = expr.WhichOneof("kind")
         if kind == "column":
             return is_unsigned(self._types[self.position(expr.column)])
@@ -251,7 +251,7 @@ _WORDS = {
 
 
 def _of_other_text(source: DataType, target: DataType) -> bool:
-    """Whether DataFusion has another text for a time or timestamp."""
+    """Return whether DataFusion has another text for a time or timestamp."""
     if target.kind == "string":
         return source.kind in ("time", "timestamp", "timestamp_ns", *ZONED)
     return source.kind == "string" and target.kind in ("time", "timestamp_ns", *ZONED)

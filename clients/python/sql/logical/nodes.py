@@ -160,7 +160,7 @@ def within(message: Message) -> Iterator[Message]:
 
 @functools.cache
 def _holds_expressions(field: FieldDescriptor) -> bool | None:
-    """Whether a field that may hold expressions holds several of its messages; None for any other field."""
+    """Return whether a field that may hold expressions holds several of its messages; None for any other field."""
     type = field.message_type
     if type is None or type.GetOptions().map_entry or type.name in _WITHOUT_EXPRESSIONS:
         return None

@@ -35,7 +35,7 @@ def find(node: Node, calls: Sequence[Call]) -> Replacement | None:
 
 
 def remain(plan: pb.Plan, nests: bool = True) -> bool:
-    """Whether there are such calls in a plan. nests: as of a Node."""
+    """Return whether there are such calls in a plan. nests: as of a Node."""
     return any(_function(call) == _NAME for place in below(plan, nests) for call in calls_of(place))
 
 

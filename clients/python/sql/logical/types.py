@@ -108,7 +108,7 @@ def is_unsigned(type: pa.DataType) -> bool:
 
 
 def agree(ours: DataType, theirs: pa.DataType) -> bool:
-    """Whether equal values are equal in both types: widths may differ, digits of decimals and timestamps not."""
+    """Return whether equal values are equal in both types: widths may differ, digits of decimals and timestamps not."""
     if ours.is_opaque:
         return False
     if ours.is_nested:

@@ -47,14 +47,14 @@ class _Constant:
     negated: bool = False
 
     def is_odd(self, value: float | None) -> bool:
-        """Whether its value has other bits than an equal one, or may get such."""
+        """Return whether its value has other bits than an equal one, or may get such."""
         if value is None or (value != 0.0 and not math.isnan(value)):
             return False
         return self.negated or math.copysign(1.0, value) < 0
 
 
 def may_have(display: str) -> bool:
-    """Whether a plan with this display, types included, may have such constants."""
+    """Return whether a plan with this display, types included, may have such constants."""
     return "Float" in display and _ODD.search(display) is not None
 
 

@@ -10,7 +10,7 @@ struct CaseRun {
   uint32_t first, last, stride;
   int32_t delta;
 };
-// A character that has several code points in the other case; zeros fill up.
+// What has several code points in the other case; zeros fill up.
 struct CaseExpansion {
   uint32_t code, first, second, third;
 };
