@@ -1,4 +1,4 @@
-"""Make the parts of pages that show bench/results: tables between marks, and a picture beside each page of docs/performance.
+"""Make the parts of pages that show bench/results: tables between marks, and a picture beside each page on performance.
 
 A block from `<!-- figures: BENCH … -->` or `<!-- table: BENCH NAME -->` to `<!-- end -->` is made from the results, as
 is the picture PAGE.svg of the figures of a page. `./dev golden --update-golden` writes both.
