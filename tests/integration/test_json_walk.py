@@ -33,6 +33,7 @@ def test_one_byte_off(tmp_path: Path, before: int, wanted: str, end: bytes) -> N
     for place in range(len(good)):
         for byte in (b"", *(bytes([c]) for c in changes)):
             lines += [good[:place] + byte + good[place + 1 :], good[:place] + byte + good[place:]]
+    lines = [line for line in lines if b"\r" not in line.replace(b"\r\n", b"")]  # refused as a whole
     if walked:
         lines = random.Random(5).sample(lines, 300)
     between = good * (BETWEEN if walked else 40)
