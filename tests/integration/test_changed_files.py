@@ -134,9 +134,9 @@ class Moment:
         self.action: Callable[[], None] = lambda: None
         execute = service.engine.execute
 
-        async def acting(id: str, client: str = "") -> AsyncGenerator[Event, None]:
+        async def acting(id: str, *more: Any) -> AsyncGenerator[Event, None]:
             self.action()
-            async for event in execute(id, client):
+            async for event in execute(id, *more):
                 yield event
 
         service.engine.execute = acting  # type: ignore[method-assign]

@@ -283,8 +283,8 @@ def test_cancelling_a_job_group_ends_the_job(spark: Spark, session: SparkSession
             await held()
         return await prepare(*arguments)
 
-    async def executed(id: str, client: str = "") -> AsyncGenerator[Event, None]:
-        async with contextlib.aclosing(execute(id, client)) as events:
+    async def executed(id: str, *more: Any) -> AsyncGenerator[Event, None]:
+        async with contextlib.aclosing(execute(id, *more)) as events:
             async for event in events:
                 if event.state == "done":
                     await held()

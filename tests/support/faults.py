@@ -82,10 +82,10 @@ def _prepared(service: embedded.Embedded, fault: Fault, others: Callable[[], lis
             await asyncio.to_thread(strike)
         return await prepare(*arguments)
 
-    async def executed(id: str, client: str = "") -> AsyncGenerator[Event, None]:
+    async def executed(id: str, *more: Any) -> AsyncGenerator[Event, None]:
         if fault.phase == "execute" and fault.victim != "instance":
             await asyncio.to_thread(strike)
-        async with contextlib.aclosing(execute(id, client)) as events:
+        async with contextlib.aclosing(execute(id, *more)) as events:
             async for event in events:
                 at = {"configuring": "execute", "running": "stream", "done": "commit"}.get(event.state)
                 if at == fault.phase:
