@@ -100,8 +100,9 @@ ReadError missing_column(const ColumnSpec& column, const std::vector<std::string
 }
 
 bool has_other_case(const std::string& name, const std::vector<std::string>& present) {
-  return std::any_of(present.begin(), present.end(),
-                     [&](const std::string& other) { return strcasecmp(name.c_str(), other.c_str()) == 0; });
+  return std::any_of(present.begin(), present.end(), [&](const std::string& other) {
+    return other != name && strcasecmp(name.c_str(), other.c_str()) == 0;
+  });
 }
 
 ReadError unexpected_null(const ColumnSpec& column) {
