@@ -289,7 +289,7 @@ def _conjuncts(condition: Tree) -> list[Tree]:
 def _outside_subqueries(expr: Any) -> Iterator[Tree]:
     if isinstance(expr, dict):
         yield expr
-        for value in () if expr.get("class") == "SUBQUERY" else expr.values():
+        for value in [expr.get("child")] if expr.get("class") == "SUBQUERY" else expr.values():
             yield from _outside_subqueries(value)
     elif isinstance(expr, list):
         for value in expr:
