@@ -8,8 +8,10 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -34,7 +36,7 @@ class Report:
         return "1 stage"
 
 
-def compile_source(text: str, name: str, *, profile: str) -> SimpleNamespace:
+def compile_source(text: str, name: str, *, profile: str, includes: Sequence[Path] = ()) -> SimpleNamespace:
     with Switch(by_hand.program()) as switch:
         info = by_hand.p4info(switch)
     return SimpleNamespace(cpp=by_hand.SOURCE.read_text(), p4info=info, resources=Report())
@@ -52,9 +54,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that reached the compiler."""
     seen: list[str] = []
 
-    def compiler(text: str, name: str, *, profile: str) -> SimpleNamespace:
+    def compiler(text: str, name: str, **options: Any) -> SimpleNamespace:
         seen.append(text)
-        return compile_source(text, name, profile=profile)
+        return compile_source(text, name, **options)
 
     monkeypatch.setattr(jumpgate.p4.compiler, "compile_source", compiler, raising=False)
     return seen
