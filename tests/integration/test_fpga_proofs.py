@@ -38,15 +38,6 @@ PROOFS = {
         ("assign in_ready = !staged || enters;", "assign in_ready = !staged;"),
     ),
     "combiner": Proof(("bucket_pkg", "combiner"), 9, ("turns &= last[t];", "")),
-    "frame_parser": Proof(
-        ("frame_pkg", "frame_parser"), 8,
-        ("(spent || kept_count <= 8'(HELD_BYTES - BUS_BYTES))", "kept_count <= 8'(HELD_BYTES - BUS_BYTES)"),
-    ),
-    "overflow": Proof(
-        ("bucket_pkg", "newest_match", "build_unit"), 8,
-        ("(!full || !overflow_valid || overflow_ready)", "(!full || overflow_ready || 1'b1)"),
-    ),
-    "drain": Proof(("fifo", "drain"), 12, ("!rst && !stale && !(&owed)", "!rst && !(&owed)")),
     "interleaver": Proof(
         ("bucket_pkg", "fifo", "interleaver"), 8, ("order_valid[t] && order[t] == BANK_BITS'(b) && ", "")
     ),

@@ -64,16 +64,6 @@ class CardModel {
     for (int i = 0; i < 4; i++) edge();
     card.rst = 0;
   }
-  // A reset amid frames and reads, which the memories go on to answer.
-  void interrupt(const std::vector<Bytes>& frames, int cycles) {
-    for (const Bytes& frame : frames) push(frame);
-    for (int i = 0; i < cycles; i++) step();
-    arriving_.clear();
-    leaving_.clear();
-    sent.clear();
-    at_ = 0;
-    reset();
-  }
   uint64_t cycles() const { return cycles_; }
 
   void push(Bytes frame) { arriving_.push_back(std::move(frame)); }

@@ -1,5 +1,5 @@
 // Looks keys up: one a cycle, answers in the order of the keys. A key that is not looked up (NULL) takes its turn without a
-// read. No answer to a read before a reset may come after it (`drain`).
+// read.
 module probe_unit
 #(
     parameter int KEY_BITS = 64,
