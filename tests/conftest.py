@@ -14,7 +14,7 @@ from tests.support import fuzz
 
 GOLDEN = Path(__file__).parent / "golden"
 
-# the optimiser takes most of a program's compilation; tests that need it set this to "never" (`optimised` fixtures)
+# the optimiser takes most of a program's compilation; integration/conftest.py lists those that need it
 os.environ.setdefault("JUMPGATE_QUICK_BUILDS", "always")
 
 # how long an example takes depends on what else the machine does

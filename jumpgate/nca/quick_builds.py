@@ -39,11 +39,19 @@ def allowed(plan: JobPlan) -> JobPlan:
 
     $JUMPGATE_QUICK_BUILDS overrides that: "always" or "never".
     """
-    wanted = os.environ.get("JUMPGATE_QUICK_BUILDS", "")
-    if wanted == "never" or (wanted != "always" and not _is_little_work(plan)):
+    if _wanted() == "never" or (_wanted() != "always" and not _is_little_work(plan)):
         return plan
     instances = tuple(replace(i, options=(*i.options, (OPTION, "true"))) for i in plan.instances)
     return replace(plan, instances=instances)
+
+
+def are_optimised() -> bool:
+    """Return whether the optimiser has its turn at all: $JUMPGATE_QUICK_BUILDS is not "always"."""
+    return _wanted() != "always"
+
+
+def _wanted() -> str:
+    return os.environ.get("JUMPGATE_QUICK_BUILDS", "")
 
 
 def _is_little_work(plan: JobPlan) -> bool:

@@ -128,7 +128,7 @@ class SoftwareLifecycle:
 
     def _optimise_later(self, instance: InstancePlan, lowered: _Lowered, host: Host) -> None:
         """Start the optimised build of a quickly built program, once it has worked enough."""
-        if self._uses.are_much(lowered.key):
+        if quick_builds.are_optimised() and self._uses.are_much(lowered.key):
             host.compile_later(instance.fragment, lowered.text, lowered.key)
 
     def _count(self, handle: Live, counters: dict[str, Any]) -> None:
