@@ -25,7 +25,7 @@ from tests.support import jvm
 from tests.support.jvm import CLIENTS, maven
 
 #: seconds for a server that starts and answers everything
-PATIENCE_S = 500
+PATIENCE_S = 800
 
 
 class Query(NamedTuple):
