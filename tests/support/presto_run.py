@@ -30,7 +30,7 @@ URL = f"http://127.0.0.1:{PORT}"
 #: log line of a node that listens
 STARTED = "SERVER STARTED"
 #: seconds until the server answers
-PATIENCE_S = 120
+PATIENCE_S = 300
 
 
 class Engine(NamedTuple):
