@@ -112,7 +112,7 @@ class Chain:
 
 
 def is_root(node: Operator) -> bool:
-    """Whether a chain may begin there."""
+    """Return whether a chain may begin there."""
     return isinstance(node, Join) or (_only_drops(node) and isinstance(node.inputs[0], Join))
 
 
@@ -136,7 +136,7 @@ def chains(node: Operator, tables_max: int, row_bytes_max: int) -> Iterator[Chai
 
 
 def _only_drops(node: Operator) -> bool:
-    """Whether it is a projection that computes nothing."""
+    """Return whether it is a projection that computes nothing."""
     return isinstance(node, Project) and all(isinstance(e, ColumnRef) for e in node.expressions)
 
 
