@@ -48,7 +48,7 @@ def outcomes_of(folder: Path, lib: Path, engine: str, workers: int) -> dict[str,
     done = subprocess.run(command, capture_output=True, text=True, timeout=presto.PATIENCE_S,
                           check=False, cwd=CLIENTS.parent)  # fmt: skip
     logs = [log.read_text() for log in sorted(folder.glob("**/server.log"))]
-    assert done.returncode == 0, done.stderr + "".join(log[-4000:] for log in logs)
+    assert done.returncode == 0, "".join(log[-4000:] for log in logs) + done.stderr
     again = [line for log in logs for line in log.splitlines() if RETRIED in line]
     return {"log": "\n".join(again), **json.loads(done.stdout)}
 

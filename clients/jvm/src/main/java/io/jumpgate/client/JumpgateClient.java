@@ -6,6 +6,7 @@ import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
 import io.grpc.Channel;
 import io.grpc.ClientInterceptors;
+import io.grpc.ConnectivityState;
 import io.grpc.Context;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
@@ -189,8 +190,14 @@ public final class JumpgateClient implements AutoCloseable {
     return shown;
   }
 
-  /** Shows the token that is the service's now: one that was started again has another. */
+  /**
+   * Shows the token that is the service's now: one that was started again has another. A channel whose last connection
+   * failed connects anew at once; left alone it would refuse calls until its back-off ends.
+   */
   private Channel authorized() {
+    if (channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE) {
+      channel.enterIdle();
+    }
     return ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(token()));
   }
 
@@ -210,7 +217,6 @@ public final class JumpgateClient implements AutoCloseable {
 
   /** Why the service says nothing for a short while, if it does not; whatever it says is an answer. */
   private Optional<JumpgateException> silence() {
-    channel.resetConnectBackoff();
     Duration share = timeout.dividedBy(PATIENCE_SHARE);
     Duration patience = share.compareTo(PATIENCE_MIN) < 0 ? PATIENCE_MIN : share;
     try {

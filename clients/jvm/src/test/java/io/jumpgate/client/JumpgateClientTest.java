@@ -126,6 +126,19 @@ class JumpgateClientTest {
   }
 
   @Test
+  void findsAServiceThatWasStartedAgainAtOnce() throws IOException, InterruptedException {
+    int port = server.getPort();
+    assertEquals("done", client.execute("j1", event -> {}).await().getState());
+    server.shutdownNow().awaitTermination();
+    for (int refused = 0; refused < 5; refused++) { // each would make the channel's back-off longer
+      JumpgateException error = assertThrows(JumpgateException.class, client.execute("j1", event -> {})::await);
+      assertTrue(error.isUnreachable());
+    }
+    server = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", port)).addService(service).build().start();
+    assertEquals("done", client.execute("j1", event -> {}).await().getState());
+  }
+
+  @Test
   void eachCallShowsTheTokenThatTheFileHasThen(@TempDir Path folder) throws IOException, InterruptedException {
     Metadata.Key<String> authorization = Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
     List<String> shown = new ArrayList<>();
