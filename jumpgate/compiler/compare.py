@@ -35,7 +35,7 @@ def compare(plan: Plan) -> Plan:
                 finished = step(finished)
         except DeviceFull:
             continue
-        seconds = figures(finished).seconds
+        seconds = figures(finished).figures.seconds
         if seconds is None:
             return plan
         found.append(replace(rival, seconds=seconds))

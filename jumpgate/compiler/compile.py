@@ -7,6 +7,7 @@ from typing import Any
 
 from jumpgate import deadline
 from jumpgate.compiler.anti_joins import anti_joins
+from jumpgate.compiler.build_quickly import build_quickly
 from jumpgate.compiler.choose import choose
 from jumpgate.compiler.compare import compare
 from jumpgate.compiler.cut import RESULT, cut
@@ -16,6 +17,8 @@ from jumpgate.compiler.explain import explain_data
 from jumpgate.compiler.figures import figures
 from jumpgate.compiler.filter_edges import filter_edges
 from jumpgate.compiler.first_rows import first_rows
+from jumpgate.compiler.keep_rows import keep_rows
+from jumpgate.compiler.limit_memory import limit_memory
 from jumpgate.compiler.look_ahead import look_ahead
 from jumpgate.compiler.map_operators import map_operators
 from jumpgate.compiler.member_columns import member_columns
@@ -62,6 +65,10 @@ PASSES: tuple[Pass, ...] = (
     prune_columns,
     filter_edges,
     cut,
+    figures,
+    keep_rows,
+    limit_memory,
+    build_quickly,
 )
 
 
@@ -110,5 +117,4 @@ def _compile(
             verifier.verify(plan, step.__name__)
         if options.trace:
             trace.append({"pass": step.__name__, "plan": [] if plan.root is before.root else tree(plan.root)})
-    found = figures(plan)
-    return JobPlan(plan.instances, plan.edges, plan.stages, RESULT, explain_data(plan, trace, found), found)
+    return JobPlan(plan.instances, plan.edges, plan.stages, RESULT, explain_data(plan, trace), plan.figures)

@@ -12,6 +12,7 @@ from jumpgate.compiler.plan import Candidate, Mapped, Plan
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.operators import Read, numbered
 from jumpgate.nca.interface import Figures, InstancePlan, JobFigures
+from jumpgate.nca.operator_lists import JOINS_ON_DISK, KEPT_ROWS, listed
 from jumpgate.ntf.crossed import Crossed, crossed
 from jumpgate.words import counted
 
@@ -23,10 +24,10 @@ SKEWED = 1.5
 LINKS_SHOWN = 12
 
 
-def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> dict[str, Any]:
+def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the chosen NCAs, instances, edges, stages, expected figures of each operator, losing candidates and
     refusals. `trace` holds the plan after each pass."""
-    best = plan.chosen
+    best, found = plan.chosen, plan.figures
     assert best is not None
     notes = {b.site.nca: b.match.note for b in unique(best.root) if isinstance(b, Mapped) and not b.site.fusion}
     fragments: dict[str, dict[str, Any]] = {}
@@ -39,8 +40,8 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> 
                 "threads": i.threads,
                 "note": notes.get(i.nca, ""),
                 "read_rows": _read_rows(i, found),
-                "on_disk": [],  # numbers of the joins that may spill (join_memory.py)
-                "kept_rows": [],  # numbers of the operators whose rows are kept (keep_rows.py)
+                "on_disk": sorted(listed(dict(i.options), JOINS_ON_DISK)),
+                "kept_rows": sorted(listed(dict(i.options), KEPT_ROWS)),
                 "instances": [],
                 "plan": tree(i.root),
                 "operators": [_expected(found.operators.get((i.fragment, n))) for n in range(len(numbered(i.root)))],

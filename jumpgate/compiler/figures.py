@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from jumpgate.compiler.plan import Plan
@@ -14,8 +15,8 @@ from jumpgate.nca.interface import Figures, JobFigures
 from jumpgate.nca.speeds import Work, assumed, seconds_of, unit_seconds
 
 
-def figures(plan: Plan) -> JobFigures:
-    """Return the figures of every operator with known statistics, and of the job if none is missing."""
+def figures(plan: Plan) -> Plan:
+    """Add the figures of every operator with known statistics, and of the job if none is missing."""
     found: dict[tuple[str, int], Figures] = {}
     receive_s: dict[str, float] = {}
     total: float | None = {**assumed(), **plan.options.speeds}["job"]
@@ -36,7 +37,7 @@ def figures(plan: Plan) -> JobFigures:
             receive_s.update(dict.fromkeys(names, speeds.receive_s))
         total = None if total is None else total + speeds.setup_s + speeds.seconds["start"]
     crossing, on_links = _travel(plan, receive_s)
-    return JobFigures(found, crossing, None if total is None else total + on_links)
+    return replace(plan, figures=JobFigures(found, crossing, None if total is None else total + on_links))
 
 
 def _travel(plan: Plan, receive_s: Mapping[str, float]) -> tuple[dict[str, float], float]:

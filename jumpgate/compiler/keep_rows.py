@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
+from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import (
@@ -22,7 +22,7 @@ from jumpgate.dataflow.operators import (
     Window,
     numbered,
 )
-from jumpgate.nca.interface import InstancePlan, JobPlan
+from jumpgate.nca.interface import InstancePlan
 from jumpgate.nca.operator_lists import KEPT_ROWS, option
 
 #: core seconds to keep and read back a row, and each value of it
@@ -38,18 +38,11 @@ DOUBT_MAX = 4.0
 HOLDS = (Aggregate, Distinct, Sort, Skyline, Window, Receive)
 
 
-def keep_rows(plan: JobPlan, can: Callable[[str], bool]) -> JobPlan:
-    """Choose the operators whose rows cost far less to keep than to recompute. can: whether the accelerator of that
-    name keeps rows."""
-    chosen = {i.fragment: found for i in plan.instances if not i.index and can(i.nca) if (found := _chosen(plan, i))}
-    if not chosen:
-        return plan
-    instances = tuple(
-        replace(i, options=(*i.options, option(KEPT_ROWS, chosen[i.fragment]))) if i.fragment in chosen else i
-        for i in plan.instances
-    )
-    fragments = {f: {**said, "kept_rows": chosen.get(f, [])} for f, said in plan.explain["fragments"].items()}
-    return replace(plan, instances=instances, explain={**plan.explain, "fragments": fragments})
+def keep_rows(plan: Plan) -> Plan:
+    """Choose the operators whose rows cost far less to keep than to recompute, where the accelerator keeps rows."""
+    able = (i for i in plan.instances if not i.index and plan.has_ability(i.nca, "keeps_rows"))
+    chosen = {i.fragment: found for i in able if (found := _chosen(plan, i))}
+    return plan.with_options({name: [option(KEPT_ROWS, numbers)] for name, numbers in chosen.items()})
 
 
 def kept_seconds(node: Operator, rows: float) -> float:
@@ -57,7 +50,7 @@ def kept_seconds(node: Operator, rows: float) -> float:
     return rows * (ROW + sum(TEXT if f.type.is_text else VALUE for f in node.schema))
 
 
-def _chosen(plan: JobPlan, instance: InstancePlan) -> list[int]:
+def _chosen(plan: Plan, instance: InstancePlan) -> list[int]:
     nodes = numbered(instance.root)
     figures = {id(node): plan.figures.operators.get((instance.fragment, n)) for n, node in enumerate(nodes)}
     numbers = {id(node): n for n, node in enumerate(nodes)}
@@ -85,7 +78,7 @@ def _chosen(plan: JobPlan, instance: InstancePlan) -> list[int]:
             keep = kept_seconds(node, mine.rows * min(mine.doubt, DOUBT_MAX)) / cores
             if (len(users[id(node)]) - 1) * seconds > max(worth * keep, SAVED_MIN):
                 found.append(numbers[id(node)])
-    return sorted(found)
+    return found
 
 
 def _worth(node: Operator) -> float:

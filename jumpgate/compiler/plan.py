@@ -12,7 +12,7 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.operators import Distinct, Operator, Partitioning, Project, Send, Unary
 from jumpgate.dataflow.types import Field, Schema
-from jumpgate.nca.interface import Device, Edge, InstancePlan, Match, Statistics
+from jumpgate.nca.interface import Device, Edge, InstancePlan, JobFigures, Match, Statistics
 from jumpgate.nca.registry import Registry
 from jumpgate.nca.transport import Transport
 
@@ -39,6 +39,8 @@ class CompileOptions:
     beam: alternatives kept for each operator.
     prefer: NCAs to use wherever they match, whatever the cost.
     without: devices not to use, as they turned out too small; lost: devices that do not answer.
+    memory_limit_bytes: of each instance; 0: the host's memory, shared by the job's instances there.
+    quick_builds: build programs without the optimiser; None: those of little work.
     trace: keep the plan after each pass for explain.
     """
 
@@ -55,6 +57,8 @@ class CompileOptions:
     prefer: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    memory_limit_bytes: int = 0
+    quick_builds: bool | None = None
     trace: bool = False
 
 
@@ -172,3 +176,15 @@ class Plan:
     instances: tuple[InstancePlan, ...] = ()
     edges: tuple[Edge, ...] = ()
     stages: int = 0
+    figures: JobFigures = field(default_factory=JobFigures)
+
+    def with_options(self, options: Mapping[str, Iterable[tuple[str, str]]]) -> Plan:
+        """Add options to the instances of fragments, by the fragment's name."""
+        return replace(
+            self,
+            instances=tuple(replace(i, options=(*i.options, *options.get(i.fragment, ()))) for i in self.instances),
+        )
+
+    def has_ability(self, nca: str, ability: str) -> bool:
+        """Return whether an accelerator's life-cycle has that ability (jumpgate.nca.interface.LifeCycle)."""
+        return bool(getattr(self.registry.lifecycle(nca), ability, False))

@@ -8,13 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import replace
-
-from jumpgate.nca.interface import JobPlan
+from collections.abc import Iterable
 
 #: the option of an instance whose program may be built this way
-OPTION = "quick_build"
+ALLOWED = ("quick_build", "true")
 #: the most seconds that a job's operators may take, optimised, by the high end of their estimates; and the work of all
 #: jobs that starts the optimised build
 WORK_S_MAX = 0.02
@@ -34,36 +31,14 @@ UNOPTIMISED = """\
 """
 
 
-def allowed(plan: JobPlan) -> JobPlan:
-    """Return the plan; its instances have the option if all of it is known to be little work.
-
-    $JUMPGATE_QUICK_BUILDS overrides that: "always" or "never".
-    """
-    if _wanted() == "never" or (_wanted() != "always" and not _is_little_work(plan)):
-        return plan
-    instances = tuple(replace(i, options=(*i.options, (OPTION, "true"))) for i in plan.instances)
-    return replace(plan, instances=instances)
+def wanted() -> bool | None:
+    """Return what $JUMPGATE_QUICK_BUILDS says: True for "always", False for "never", else None."""
+    return {"always": True, "never": False}.get(os.environ.get("JUMPGATE_QUICK_BUILDS", ""))
 
 
-def are_optimised() -> bool:
-    """Return whether the optimiser has its turn at all: $JUMPGATE_QUICK_BUILDS is not "always"."""
-    return _wanted() != "always"
-
-
-def _wanted() -> str:
-    return os.environ.get("JUMPGATE_QUICK_BUILDS", "")
-
-
-def _is_little_work(plan: JobPlan) -> bool:
-    """Return False, too, where the work is not known."""
-    if plan.figures.seconds is None:
-        return False
-    return sum(f.seconds * f.doubt for f in plan.figures.operators.values()) <= WORK_S_MAX
-
-
-def is_allowed(options: Mapping[str, str]) -> bool:
+def is_allowed(options: Iterable[tuple[str, str]]) -> bool:
     """Return whether an instance's options allow a quick build."""
-    return options.get(OPTION) == "true"
+    return ALLOWED in options
 
 
 class Uses:

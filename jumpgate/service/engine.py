@@ -15,8 +15,6 @@ from jumpgate import debug, extras
 from jumpgate.codegen import cache
 from jumpgate.compiler import CompileOptions, compile_dataflow, explain_text
 from jumpgate.compiler.estimate import Estimator
-from jumpgate.compiler.join_memory import joins_to_disk
-from jumpgate.compiler.keep_rows import keep_rows
 from jumpgate.converters import probe
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow import located
@@ -147,6 +145,8 @@ class Engine:
             prefer=options.prefer,
             without=options.without,
             lost=tuple(sorted(self.lost)),
+            memory_limit_bytes=options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0),
+            quick_builds=quick_builds.wanted(),
             trace=trace or debug.level() >= 3,
         )
         is_located = check_request(root, self.located)
@@ -158,18 +158,7 @@ class Engine:
             check_placed(plan)
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
-        plan = replace(plan, files=states)
-        plan = quick_builds.allowed(plan)
-        limit = options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0)
-        plan = joins_to_disk(keep_rows(plan, self._can("keeps_rows")), limit, self._can("joins_on_disk"))
-        if not limit:
-            return plan
-        option = ("memory_limit_bytes", str(limit))
-        return replace(plan, instances=tuple(replace(i, options=(*i.options, option)) for i in plan.instances))
-
-    def _can(self, ability: str) -> Callable[[str], bool]:
-        """Return whether an accelerator's life-cycle has that ability."""
-        return lambda nca: getattr(self.registry.lifecycle(nca), ability, False)
+        return replace(plan, files=states)
 
     def estimator(self) -> Estimator:
         """What tells how large results are, and what is in their columns."""

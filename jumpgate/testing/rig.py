@@ -16,6 +16,7 @@ from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.operators import Operator, Window
 from jumpgate.errors import CannotPlace, InstanceFailed, InternalError, Overflow
+from jumpgate.nca import quick_builds
 from jumpgate.nca.conformance import Case, LiveHosts
 from jumpgate.nca.interface import Device, Driver, JobPlan, Reaches
 from jumpgate.nca.registry import Registry
@@ -171,7 +172,9 @@ class LocalRig:
         return Generator(seed, folder, self.formats, self._kinds).dataflow(1 + seed % OPERATORS)
 
     def plan(self, root: Operator, prefer: str) -> JobPlan:
-        plan = compile_dataflow(root, self.devices, self.registry, CompileOptions(prefer=(prefer,)))
+        plan = compile_dataflow(
+            root, self.devices, self.registry, CompileOptions(prefer=(prefer,), quick_builds=quick_builds.wanted())
+        )
         interpreted = [i for i in plan.instances if self._computes != i.nca] if self._interprets else []
         if any(isinstance(o, Window) for i in interpreted for o in i.root.walk()):
             raise CannotPlace("the interpreter knows no windows")

@@ -96,7 +96,7 @@ class SoftwareLifecycle:
         program, dialect = lowered.program, lowered.dialect
         path = await host.has_artifact(lowered.key)
         if path is None:
-            if quick_builds.is_allowed(dict(instance.options)):
+            if quick_builds.is_allowed(instance.options):
                 self._optimise_later(instance, lowered, host)
                 path = await _build_quickly(instance.fragment, lowered, host)
             else:
@@ -109,14 +109,14 @@ class SoftwareLifecycle:
         if lowered.needs_readers:
             return None
         path = host.known(lowered.key)
-        if path is None and quick_builds.is_allowed(dict(instance.options)):
+        if path is None and quick_builds.is_allowed(instance.options):
             path = host.known(quick_builds.key(lowered.key))
             if path is not None:
                 self._optimise_later(instance, lowered, host)
         return None if path is None else lowered.artifact(path)
 
     async def build_seconds(self, instance: InstancePlan, has: HasArtifact) -> float:
-        lowered, quick = self._lower(instance), quick_builds.is_allowed(dict(instance.options))
+        lowered, quick = self._lower(instance), quick_builds.is_allowed(instance.options)
         if await has(lowered.key) or (quick and await has(quick_builds.key(lowered.key))):
             return 0.0
         begin_s, operator_s = QUICK_BUILD_S if quick else BUILD_S
@@ -128,7 +128,7 @@ class SoftwareLifecycle:
 
     def _optimise_later(self, instance: InstancePlan, lowered: _Lowered, host: Host) -> None:
         """Start the optimised build of a quickly built program, once it has worked enough."""
-        if quick_builds.are_optimised() and self._uses.are_much(lowered.key):
+        if not quick_builds.wanted() and self._uses.are_much(lowered.key):
             host.compile_later(instance.fragment, lowered.text, lowered.key)
 
     def _count(self, handle: Live, counters: dict[str, Any]) -> None:

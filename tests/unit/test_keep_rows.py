@@ -6,13 +6,13 @@ import pytest
 
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.explain import explain_text
-from jumpgate.compiler.keep_rows import keep_rows
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.operators import Aggregate, Filter, Join, Operator, Read, UnionAll, numbered
 from jumpgate.dataflow.types import int64
 from jumpgate.nca.interface import Device, JobPlan
 from jumpgate.nca.operator_lists import KEPT_ROWS, listed
 from jumpgate.nca.registry import default_registry
+from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
 from tests.support.plans import equals, grouped, joined, measured, statistics, table
 
 FACT = table("fact", "parquet", fk=int64, fv=int64)
@@ -25,8 +25,9 @@ ALL = joined(FACT, DIM, "fk", "dk")
 
 def plan(root: Operator, can: bool = True) -> JobPlan:
     host = Device("a", "host", 2, 8 << 30)
-    compiled = compile_dataflow(root, (host,), default_registry(), CompileOptions(statistics=ROWS))
-    return keep_rows(compiled, lambda nca: can)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SoftwareLifecycle, "keeps_rows", can)
+        return compile_dataflow(root, (host,), default_registry(), CompileOptions(statistics=ROWS))
 
 
 def kept(root: Operator, can: bool = True) -> list[Operator]:

@@ -134,7 +134,8 @@ class JumpgateClientTest {
       JumpgateException error = assertThrows(JumpgateException.class, client.execute("j1", event -> {})::await);
       assertTrue(error.isUnreachable());
     }
-    server = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", port)).addService(service).build().start();
+    server =
+        NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", port)).addService(service).build().start();
     assertEquals("done", client.execute("j1", event -> {}).await().getState());
   }
 

@@ -1,17 +1,17 @@
-"""Marks joins whose builds may exceed their instance's memory: these may spill to disk (nca/disk_joins.py)."""
+"""Limits the memory of instances, and marks joins whose builds may exceed it: these may spill to disk
+(nca/disk_joins.py)."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
 
+from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import JOIN_ROW_BYTES
 from jumpgate.dataflow.operators import Join, Receive, numbered
 from jumpgate.nca.disk_joins import candidates
-from jumpgate.nca.interface import InstancePlan, JobPlan
+from jumpgate.nca.interface import InstancePlan
 from jumpgate.nca.operator_lists import JOINS_ON_DISK, option
 
 #: fraction of a host's memory for the tables of one job, without a configured limit
@@ -22,31 +22,23 @@ BUILD_SHARE = 0.5
 DOUBT_MAX = 4.0
 
 
-def joins_to_disk(plan: JobPlan, limit_bytes: int, can: Callable[[str], bool]) -> JobPlan:
-    """Allow the largest builds to spill until the estimated others fit.
-
-    limit_bytes: of each instance; 0: the host's memory, shared by the job's instances there. can: whether the
-    accelerator of that name supports joins on disk. Estimates are multiplied by their error factor, at most DOUBT_MAX.
-    """
+def limit_memory(plan: Plan) -> Plan:
+    """Limit the instances' memory as the options say, and allow the largest builds to spill until the estimated others
+    fit. Estimates are multiplied by their error factor, at most DOUBT_MAX."""
+    limit = plan.options.memory_limit_bytes
     of_host = Counter(i.device.name for i in plan.instances)
-    chosen: dict[str, list[int]] = {}
+    added: dict[str, list[tuple[str, str]]] = {}
     for i in plan.instances:
-        if i.index or not can(i.nca):
+        if i.index:
             continue
-        each = limit_bytes or HOST_SHARE * i.device.memory_bytes / of_host[i.device.name] or math.inf
-        if numbers := _chosen(plan, i, BUILD_SHARE * each):
-            chosen[i.fragment] = sorted(numbers)
-    if not chosen:
-        return plan
-    instances = tuple(
-        replace(i, options=(*i.options, option(JOINS_ON_DISK, chosen[i.fragment]))) if i.fragment in chosen else i
-        for i in plan.instances
-    )
-    fragments = {f: {**said, "on_disk": chosen.get(f, [])} for f, said in plan.explain["fragments"].items()}
-    return replace(plan, instances=instances, explain={**plan.explain, "fragments": fragments})
+        added[i.fragment] = [("memory_limit_bytes", str(limit))] if limit else []
+        each = limit or HOST_SHARE * i.device.memory_bytes / of_host[i.device.name] or math.inf
+        if plan.has_ability(i.nca, "joins_on_disk") and (numbers := _chosen(plan, i, BUILD_SHARE * each)):
+            added[i.fragment].append(option(JOINS_ON_DISK, numbers))
+    return plan.with_options(added)
 
 
-def _chosen(plan: JobPlan, instance: InstancePlan, room: float) -> list[int]:
+def _chosen(plan: Plan, instance: InstancePlan, room: float) -> list[int]:
     numbered_by = {id(node): number for number, node in enumerate(numbered(instance.root))}
     joins = (node for node in numbered(instance.root) if isinstance(node, Join))
     held = {numbered_by[id(j)]: _held(plan, instance, j, numbered_by[id(j.build)]) for j in joins}
@@ -59,7 +51,7 @@ def _chosen(plan: JobPlan, instance: InstancePlan, room: float) -> list[int]:
     return numbers
 
 
-def _held(plan: JobPlan, instance: InstancePlan, join: Join, build: int) -> float:
+def _held(plan: Plan, instance: InstancePlan, join: Join, build: int) -> float:
     """Return the most bytes that one instance holds for the build with that operator number; 0 if unknown."""
     known = plan.figures.operators.get((instance.fragment, build))
     if known is None:

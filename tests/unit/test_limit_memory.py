@@ -6,7 +6,6 @@ import pytest
 
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.explain import explain_text
-from jumpgate.compiler.join_memory import joins_to_disk
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, numbered
@@ -14,6 +13,7 @@ from jumpgate.dataflow.types import int64
 from jumpgate.nca.interface import Device, JobPlan
 from jumpgate.nca.operator_lists import JOINS_ON_DISK, listed
 from jumpgate.nca.registry import default_registry
+from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
 from tests.support.plans import ref, statistics, table
 
 A, B, C = (table(name, **{f"{name}k": int64, f"{name}v": int64}) for name in "abc")
@@ -28,8 +28,10 @@ def join(left: Operator, right: Operator, type: JoinType = JoinType.INNER) -> Jo
 
 def plan(root: Operator, limit_bytes: int, memory_bytes: int = 8 << 30, can: bool = True) -> JobPlan:
     host = Device("a", "host", 2, memory_bytes)
-    compiled = compile_dataflow(root, (host,), default_registry(), CompileOptions(statistics=ROWS))
-    return joins_to_disk(compiled, limit_bytes, lambda nca: can)
+    options = CompileOptions(statistics=ROWS, memory_limit_bytes=limit_bytes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SoftwareLifecycle, "joins_on_disk", can)
+        return compile_dataflow(root, (host,), default_registry(), options)
 
 
 def builds(plan: JobPlan) -> list[str]:
