@@ -17,7 +17,9 @@ _MET: list[tuple[BaseException, str]] = []
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Report the error of a fixture once, not for each test that needs the fixture."""
     report = yield
     if call.when == "setup" and call.excinfo is not None and report.failed:
