@@ -135,7 +135,7 @@ def loops(folder: Path, configured: str) -> dict[str, float]:
     """Nanoseconds of each C++ loop's calls."""
     library = toolchain.runtime().library
     simdjson_headers = str(Path(simdjson.__file__).parent)
-    program = cpp.build("library_loops", [LOOPS, library], (*cpp.RELEASE, "-I", simdjson_headers))
+    program = cpp.build("library_loops", [LOOPS], (*cpp.RELEASE, "-I", simdjson_headers, str(library)))
     (folder / "configuration.json").write_text(configured)
     done = subprocess.run([program, folder / "configuration.json"], capture_output=True, text=True, check=True,
                           env={"LD_LIBRARY_PATH": f"{library.parent}:{library.parent / 'arrow'}"})  # fmt: skip

@@ -6,11 +6,14 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import fuzz
+from tests.support import fuzz, nightly
+from tests.support.reports import pytest_runtest_makereport as pytest_runtest_makereport
+from tests.support.reports import pytest_terminal_summary as pytest_terminal_summary
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -39,11 +42,12 @@ ENGINES = {"spark": "spark", "presto": "presto", "trino": "presto"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests by their files, and group them for workers: by file, so that fixtures are made once, or by engine.
 
     What takes long comes first: workers take the next group when they are done with one, and should end together.
     """
+    nightly.select(config, items)
     sizes = Counter(item.path for item in items)
     for item in items:
         words = [item.path.parent.name, *item.path.stem.split("_")]
@@ -70,6 +74,16 @@ def _slowness(item: pytest.Item) -> tuple[bool, bool, bool, str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write what the tests found into tests/golden/")
+    nightly.add_option(parser)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    nightly.tell_controller(session.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    nightly.hear_worker(node)
 
 
 @pytest.fixture

@@ -77,8 +77,11 @@ MODELLED = {
     "card_rates_bench": (_card(3, 1, 8, 8), _card(3, 2, 8, 8)),
 }
 FLAGS = ("-std=gnu++20", "-march=native", "-pipe", "-pthread")
-#: beside these; there is much of the RTL's model, and optimizing it more takes twice as long
-OWN_FLAGS = {name: ("-shared", "-fPIC", "-O1", f"-DVALUE_BYTES={n}") for n, name in BITSTREAMS.items()}
+#: beside these; there is much of the RTL's models, and optimizing them more takes twice as long
+OWN_FLAGS = {
+    **dict.fromkeys(MODELLED, ("-O1",)),
+    **{name: ("-shared", "-fPIC", "-O1", f"-DVALUE_BYTES={n}") for n, name in BITSTREAMS.items()},
+}
 #: no module uses all of a package
 VERILATOR_FLAGS = ("--cc", "--assert", "-O3", "-Wall", "-Wno-UNUSEDPARAM")
 PROGRAMS_BYTES_MAX = 64 << 20

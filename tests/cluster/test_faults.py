@@ -21,6 +21,7 @@ ROUNDS = 8
 SEED = int(os.environ.get("JUMPGATE_FAULT_SEED", "0"))
 
 
+@pytest.mark.nightly(like="tests/cluster/test_lost_hosts.py::test_a_worker_that_is_cut_off")
 def test_faults_are_survived(lab: Lab) -> None:
     faults = Faults(lab)
     try:

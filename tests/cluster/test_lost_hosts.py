@@ -107,6 +107,7 @@ def test_a_dataflow_is_run_again_without_the_worker_that_was_lost(cluster: Clust
     assert wait_until(lambda: cluster.answer("short")["hosts"] == ["worker1", "worker2"], 60)
 
 
+@pytest.mark.nightly(like="tests/cluster/test_lost_hosts.py::test_a_worker_that_is_cut_off")
 def test_without_any_worker_the_error_names_one(cluster: Cluster) -> None:
     for worker in cluster.workers:
         worker.cut_off()
@@ -114,6 +115,7 @@ def test_without_any_worker_the_error_names_one(cluster: Cluster) -> None:
     assert answer["error"] == "unreachable" and answer["host"] in ("worker1", "worker2"), answer
 
 
+@pytest.mark.nightly(like="tests/cluster/test_lost_hosts.py::test_a_worker_that_is_cut_off")
 def test_workers_that_lose_each_other(cluster: Cluster) -> None:
     """The service still reaches both; whichever notices first, one error says what cannot be reached, before the job
     counts as stalled. How long that takes is a figure (`./dev bench hosts`), which no test judges."""

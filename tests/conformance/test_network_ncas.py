@@ -40,6 +40,7 @@ MATCHES = {
 }
 
 
+@pytest.mark.nightly(but=("switch_aggregate", "fpga_join"))
 @pytest.mark.parametrize("nca", [AGGREGATE, PRUNE, FPGA_JOIN], ids=lambda n: n.name)
 def test_ours_pass(nca: SwitchAggregate | SwitchPrune | FpgaJoin, tmp_path: Path) -> None:
     toolchain.runtime()

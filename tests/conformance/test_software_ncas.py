@@ -77,7 +77,15 @@ def checked(
 
 
 #: what is checked: an accelerator with files of a format, or of all
-CHECKED = [("cpp", "json"), ("cpp", "orc"), ("cpp", "parquet"), ("cpp", "csv"), ("cpp", None), ("engine", None)]
+CHECKED = [
+    ("cpp", "json"),
+    ("cpp", "orc"),
+    ("cpp", "parquet"),
+    ("cpp", "csv"),
+    ("cpp", None),
+    ("engine", "parquet"),
+    ("engine", None),
+]
 #: the operators at the ends of each one's matches; all of them must have been claimed
 ENDS = {
     "cpp": {"read", "filter", "project", "join", "aggregate", "sort", "limit", "union_all"},
@@ -90,6 +98,7 @@ def test_all_of_ours_are_checked() -> None:
     assert {*ENDS, *elsewhere} == set(default_registry().names)
 
 
+@pytest.mark.nightly(but=("cpp-None", "engine-parquet"))
 @pytest.mark.parametrize(("name", "format"), CHECKED)
 def test_ours_pass(name: str, format: str | None, address: str) -> None:
     registry = default_registry()
@@ -142,6 +151,7 @@ def found(nca: NCA, own: Sequence[Case] = ()) -> dict[str, str]:
     return texts
 
 
+@pytest.mark.nightly(like="tests/conformance/test_software_ncas.py::test_ours_pass")
 def test_an_honest_one_passes(address: str) -> None:
     nca = Filters("honest", "host", runs=SoftwareLifecycle())
     registry = Registry([*default_registry(), nca])
@@ -179,6 +189,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breaks, "GONE_S", 0.2)
 
 
+@pytest.mark.nightly(like="tests/conformance/test_software_ncas.py::test_one_that_keeps_a_process_of_its_own_is_found")
 def test_one_that_keeps_its_instance_is_found(address: str, impatient: None) -> None:
     class Keeps(SoftwareLifecycle):
         async def destroy(self, handle: Live) -> None:
@@ -221,6 +232,7 @@ def jumpgate(folder: Path, *words: str, **environment: str) -> subprocess.Comple
     )
 
 
+@pytest.mark.nightly(like="tests/unit/test_conformance_kit.py::test_a_new_nca_passes_its_own_test")
 def test_a_new_nca_passes_the_command(tmp_path: Path, address: str) -> None:
     """As an author does it, but for pip: the configuration names the package."""
     scaffold("my_device", tmp_path)

@@ -89,6 +89,7 @@ def table(rows: int, types: dict[str, pa.DataType]) -> pa.Table:
     return pa.table({n: pa.array([value(t, r) for r in range(rows)], t) for n, t in types.items()})
 
 
+@pytest.mark.nightly(like="tests/fuzz/test_hostile_files.py::test_hostile_files_are_answered_or_refused")
 @pytest.mark.parametrize(("format", "layouts"), [("parquet", PARQUET), ("orc", ORC)])
 @pytest.mark.timeout(fuzz.SECONDS + fuzz.BUILD_SECONDS_MAX)
 def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[dict[str, Any]]) -> None:

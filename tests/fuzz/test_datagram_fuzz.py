@@ -51,6 +51,7 @@ def seeds(folder: Path) -> None:
     (folder / "wide").write_bytes(b"\2" + packet(DATA, 1, 1, tuples[:17] + bytes(18)))
 
 
+@pytest.mark.nightly(like="tests/fuzz/test_switch_fuzz.py::test_hostile_packets_and_writes")
 @pytest.mark.timeout(fuzz.SECONDS + fuzz.BUILD_SECONDS_MAX)
 def test_hostile_packets(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"

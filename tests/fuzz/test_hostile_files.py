@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.hostile import PECULIAR, hostile_files
 from tests.support.hostile_runs import Outcome, files_right_or_typed, outcomes
 
@@ -22,6 +24,7 @@ def test_hostile_files_are_answered_or_refused(tmp_path: Path) -> None:
     assert {outcome.verdict for outcome in found} == {"right", "typed"}
 
 
+@pytest.mark.nightly(like="tests/fuzz/test_hostile_files.py::test_hostile_files_are_answered_or_refused")
 def test_peculiar_files_in_another_mode(tmp_path: Path) -> None:
     for outcome in outcomes(len(PECULIAR), 2, tmp_path):  # the modes take turns by seeds
         assert outcome.verdict != "failure", describe(outcome)

@@ -169,6 +169,7 @@ def test_soups_of_tokens(text: str) -> None:
     survives(text)
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("name", SOURCES)
 def test_sources_that_end_early(name: str) -> None:
     text = SOURCES[name]
@@ -180,6 +181,7 @@ DEEP = 20_000
 CONTROL = "control c(inout bit<8> x) {{ apply {{ {0} }} }}\n"
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize(
     "text",
     [

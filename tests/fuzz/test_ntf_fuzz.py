@@ -52,6 +52,7 @@ def seeds(folder: Path) -> None:
         (folder / f"control{which}").write_bytes(bytes([which, 0, 0]) + data)
 
 
+@pytest.mark.nightly(like="tests/fuzz/test_switch_fuzz.py::test_hostile_packets_and_writes")
 @pytest.mark.timeout(fuzz.SECONDS + fuzz.BUILD_SECONDS_MAX)
 def test_hostile_bytes(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"

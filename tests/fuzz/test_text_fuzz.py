@@ -37,6 +37,7 @@ CSV = [
 ]
 
 
+@pytest.mark.nightly(but="csv")
 @pytest.mark.parametrize(("format", "texts"), [("json", JSON), ("csv", CSV)])
 @pytest.mark.timeout(fuzz.SECONDS + fuzz.BUILD_SECONDS_MAX)
 def test_no_file_crashes_the_readers(tmp_path: Path, format: str, texts: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import simdjson
@@ -16,24 +17,21 @@ from jumpgate.hosts.config import local_hosts
 from jumpgate.service import embedded
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.leaks import Watch, nothing_left
+from tests.support import presto
 
 HERE = Path(__file__).parent
 
 
 #: modules whose programs are optimised before they run, as users' programs of much work are
-OPTIMISED = (
-    "test_operators",
-    "test_joins",
-    "test_aggregates",
-    "test_windows",
-    "test_large_tables",
-    "test_spill_faults",
-)
+OPTIMISED = ("test_operators", "test_aggregates", "test_large_tables")
+#: those whose programs only a nightly run optimises
+OPTIMISED_NIGHTLY = ("test_joins", "test_windows", "test_spill_faults")
 
 
 @pytest.fixture(autouse=True)
 def builds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.path.stem in OPTIMISED:
+    optimised = OPTIMISED if request.config.getoption("--run") == "ci" else OPTIMISED + OPTIMISED_NIGHTLY
+    if request.path.stem in optimised:
         monkeypatch.setenv("JUMPGATE_QUICK_BUILDS", "never")
 
 
@@ -103,6 +101,23 @@ def one_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def four_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a service whose four agents stand for four hosts."""
     yield from _service(4, tmp_path_factory.mktemp("four-hosts"))
+
+
+@pytest.fixture(scope="session")
+def presto_answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> presto.Answers:
+    """A Presto server's answers to the queries of all modules that are run."""
+    return presto.shared_answers(_modules(request), "presto", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def trino_answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> presto.Answers:
+    """A Trino server's answers to the queries of all modules that are run."""
+    return presto.shared_answers(_modules(request), "trino", tmp_path_factory)
+
+
+def _modules(request: pytest.FixtureRequest) -> list[ModuleType]:
+    """Return the modules of all tests that were collected."""
+    return list(dict.fromkeys(item.module for item in request.session.items if isinstance(item, pytest.Function)))
 
 
 @pytest.fixture(scope="session")

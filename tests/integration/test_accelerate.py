@@ -89,6 +89,7 @@ def test_every_query_is_a_dataflow_of_the_same_meaning(
     assert len(suite.queries()) == count
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize(
     ("suite", "number"),
     [*((TPCH, number) for number in range(1, 23)), *((TPCDS, number) for number in RUN)],
@@ -109,6 +110,7 @@ def test_meanings(always: Connection, text: str) -> None:
     assert not same(always.duckdb, text)
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("text", duckdb_texts.OFFLOADED[::3])
 def test_answers(always: Connection, text: str) -> None:
     found = always.execute(text).to_arrow_table()

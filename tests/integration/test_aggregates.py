@@ -80,6 +80,7 @@ def all_measures() -> dict[str, Aggregation]:
     return measures
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize(("rows", "nulls"), [(0, 0.0), (1, 0.0), (1, 1.0), (2, 0.3), (200, 1.0), (4000, 0.2)])
 def test_all_functions_over_all_types(any_lab: Lab, rows: int, nulls: float) -> None:
     """Global and grouped: no row, one (its deviation is NULL), only NULLs, many."""

@@ -125,6 +125,7 @@ def test_types_that_only_files_have(one_host: str, tmp_path: Path) -> None:
                 assert {name: row[name] for name in columns} == {name: e for name, (_, e) in columns.items()}
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("mode", ["never", "always"])
 def test_beside_other_calls_that_are_computed_in_another_way(one_host: str, tmp_path: Path, mode: str) -> None:
     """Correlations, sums over frames that move, and computed defaults: each is what it is in a query of its own."""

@@ -49,6 +49,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
         yield connection, duck
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize(
     "query",
     [

@@ -162,6 +162,7 @@ PARQUET_OPTIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("options", PARQUET_OPTIONS, ids=str)
 @pytest.mark.parametrize("nulls", ["none", "runs"])
 def test_parquet_layouts(tmp_path: Path, options: dict[str, Any], nulls: str) -> None:
@@ -201,6 +202,7 @@ def test_parquet_encodings(tmp_path: Path, encoding: str, names: tuple[str, ...]
     compare_selected(path, data, select, late=tuple(range(len(names))))
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("codec", ["uncompressed", "snappy", "zstd", "zlib", "lz4"])
 @pytest.mark.parametrize("nulls", ["none", "runs"])
 def test_orc_layouts(tmp_path: Path, codec: str, nulls: str) -> None:
@@ -216,6 +218,7 @@ def test_orc_layouts(tmp_path: Path, codec: str, nulls: str) -> None:
         check([path], data, late=range(len(data.column_names)))
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("codec", ["uncompressed", "snappy", "zlib"])
 @pytest.mark.parametrize("nulls", ["none", "some", "runs", "all"])
 def test_orc_row_index_seeks(tmp_path: Path, codec: str, nulls: str) -> None:

@@ -335,6 +335,7 @@ def test_malformed_records(tmp_path: Path, record: str, words: str, before: int)
     check_malformed(tmp_path, record, words, before)
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize(("record", "words"), [("1", "1 fields where 2 are expected"), ('1,x"y', 'a quote " stands')])
 def test_record_one_million_and_one(tmp_path: Path, record: str, words: str) -> None:
     check_malformed(tmp_path, record, words, 1_000_000)
@@ -398,6 +399,7 @@ def random_records(rng: random.Random, size: int) -> tuple[str, list[tuple[Any, 
     return out.getvalue(), expected
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("seed", range(6))
 def test_borders(tmp_path: Path, seed: int) -> None:
     """Quotes across the borders of pieces, morsels, threads and shares."""
@@ -412,6 +414,7 @@ def test_borders(tmp_path: Path, seed: int) -> None:
     assert sorted(found, key=lambda row: row[0]) == expected
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("shift", [-20_000, -2, -1, 0, 1, 2])
 @pytest.mark.parametrize("what", ["plain", "quoted", "lines", "one column"])
 def test_records_at_the_border(tmp_path: Path, shift: int, what: str) -> None:

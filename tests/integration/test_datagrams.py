@@ -257,6 +257,7 @@ def test_several_senders_over_several_switches(aggregates: Line, peers: Peers) -
         second.close()
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("loss", "count"), [(0.0, 8_000), (0.02, 6_000), (0.3, 1_000)])
 def test_aggregation_over_a_bad_network(aggregates: Line, peers: Peers, loss: float, count: int, seed: int) -> None:
@@ -267,6 +268,7 @@ def test_aggregation_over_a_bad_network(aggregates: Line, peers: Peers, loss: fl
     assert merged(rows) == grouped([pair for pairs in inputs for pair in pairs])
 
 
+@pytest.mark.nightly(like="tests/integration/test_datagrams.py::test_aggregation_over_a_bad_network")
 def test_bursts_that_are_lost(aggregates: Line, peers: Peers) -> None:
     """Whole bursts, three of ten, each way: four senders of 1,500 rows end all the same, and are exact."""
     r = random.Random(3)

@@ -210,6 +210,7 @@ def _answers(session: Session) -> bool:
     return True
 
 
+@pytest.mark.nightly(like="tests/integration/test_deadlines.py::test_a_restarted_service_is_found_within_a_second")
 def test_retries_cover_a_restart(tmp_path: Path) -> None:
     flow = table(tmp_path).aggregate(n=count())
     with serving(tmp_path) as first:

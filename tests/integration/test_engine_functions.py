@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from tests.support import presto, trino
+from tests.support import presto
 from tests.support.presto import Query
 
 pytestmark = pytest.mark.timeout(900)  # a server starts, and on a new machine it is fetched first
@@ -79,22 +80,24 @@ OFF = "jumpgate.offload=false"
 Found = dict[Query, Any]
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Found]:
-    """Each engine's."""
-    return {
-        name: _ask(tmp_path_factory.mktemp(name), name, module)
-        for name, module in (("Presto", presto), ("Trino", trino))
-    }
+def asks_presto(folder: Path) -> tuple[dict[str, Any], list[Query]]:
+    return _asks(folder, "Presto")
 
 
-def _ask(folder: Any, name: str, module: Any) -> Found:
+def asks_trino(folder: Path) -> tuple[dict[str, Any], list[Query]]:
+    return _asks(folder, "Trino")
+
+
+def _asks(folder: Path, name: str) -> tuple[dict[str, Any], list[Query]]:
     catalog = {table: presto.write_table(folder, table, rows) for table, rows in TABLES.items()}
     texts = [*WHOLE[name], *STAYS[name]]
-    found: Found = module.answers(
-        folder, catalog, [q for text in texts for q in (Query(text), Query(text, OFF), Query(f"EXPLAIN {text}"))]
-    )
-    return found
+    return catalog, [q for text in texts for q in (Query(text), Query(text, OFF), Query(f"EXPLAIN {text}"))]
+
+
+@pytest.fixture(scope="module")
+def answers(presto_answers: presto.Answers, trino_answers: presto.Answers) -> dict[str, Found]:
+    """Each engine's."""
+    return {"Presto": presto_answers.found, "Trino": trino_answers.found}
 
 
 CASES = [(name, text) for name in WHOLE for text in (*WHOLE[name], *STAYS[name])]

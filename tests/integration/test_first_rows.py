@@ -113,6 +113,7 @@ def _answers(connection: Connection, text: str) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in connection.sql(text).to_arrow().to_pylist()]
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize(("partition", "order", "function", "condition"), FILTERS)
 def test_answers_are_duckdb_s(
     connection: Connection,

@@ -66,6 +66,7 @@ def test_it_works_on_every_road(python: Path, tmp_path: Path) -> None:
         assert answers[what][0] == kind and words in answers[what][1], (what, answers[what])
 
 
+@pytest.mark.nightly(like="tests/integration/test_format_package.py::test_it_works_on_every_road")
 def test_the_command_line_reads_it(python: Path, tmp_path: Path) -> None:
     with pyarrow.ipc.new_file(tmp_path / "t.arrow", pa.schema([("a", pa.int64())])) as writer:
         writer.write_table(pa.table({"a": [1, 2, 39]}))

@@ -12,7 +12,10 @@ import pytest
 from jumpgate.errors import NotInstalled
 from jumpgate.ncas.fpga_join import build
 
-pytestmark = pytest.mark.timeout(900)  # the RTL's models are compiled
+pytestmark = [
+    pytest.mark.timeout(900),  # the RTL's models are compiled
+    pytest.mark.nightly(like="tests/integration/test_fpga_rtl.py::test_a_query_through_the_model"),
+]
 
 
 def missing() -> str:

@@ -126,6 +126,7 @@ JOINS: dict[str, Make] = {
 }  # fmt: skip
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("case", JOINS)
 def test_joins(lab: Lab, case: str) -> None:
     make = JOINS[case]
@@ -148,6 +149,7 @@ def test_rows_without_partners_stay_where_they_are_read(lab: Lab) -> None:
     assert counts(lab.session)["probed"] < ROWS / 4
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
 def test_duplicates_overflow_to_the_rest(lab: Lab, how: str) -> None:
     """40 rows a key: 3 of them have room in a bucket."""
@@ -162,6 +164,7 @@ def test_duplicates_overflow_to_the_rest(lab: Lab, how: str) -> None:
         assert answer.num_rows > 20 * len(some), "far more rows leave than arrived"
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
 def test_rows_that_are_never_null_have_no_null_bits(lab: Lab, how: str) -> None:
     """Each side alone and both; rows without a partner leave with NULLs all the same."""
@@ -235,6 +238,7 @@ NAMED: dict[str, Make] = {
 }  # fmt: skip
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("case", NAMED)
 def test_texts_of_build_sides_travel_as_codes(lab: Lab, case: str) -> None:
     """Two rows of each key, many more keys that have none; half of the probing rows have one key."""
@@ -254,6 +258,7 @@ def test_a_star_with_texts_in_each_build_side(lab: Lab) -> None:
     assert counts(lab.session)["probed"] > 0
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
 def test_joins_around_one_that_the_card_refuses(lab: Lab, how: str) -> None:
     """A host joins what is too wide, whatever the order of the joins in the plan; the card's are next to each other."""
@@ -372,6 +377,7 @@ AGGREGATES: dict[str, Make] = {
 }  # fmt: skip
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("copies", [1, 9])
 @pytest.mark.parametrize("case", AGGREGATES)
 def test_counts_and_sums_leave_in_place_of_rows(lab: Lab, case: str, copies: int) -> None:

@@ -63,11 +63,13 @@ def holds(name: str, rtl: Path) -> bool:
     return done.returncode == 0
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("name", PROOFS)
 def test_proofs(name: str) -> None:
     assert holds(name, RTL)
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("name", PROOFS)
 def test_proofs_notice_mistakes(name: str, tmp_path: Path) -> None:
     proof = PROOFS[name]

@@ -53,6 +53,7 @@ def run(bench: Path, *arguments: object) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_answers_are_the_references(bench: Path, seed: int) -> None:
     """Random keys, idle cycles, back-pressure, latencies and memories (ideal, DDR3, or behind AXI4 buses of 512 and 64
@@ -76,11 +77,11 @@ def test_the_bench_notices_a_write_that_is_lost(bench: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
+def session(request: pytest.FixtureRequest) -> Iterator[Session]:
     """Of a service with a live card that has the RTL behind it, whose slowness nobody minds."""
     mocked = pytest.MonkeyPatch()
     mocked.setitem(fpga_join.RECEIVE_S, "verilated", 0.0)
-    for width in (1, 23):
+    for width in (23,) if request.config.getoption("--run") == "ci" else (1, 23):  # tables without values: nightly
         build.build(build.BITSTREAMS[width])
     service = embedded.start(Config(local_hosts(1).hosts, (FPGA.device("card", backend="verilated"),)))
     with Session(service.address, prefer=("fpga_join",)) as session:
@@ -96,6 +97,7 @@ def counts(session: Session) -> dict[str, int]:
     return next(c["card"] for c in record["counters"].values() if "card" in c)
 
 
+@pytest.mark.nightly(but=("inner", "left"))
 @pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
 def test_a_query_through_the_model(session: Session, tmp_path: Path, how: str) -> None:
     """DuckDB's answers, with duplicates, NULLs and entries without room in their buckets."""
@@ -130,6 +132,7 @@ def test_a_chain_and_empty_sides_through_the_model(session: Session, tmp_path: P
     assert lab.check(facts.filter(col("c") < 0).join(second, left_on=col("b"), right_on=col("l"))).num_rows == 0
 
 
+@pytest.mark.nightly(like="tests/integration/test_fpga_rtl.py::test_a_query_through_the_model")
 @pytest.mark.parametrize("how", ["inner", "left", "anti"])
 def test_counts_and_sums_through_the_model(session: Session, tmp_path: Path, how: str) -> None:
     """The RTL's, and those of the rows that its host joins."""
@@ -146,6 +149,7 @@ def test_counts_and_sums_through_the_model(session: Session, tmp_path: Path, how
         assert (counts(session)["rest"] > 0) == (keys == 50)
 
 
+@pytest.mark.nightly(but=("inner", "left"))
 @pytest.mark.parametrize("how", ["inner", "left", "semi"])
 def test_columns_that_are_never_null_through_the_model(session: Session, tmp_path: Path, how: str) -> None:
     """Rows of one table, of both or of the probing input have no NULL bits; and a value may be columns of a byte."""

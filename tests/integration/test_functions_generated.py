@@ -347,6 +347,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize(
     ("dialect", "nullable"), [("default", True), ("default", False), ("other", True), ("ieee", True)]
 )

@@ -93,6 +93,7 @@ def texts() -> dict[str, Aggregation]:
     }
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize(("rows", "nulls"), [(0, 0.0), (1, 0.0), (1, 1.0), (2, 0.3), (200, 1.0), (1500, 0.2)])
 def test_all_types(lab: Lab, rows: int, nulls: float) -> None:
     """Global and grouped: no row, one, only NULLs, many."""

@@ -70,6 +70,7 @@ def test_deep_nesting(tmp_path: Path, deep: str) -> None:
                 assert path in str(error)
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("text", [
     b"\0" * 200_000, b'"' * 200_001, b'"' * 200_000, b"," * 200_000, b"\r" * 200_000, b"\r\n" * 100_000,
     b'{"a":' * 1000 + b"\n", b'{"":' * 3, b"a\n" + b'"\n' * 100_001, b"\xff\xfe" * 1000, b"\xef\xbb\xbf",

@@ -139,6 +139,7 @@ def test_doctor_and_list_work_without_extras(installed: Callable[[str], tuple[Pa
         assert f"pip install 'jumpgate[{extra}]'" in done.stdout
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize(
     ("extra", "command", "printed"),
     [

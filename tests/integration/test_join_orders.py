@@ -110,6 +110,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_rows_are_duckdbs(tables: tuple[Any, Any], query: str) -> None:
     connection, duck = tables

@@ -54,6 +54,7 @@ def joined(left: Dataflow, right: Dataflow, how: str, keys: Sequence[str], **mor
     return left.join(right, left_on=list(keys), right_on=[k + "2" for k in keys], how=how, **more)
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("how", tuple(JoinType))
 def test_join_types(any_lab: Lab, how: str) -> None:
     """One key, several, with a residual condition, and sides that are empty or have no match."""
@@ -67,6 +68,7 @@ def test_join_types(any_lab: Lab, how: str) -> None:
     any_lab.check(joined(left, right, how, ["k"], where=col("d") < col("d2")).filter(col("a") > 4).sort("a"))
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("how", tuple(JoinType))
 def test_joins_without_a_key(lab: Lab, how: str) -> None:
     """A cross product under a condition; semi, anti and mark joins alike."""
@@ -76,6 +78,7 @@ def test_joins_without_a_key(lab: Lab, how: str) -> None:
         lab.check(joined(left, other, how, [], where=col("b") < 0))
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("how", tuple(JoinType))
 def test_all_null_keys_and_no_nulls(lab: Lab, how: str) -> None:
     required = {"a": int64.with_nullable(False), "k": int64.with_nullable(False)}
@@ -88,6 +91,7 @@ def test_all_null_keys_and_no_nulls(lab: Lab, how: str) -> None:
     lab.check(joined(nulls.select(a=col("b"), k=col("k2")), nulls, how, ["k"]))
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("types", [
     ("bool", [False, True]), ("int8", [-128, 0, 127]), ("int16", [-32768, 5]), ("int64", [-(2**63), 0, 2**63 - 1]),
     ("float32", [0.0, -0.5, 3.5]), ("float64", [0.0, 1e300, -0.25]),
@@ -112,6 +116,7 @@ def test_key_types(lab: Lab, types: tuple[str, list[Any]]) -> None:
         lab.check(joined(left, right, how, ["y", "x"]))
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("how", tuple(JoinType))
 def test_keys_close_together_and_far_apart(lab: Lab, how: str) -> None:
     """Rows are found by the key itself where the values lie close together, by its hash otherwise."""
@@ -157,6 +162,7 @@ def test_keys_that_are_expressions_and_other_types(any_lab: Lab) -> None:
     any_lab.check(left.join(right.select("b", k=col("k2")), on="k", how="right"))
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("how", tuple(JoinType))
 def test_many_matches_per_row(lab: Lab, how: str) -> None:
     """Each row of the left has more matches than a chunk holds; few columns survive, which come late."""
@@ -176,6 +182,7 @@ def test_many_matches_per_row(lab: Lab, how: str) -> None:
         lab.check(twice.aggregate(by=["late"], n=count(), t=sum_("b")))
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("how", ["semi", "anti"])
 def test_semi_joins_that_build_their_left_side(any_lab: Lab, how: str) -> None:
     """The left side waits, the large right one marks its rows: duplicates and NULLs on both sides, conditions that some
@@ -208,6 +215,7 @@ def test_instances_that_build_the_left_side(cluster: Session, tmp_path: Path, ho
     lab.check(joined(small, large, how, ["k", "s"], where=col("a") * 50 < col("b")))
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("how", tuple(JoinType))
 def test_chains_of_joins(lab: Lab, how: str) -> None:
     """Three probes in one pass, each of which may drop, keep or multiply rows; then an aggregate."""

@@ -19,6 +19,7 @@ BEFORE = (1 << 10, 3 * CHUNK_BYTES)
 BETWEEN = 1100
 
 
+@pytest.mark.nightly(every=4)
 @pytest.mark.parametrize("before", BEFORE)
 @pytest.mark.parametrize("wanted", ["ab", "a"])
 @pytest.mark.parametrize("end", [b"\n", b" \r\n"])
@@ -67,6 +68,7 @@ PASSED_OVER = [
 ]  # fmt: skip
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize(("value", "right"), PASSED_OVER)
 @pytest.mark.parametrize("before", BEFORE)
 @pytest.mark.parametrize("like", ["7", '"seven"'])

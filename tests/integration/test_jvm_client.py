@@ -137,6 +137,7 @@ def test_all_types(run: Run, local: Session, everything: Dataflow, layout: Layou
     assert ordered(rows) == ordered(expected)
 
 
+@pytest.mark.nightly(every=2)
 def test_several_producers_and_partitions(run: Run, cluster: Session, everything: Dataflow) -> None:
     flow = everything.filter(col("i64") > 1000)
     partitioning = Partitioning("hash", (3, 11), 3)

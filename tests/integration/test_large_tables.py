@@ -132,6 +132,7 @@ QUERIES = {
 }  # fmt: skip
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers_are_duckdb_s(engines: tuple[Connection, duckdb.DuckDBPyConnection], query: str) -> None:
     connection, duck = engines
@@ -207,6 +208,7 @@ SPILLED = {
 }  # fmt: skip
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("query", SPILLED)
 def test_tables_beyond_the_limit_go_on_on_disk(
     engines: tuple[Connection, duckdb.DuckDBPyConnection], file: Path, one_host: str, query: str
@@ -373,6 +375,7 @@ def test_groups_beyond_the_cache(tmp_path: Path, one_host: str) -> None:
             assert [tuple(row.values()) for row in found.to_pylist()] == duck.execute(text).fetchall()
 
 
+@pytest.mark.nightly(like="tests/integration/test_large_tables.py::test_groups_beyond_the_cache")
 def test_groups_that_change_along_the_file(tmp_path: Path, one_host: str) -> None:
     """Keys that come once, then a few that come often, then many that come twice: grouping ends and begins again."""
     once = np.arange(2_600_000) * 7919

@@ -135,6 +135,7 @@ def declared(table: pa.Table) -> t.Schema | None:
     return t.Schema(tuple(t.Field(f.name, type_of(f.type)) for f in table.schema))
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("suffix", ["parquet", "orc", "json"])
 def test_what_was_written_is_read(local: Session, tmp_path: Path, suffix: str, seed: int) -> None:
@@ -230,6 +231,7 @@ def test_row_groups_are_skipped_by_the_statistics_of_a_field(local: Session, tmp
     assert sum(source["pruned_bytes"] for source in sources(local, result)) > 0
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("offload", ["never", "always"])
 def test_sql_takes_nested_values_apart_on_every_road(people: Path, offload: str) -> None:
     with jumpgate.connect() as connection:

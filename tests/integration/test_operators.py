@@ -88,6 +88,7 @@ def test_literal_columns_only(any_lab: Lab) -> None:
     assert set(map(str, answer.to_pylist())) == {"{'one': 1, 'text': 'x', 'nothing': None}"}
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("rows", [0, 1, 3000])
 def test_sort(any_lab: Lab, rows: int) -> None:
     """Every type of key, ascending and descending, NULLs first and last, ties."""
@@ -98,6 +99,7 @@ def test_sort(any_lab: Lab, rows: int) -> None:
     any_lab.check(table.sort(f.char_length(col("s")), col("k") % 3))
 
 
+@pytest.mark.nightly(every=2)
 def test_top(any_lab: Lab) -> None:
     """More rows than the heap by far, offsets beyond the end, no rows asked for, ties at the cut."""
     table = any_lab.table(*mixed(5000))
@@ -124,6 +126,7 @@ def test_top_of_ordered_input(lab: Lab, order: str) -> None:
     lab.check(table.top(1500, "s", "k"))
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("rows", [0, 1, 20_000])
 def test_limit(any_lab: Lab, rows: int) -> None:
     table = any_lab.table({"a": "int64", "s": "string"}, [(i, f"s{i}") for i in range(rows)], files=2)

@@ -96,6 +96,7 @@ def rows_of(scan: probe.Scan, data: pa.Table) -> list[int]:
     return rows
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", VALUES)
 def test_row_groups_out_of_bounds_are_not_read(tmp_path: Path, name: str, way: str) -> None:
@@ -161,6 +162,7 @@ def test_row_groups_of_nulls_and_without_them(tmp_path: Path) -> None:
     assert rows_of(probe.scan("orc", [path], SCHEMA, bounds=[(0, "is_null", b"")]), few) == [*range(30_000, 35_000)]
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("stride", [0, ROWS, 10 * ROWS])
 def test_files_of_one_row_group(tmp_path: Path, stride: int) -> None:
     data = table()
@@ -173,6 +175,7 @@ def test_files_of_one_row_group(tmp_path: Path, stride: int) -> None:
         assert rows_of(scan, data) == list(range(ROWS))
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("way", ["plain", "zstd"])
 @pytest.mark.parametrize("name", ["n", "i", "day", "name"])
 def test_bloom_filters_rule_out_values_between_others(tmp_path: Path, name: str, way: str) -> None:

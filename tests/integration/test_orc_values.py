@@ -385,6 +385,7 @@ def test_a_dictionary_of_too_many_texts(tmp_path: Path) -> None:
         scan(file.write(tmp_path / "t.orc"), t.string)
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
 def test_damaged_footers_are_typed_errors(tmp_path: Path, compression: str) -> None:
     rng = random.Random(compression)

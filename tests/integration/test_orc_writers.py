@@ -229,6 +229,7 @@ def check_skipping(path: str, data: pa.Table, seed: int) -> int:
     return pruned
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("change", OTHERS, ids=lambda change: change.__qualname__)
 def test_statistics_of_other_writers(tmp_path: Path, change: Callable[[OrcFile], None]) -> None:
     for seed in range(2):

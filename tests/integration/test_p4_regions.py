@@ -125,6 +125,7 @@ def run_jobs(algorithm: str, arrivals: list[tuple[int, tuple[int, int, int]]]) -
     return [port for port, _ in made.process(*sent)]
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("algorithm", SIZES.algorithms)
 @seed(1)
 @EXAMPLES

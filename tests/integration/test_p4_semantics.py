@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -408,6 +409,7 @@ for program, frames in pickle.load(sys.stdin.buffer):
 """
 
 
+@pytest.mark.nightly(like="tests/integration/test_p4_semantics.py::test_random_expressions")
 def test_generated_code_is_clean_under_the_sanitizers() -> None:
     draws = random.Random(14)
     given_batch, statements, hashes = batch(draws, 12), Statements(draws).program(6), hash_program()[0]

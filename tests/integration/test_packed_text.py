@@ -113,6 +113,7 @@ def test_other_packers_are_refused_by_name(tmp_path: Path, name: str, data: byte
             scan("csv", path)
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16le", "utf-16be", "latin-1"])
 @pytest.mark.parametrize("format", ["csv", "json"])
 @pytest.mark.parametrize("packed", [False, True])

@@ -266,6 +266,7 @@ def test_checksums_of_pages(tmp_path: Path, version: str, codec: str) -> None:
     assert e.value.fields == {"file": str(path), "column": "y"}
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("nested", [False, True], ids=["flat", "nested"])
 def test_checksums_of_pages_on_every_road(tmp_path: Path, version: str, nested: bool) -> None:
@@ -294,6 +295,7 @@ def test_checksums_of_pages_on_every_road(tmp_path: Path, version: str, nested: 
                     connection.sql(f'SELECT "{column}" FROM t', offload=offload).to_arrow()
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip", "lz4", "brotli"])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_codecs(tmp_path: Path, codec: str, version: str) -> None:

@@ -75,6 +75,7 @@ def rows_of(scan: probe.Scan, data: pa.Table) -> list[int]:
     return rows
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", VALUES)
 def test_pages_out_of_bounds_are_not_read(tmp_path: Path, name: str, way: str) -> None:
@@ -192,6 +193,7 @@ def test_a_bloom_filter_that_is_larger_than_its_column_is_not_read(tmp_path: Pat
     assert rows == ROWS and read_bytes < filter_bytes
 
 
+@pytest.mark.nightly(like="tests/integration/test_orc_indexes.py::test_damaged_indexes_end_in_answers_or_typed_errors")
 def test_a_damaged_index_mixes_up_no_rows(tmp_path: Path) -> None:
     """It may hide rows, as it has no checksum, but never gives some that the file has not."""
     data = table()

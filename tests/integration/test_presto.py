@@ -67,20 +67,27 @@ class Answers(NamedTuple):
     folder: Path
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    folder = tmp_path_factory.mktemp("presto")
+def tables() -> dict[str, pa.Table]:
     whole = pa.table({name: pa.array(values, type) for name, (type, values) in TYPES.items()})
-    tables = {"t": whole, "nothing": whole.slice(0, 0), "many": pa.table({"n": pa.array(range(200_000), pa.int64())})}
-    written = tables | {"t": whole.append_column(HIDDEN[0], pa.array([0, None, 1], HIDDEN[1]))}
+    return {"t": whole, "nothing": whole.slice(0, 0), "many": pa.table({"n": pa.array(range(200_000), pa.int64())})}
+
+
+def asks_presto(folder: Path) -> tuple[dict[str, Any], list[Query]]:
+    whole = tables()["t"]
+    written = tables() | {"t": whole.append_column(HIDDEN[0], pa.array([0, None, 1], HIDDEN[1]))}
     catalog = {name: presto.write_table(folder, name, table) for name, table in written.items()}
     for name in ("missing", "broken"):
         catalog[name] = {"format": "parquet", "files": [str(folder / f"{name}.parquet")], "columns": {"n": "int64"}}
     (folder / "broken.parquet").write_bytes(b"PAR1 and no more PAR1")
     texts = [*QUERIES, *FAILURES, *folders.QUERIES, *folders.DECLARED, folders.COLUMNS]
-    found = presto.answers(folder, catalog | folders.write(folder), [Query(text) for text in texts])
-    read = presto.rows_read(folder, found)
-    return Answers({q.text: v for q, v in found.items()}, {q.text: n for q, n in read.items()}, tables, folder)
+    return catalog | folders.write(folder), [Query(text) for text in texts]
+
+
+@pytest.fixture(scope="module")
+def answers(presto_answers: presto.Answers) -> Answers:
+    found, read, folder = presto_answers
+    own = {q: v for q, v in found.items() if not q.session}
+    return Answers({q.text: v for q, v in own.items()}, {q.text: read[q] for q in own}, tables(), folder)
 
 
 @pytest.mark.parametrize("query", QUERIES)

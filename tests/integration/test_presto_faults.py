@@ -16,6 +16,7 @@ def outcomes(made: pytest.TempPathFactory, workers: int) -> dict[str, Any]:
     return outcomes_of(folder, presto.library(), "Presto", workers)
 
 
+@pytest.mark.nightly(like="tests/integration/test_presto_faults.py::TestTwoWorkers")
 class TestOneServer(ServerFaults):
     @pytest.fixture(scope="class")
     @classmethod

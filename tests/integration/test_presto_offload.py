@@ -6,14 +6,15 @@ import datetime
 import math
 import re
 from decimal import Decimal
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
 
 from tests.support import presto
-from tests.support.presto import Query
+from tests.support.presto import Answers, Query
 
 G = pa.table({
     "k": pa.array([1, 2, 1, None, 2, None, 3], pa.int32()),
@@ -157,21 +158,7 @@ STATISTICS = "SHOW STATS FOR skew"
 JOIN = "SELECT count(*) FROM skew JOIN g ON skew.n = g.y"
 
 
-class Answers(NamedTuple):
-    found: dict[Query, Any]
-
-    def rows(self, text: str, session: str = "") -> list[str]:
-        rows = self.found[Query(text, session)]
-        assert isinstance(rows, list), rows
-        return sorted(map(repr, rows))
-
-    def plan(self, text: str, session: str = "") -> str:
-        return str(self.found[Query(f"EXPLAIN {text}", session)][0][0])
-
-
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    folder = tmp_path_factory.mktemp("presto")
+def asks_presto(folder: Path) -> tuple[dict[str, Any], list[Query]]:
     catalog = {name: presto.write_table(folder, name, table) for name, table in TABLES.items()}
     queries = []
     for text in [*WHOLE, *PRESTOS, *PARTLY, *UNSEEN, *FAILURES]:
@@ -180,7 +167,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
         session = f"jumpgate.{switch}=false"
         queries += [Query(text, session), Query(text, OFF), Query(f"EXPLAIN {text}", session)]
     queries += [Query(STATISTICS), Query(f"EXPLAIN {JOIN}", OFF)]
-    return Answers(presto.answers(folder, catalog, list(dict.fromkeys(queries))))
+    return catalog, queries
+
+
+@pytest.fixture(scope="module")
+def answers(presto_answers: Answers) -> Answers:
+    return presto_answers
 
 
 @pytest.mark.parametrize("text", WHOLE)

@@ -27,18 +27,23 @@ def presto_text(text: str) -> str:
     return re.sub(r"GROUP BY\s+supplier_no", "GROUP BY l_suppkey", text)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("tpch")
-    generate(made, SCALE, formats=("parquet",), suite=TPCH)
-    return made
-
-
-@pytest.fixture(scope="module")
-def answers(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[Query, Any]:
+def asks_presto(folder: Path) -> tuple[dict[str, Any], list[Query]]:
+    generate(folder, SCALE, formats=("parquet",), suite=TPCH)
     texts = [presto_text(text) for text in TPCH.queries().values()]
     queries = [q for text in texts for q in (Query(text), Query(text, OFF), Query(f"EXPLAIN {text}"))]
-    return presto.answers(tmp_path_factory.mktemp("presto"), presto.tpch_catalog(folder), queries)
+    return presto.tpch_catalog(folder), queries
+
+
+@pytest.fixture(scope="module")
+def folder(presto_answers: presto.Answers) -> Path:
+    return presto_answers.folder
+
+
+@pytest.fixture(scope="module")
+def answers(presto_answers: presto.Answers) -> dict[Query, Any]:
+    """Return the answers to the queries of TPC-H."""
+    texts = {presto_text(text) for text in TPCH.queries().values()}
+    return {q: found for q, found in presto_answers.found.items() if q.text.removeprefix("EXPLAIN ") in texts}
 
 
 @pytest.mark.parametrize("number", QUERIES)

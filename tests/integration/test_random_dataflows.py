@@ -40,11 +40,13 @@ def check(session: Session, root: Operator) -> dict[str, Any]:
     return record
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_one_host(local: Session, tmp_path: Path, seed: int) -> None:
     check(local, made(seed, tmp_path))
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("seed", CLUSTER_SEEDS)
 def test_four_hosts(cluster: Session, tmp_path: Path, seed: int) -> None:
     """Equal answers, and what the producers of every edge sent is what its consumers received."""

@@ -204,14 +204,17 @@ def test_random_queries(engines: tuple[Connection, Any], text: str) -> None:
         assert not difference(found, expected, [], lambda: None), query.explain()
 
 
-def test_every_road_obeys_the_laws(one_host: str, tmp_path: Path) -> None:
+@pytest.mark.nightly(every=2)
+@pytest.mark.parametrize("count", [COUNT, COUNT * AWKWARD])
+def test_every_road_obeys_the_laws(one_host: str, tmp_path: Path, count: int) -> None:
     with jumpgate.connect(one_host, dialect="datafusion", timeout_ms=20_000) as connection:
         trial = Trial(connection, tmp_path)
-        failures = list(trial.run(COUNT * AWKWARD))
+        failures = list(trial.run(count))
     assert not failures, "\n".join(map(str, failures))
-    assert trial.asked >= COUNT * AWKWARD
+    assert trial.asked >= count
 
 
+@pytest.mark.nightly(but=("parquet", "csv"))
 @pytest.mark.parametrize("format", list(formats()))
 def test_what_was_wrong_once(one_host: str, tmp_path: Path, format: str) -> None:
     held = awkward.columns(format)

@@ -16,6 +16,7 @@ from jumpgate.testing.leaks import nothing_left
 from jumpgate.tpcds.compare import duckdb_over
 from jumpgate.tpcds.data import generate
 from jumpgate.tpch import TPCH
+from tests.support import jvm
 from tests.support.presto_shell import SCALE as TPCH_SCALE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +63,7 @@ def test_demo_computes_what_duckdb_does(tmp_path: Path) -> None:
 def test_spark_runs_a_query_on_accelerators(tmp_path: Path) -> None:
     activation, installation, script = commands("Spark").split("\n", 2)
     assert (activation, installation) == ("source .venv/bin/activate", "pip install '.[spark]'")
+    jvm.build()
     done = subprocess.run(
         ["bash", "-eu", "-o", "pipefail", "-m"], input=f"{END}{script}wait || true\n", cwd=tmp_path,
         env={**ENVIRONMENT, "SPARK_LOCAL_IP": "127.0.0.1"}, capture_output=True, text=True, check=False,
@@ -89,6 +91,7 @@ def test_presto_runs_a_query_on_accelerators(tmp_path: Path) -> None:
     assert sorted(re.findall(r'^".+",".+",".+"$', done.stdout, re.MULTILINE)) == sorted(expected)
 
 
+@pytest.mark.nightly(like="tests/integration/test_readme.py::test_presto_runs_a_query_on_accelerators")
 @pytest.mark.timeout(600)
 def test_presto_ends_with_all_it_started(tmp_path: Path) -> None:
     endless = (
@@ -107,6 +110,8 @@ def test_presto_ends_with_all_it_started(tmp_path: Path) -> None:
 def test_tour_works_when_pasted(tmp_path: Path) -> None:
     activation, _, script = commands("A tour").partition("\n")
     assert activation == "source .venv/bin/activate"
+    script, shortened = re.subn(r"(jumpgate nca check engine)\b", r"\1 --cases 5", script)  # conformance/ has more
+    assert shortened == 1
     done = subprocess.run(
         ["bash", "-eu", "-o", "pipefail", "-m"], input=f"{END}{script}wait || true\n", cwd=tmp_path, env=ENVIRONMENT,
         capture_output=True, text=True, check=False,

@@ -49,6 +49,7 @@ def connection(one_host: str, tmp_path: Path) -> Iterator[Connection]:
         yield connection
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_patterns(connection: Connection, seed: int) -> None:
     random = Patterns(seed)

@@ -65,6 +65,7 @@ def counted(session: Session, flow: Dataflow) -> tuple[Any, list[dict[str, int]]
     return found, [r for r in readers if r["shares"]]
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("format", ["parquet", "json", "csv", "parquet, encrypted"])
 def test_who_has_none_left_takes_of_the_other(
     pair: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str

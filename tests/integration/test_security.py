@@ -353,6 +353,7 @@ def tls_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return certificates.issue(authority, "here", ["127.0.0.1"])
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("prefer", [(), ("engine",)], ids=["C++", "Python"])
 def test_answers_over_encrypted_edges_are_the_same(prefer: tuple[str, ...], tls_folder: Path, tmp_path: Path) -> None:
     """Between instances, in both directions of a shuffle, and to the client; of long rows and of many."""

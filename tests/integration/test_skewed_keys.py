@@ -75,6 +75,7 @@ SQL = {
 }
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("kind", ["number", "text"])
 @pytest.mark.parametrize("type", [*SQL])
 def test_skewed_joins_give_duckdbs_rows(session: Session, tables: dict[str, str], kind: str, type: str) -> None:

@@ -62,6 +62,7 @@ def test_between_other_operators(lab: Lab) -> None:
     lab.check(best.union_all(best))
 
 
+@pytest.mark.nightly(every=2)
 def test_on_several_instances(cluster: Session, tmp_path: object) -> None:
     lab = Lab(cluster, tmp_path, "parquet")  # type: ignore[arg-type]
     table = lab.table(TYPES, rows(20_000, 3, 5000, 0.01), files=3)

@@ -63,6 +63,7 @@ def of_format(query: str, format: str) -> str:
     return re.sub(rf"\b({'|'.join(TABLES)})\b", rf"\1_{format}", query)
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("name", QUERIES)
 def test_answers_are_spark_s(spark: Spark, session: SparkSession, name: str) -> None:
     expected = own(session, of_format(QUERIES[name], "parquet"))
@@ -211,6 +212,7 @@ def test_a_result_is_read_again(spark: Spark, session: SparkSession) -> None:
     assert spark.fallbacks == before
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("query", [RECEIVED, LARGE], ids=["whole", "part"])
 def test_a_cached_table_that_was_offloaded(spark: Spark, session: SparkSession, query: str) -> None:
     before, expected = spark.fallbacks, own(session, RECEIVED)
@@ -240,6 +242,7 @@ def test_a_cached_table_beside_what_is_offloaded(spark: Spark, session: SparkSes
         session.sql("uncache table bought")
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_groups_of_a_part_of_a_union(spark: Spark, session: SparkSession, ansi: str) -> None:
     """Of which the other part stays with Spark: its rows and the groups make the answer."""

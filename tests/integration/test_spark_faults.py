@@ -42,6 +42,7 @@ def test_a_task_reads_what_another_executor_received(spark: Spark, trial: Trial)
     assert spark.fallbacks == before
 
 
+@pytest.mark.nightly(every=4)
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_the_answer_is_right_whatever_is_lost(trial: Trial, fault: Fault) -> None:
     assert trial.survived(fault)

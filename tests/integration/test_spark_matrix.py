@@ -346,6 +346,7 @@ def spark(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     spark.close()
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("name", CASES)
 def test_rows_are_spark_s(spark: Spark, tmp_path: Path, name: str) -> None:
     case, session = CASES[name], spark.session

@@ -38,6 +38,7 @@ def outcomes(
         spark.close()
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers_are_spark_s(outcomes: dict[tuple[int, str], Future[Outcome]], query: int) -> None:
     found = [outcomes[query, format].result() for format in FORMATS]

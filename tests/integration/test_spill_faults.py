@@ -173,6 +173,7 @@ def _asked_when_killed(
     return asked.end()
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("killed", ["instance", "agent"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_who_is_killed_while_it_writes_leaves_nothing(

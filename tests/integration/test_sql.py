@@ -121,6 +121,7 @@ QUERIES = (
 )
 
 
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("mode", MODES)
 def test_answers_are_duckdbs(shop: Connection, mode: str) -> None:
     with duckdb.connect() as other:

@@ -92,6 +92,7 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("kind", expressions())
 def test_offloaded_as_datafusion_answers(connection: Connection, kind: str) -> None:
     """Grouped, over all rows, over none."""

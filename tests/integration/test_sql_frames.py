@@ -68,6 +68,7 @@ def test_sums_and_averages_are_those_of_the_frame_alone(connection: Connection, 
             assert all(map(same, have, want)), (mode, have, want)
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_frame_that_moves_is_one_query_for_each_row(connection: Connection, name: str) -> None:
     arguments = "h" if name in ("sum", "avg") or name.startswith(("std", "var")) else "h, id"
@@ -126,6 +127,7 @@ MOVING = (
 )
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("frame", MOVING)
 def test_accelerators_have_all_frames(frame: str) -> None:
     r, n = random.Random(4), 200

@@ -26,11 +26,13 @@ def suites() -> list[Path]:
     return folders or [CASES]
 
 
-def test_every_road_answers_as_datafusion_does() -> None:
-    chosen = sqllogic.sample(sqllogic.files(suites()), COUNT)
+@pytest.mark.nightly(every=2)
+@pytest.mark.parametrize("count", [COUNT // 3, COUNT])
+def test_every_road_answers_as_datafusion_does(count: int) -> None:
+    chosen = sqllogic.sample(sqllogic.files(suites()), count)
     found = sqllogic_run.summary(sqllogic_run.run(chosen))
     assert not found.wrong, told(found.wrong)
-    assert found.answered >= 150
+    assert found.answered >= count // 2
     assert found.share_offloaded >= 0.5
 
 

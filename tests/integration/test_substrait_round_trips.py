@@ -81,6 +81,7 @@ def _read(plan: Plan, tables: Mapping[str, Operator]) -> Operator:
     return root
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_dataflows_read_back_and_compute_the_same(seed: int, tmp_path: Path) -> None:
     """What is read back may hold one operator as others (a condition of an inner join as a filter): it gives the same

@@ -160,6 +160,7 @@ def passed(session: Session) -> tuple[int, int]:
     return sent, got
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("case", AGGREGATES)
 def test_partial_aggregates(table: tuple[Lab, Dataflow], case: str) -> None:
     lab, flow = table
@@ -170,6 +171,7 @@ def test_partial_aggregates(table: tuple[Lab, Dataflow], case: str) -> None:
     assert answer.num_rows <= got <= max(sent, 1), "each group comes once at least"
 
 
+@pytest.mark.nightly(every=4)
 @pytest.mark.parametrize("case", PRUNINGS)
 def test_pruning(pruned: tuple[Lab, Dataflow], case: str) -> None:
     lab, flow = pruned
@@ -189,6 +191,7 @@ FINGERPRINTED: dict[str, tuple[Make, str, str]] = {
 }
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("case", FINGERPRINTED)
 @pytest.mark.parametrize("success", [1.0, 0.9999])
 def test_texts_need_an_accepted_probability(tmp_path: Path, success: float, case: str) -> None:
@@ -235,6 +238,7 @@ WORSE = "all measures", "distinct", "top", "max", "join", "having sum", "skyline
 LOSS = 0.3
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("case", WORSE)
 def test_answers_are_exact_though_packets_are_lost(bad_network: BadNetwork, tmp_path: Path, case: str) -> None:
     _, lossy, service = bad_network

@@ -53,6 +53,7 @@ def connections(one_host: str, folder: Path) -> Iterator[dict[tuple[str, str], C
         connection.close()
 
 
+@pytest.mark.nightly(but=("tpcds-parquet", "tpch"))
 @pytest.mark.parametrize(("suite", "format"), CASES, ids=lambda v: v if isinstance(v, str) else v.name)
 def test_every_answer_is_duckdbs(
     suite: Suite, format: str, connections: dict[tuple[str, str], Connection], oracles: dict[str, suites.Oracle]

@@ -7,7 +7,7 @@ import math
 import re
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -17,7 +17,7 @@ from jumpgate.tpcds.compare import duckdb_over
 from jumpgate.tpcds.data import generate
 from jumpgate.tpch import TPCH
 from tests.support import folders, presto, trino
-from tests.support.presto import Query
+from tests.support.presto import Answers, Query
 
 DAYS = [(1969, 12, 31), (2024, 2, 29), None, (2500, 1, 1), (1970, 1, 1)]
 ROWS = pa.table({
@@ -170,23 +170,7 @@ NUMBERS = tuple(range(1, 23))
 JOINS_MIN = 45
 
 
-class Answers(NamedTuple):
-    found: dict[Query, Any]
-    rows_read: dict[Query, int]
-    folder: Path
-
-    def rows(self, text: str, session: str = "") -> list[str]:
-        rows = self.found[Query(text, session)]
-        assert isinstance(rows, list), rows
-        return sorted(map(repr, rows))
-
-    def plan(self, text: str, session: str = "") -> str:
-        return str(self.found[Query(f"EXPLAIN {text}", session)][0][0])
-
-
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    folder = tmp_path_factory.mktemp("trino")
+def asks_trino(folder: Path) -> tuple[dict[str, Any], list[Query]]:
     generate(folder, SCALE, formats=("parquet",), suite=TPCH)
     written = TABLES | {"t": ROWS.append_column(HIDDEN[0], pa.array([0] * ROWS.num_rows, HIDDEN[1]))}
     catalog = presto.tpch_catalog(folder) | {name: presto.write_table(folder, name, t) for name, t in written.items()}
@@ -206,8 +190,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     for number in NUMBERS:
         queries += [Query(trino.trino_text(number)), Query(f"EXPLAIN {trino.trino_text(number)}")]
     queries += map(Query, [*BROKEN, STATISTICS, SIZES, COMMENT, *folders.QUERIES, *folders.DECLARED, folders.COLUMNS])
-    found = trino.answers(folder, catalog | folders.write(folder), list(dict.fromkeys(queries)))
-    return Answers(found, presto.rows_read(folder, found), folder)
+    return catalog | folders.write(folder), queries
+
+
+@pytest.fixture(scope="module")
+def answers(trino_answers: Answers) -> Answers:
+    return trino_answers
 
 
 @pytest.mark.parametrize("text", WHOLE)

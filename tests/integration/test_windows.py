@@ -78,6 +78,7 @@ def session(request: pytest.FixtureRequest, local: Session, four_hosts: str) -> 
         yield session
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("frame", [WHOLE, RUNNING, ROWS], ids=["whole", "range", "rows"])
 @pytest.mark.parametrize("by", [(), ("k",), ("s", "k")], ids=["all", "k", "s-k"])
 def test_sums(session: Session, tmp_path: Path, frame: Frame, by: tuple[str, ...]) -> None:
@@ -87,6 +88,7 @@ def test_sums(session: Session, tmp_path: Path, frame: Frame, by: tuple[str, ...
     check(session, window(node, by, order, functions, frame))
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("frame", SLIDING, ids=str)
 def test_frames_that_slide(local: Session, tmp_path: Path, frame: Frame) -> None:
     node = Lab(local, tmp_path, "parquet").table(TYPES, rows(400), files=2).root
@@ -109,6 +111,7 @@ def texts(count: int) -> list[tuple[object, ...]]:
     ]
 
 
+@pytest.mark.nightly(every=4)
 @pytest.mark.parametrize("frame", [WHOLE, RUNNING, ROWS, *SLIDING, Frame("range", -4, 2)], ids=str)
 @pytest.mark.parametrize("by", [(), ("k",)], ids=["all", "k"])
 def test_least_and_greatest_texts(session: Session, tmp_path: Path, frame: Frame, by: tuple[str, ...]) -> None:
@@ -118,6 +121,7 @@ def test_least_and_greatest_texts(session: Session, tmp_path: Path, frame: Frame
     check(session, window(node, by, ("i",), functions, frame))
 
 
+@pytest.mark.nightly(every=4)
 @pytest.mark.parametrize(("start", "end"), [(-2, 2), (None, -1), (1, None), (-3, 0), (0, 1), (2, 5), (-7, -3)])
 @pytest.mark.parametrize("nulls_first", [True, False], ids=["nulls-first", "nulls-last"])
 @pytest.mark.parametrize("descending", [False, True], ids=["ascending", "descending"])
@@ -192,6 +196,7 @@ def test_frames_that_mean_nothing(
         local.run(Dataflow(window(node, (), order, [("count_star", "")], frame)))
 
 
+@pytest.mark.nightly(every=2)
 def test_ranks(session: Session, tmp_path: Path) -> None:
     node = Lab(session, tmp_path, "orc").table(TYPES, rows(900), files=2).root
     check(session, window(node, ("k",), ("o", "s"), [("rank", ""), ("dense_rank", "")], RUNNING))

@@ -24,7 +24,7 @@ DATAGRAM_SOURCES = (
     "datagrams/blocks", "datagrams/drain", "datagrams/sender", "datagrams/receiver",
 )  # fmt: skip
 RELEASE = ("-O2", "-march=native")
-SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+SANITIZED = ("-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 PROGRAMS_BYTES_MAX = 256 << 20
 
 
@@ -44,14 +44,16 @@ def datagram_sources() -> list[Path]:
 
 
 def build(name: str, sources: Sequence[Path], flags: Sequence[str] = SANITIZED, compiler: str | None = None) -> Path:
-    """Compiles the sources into one program (or, with -shared, library) and returns its path. Raises BuildError."""
+    """Compile the sources as one, so that headers are read once, into a program (or, with -shared, a library) and
+    return its path. Raises BuildError."""
     compiler = compiler or toolchain.compiler()
     runtime = runtime_source()
     command = [
-        compiler, "-std=gnu++20", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread", *flags,
-        "-I", str(runtime / "include"), "-I", str(runtime / "src"), *map(str, sources),
+        compiler, "-std=gnu++20", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread",
+        "-I", str(runtime / "include"), "-I", str(runtime / "src"), "-x", "c++", "-", "-x", "none", *flags,
     ]  # fmt: skip
-    digest = hashlib.sha256("\0".join(command).encode())
+    together = "".join(f'#include "{source}"\n' for source in sources)
+    digest = hashlib.sha256("\0".join([*command, together]).encode())
     folders = [runtime, *(Path(folder) for flag, folder in zip(flags, flags[1:], strict=False) if flag == "-I")]
     headers = [path for folder in folders for path in sorted(folder.rglob("*.h"))]
     for path in [*sources, *headers]:
@@ -60,7 +62,9 @@ def build(name: str, sources: Sequence[Path], flags: Sequence[str] = SANITIZED, 
     with cache.locked(f"test-program-{name}"):
         if not cache.mark_used(target):
             with cache.scratch() as work:
-                done = subprocess.run([*command, "-o", str(work / name)], capture_output=True, text=True, check=False)
+                done = subprocess.run(
+                    [*command, "-o", str(work / name)], input=together, capture_output=True, text=True, check=False
+                )
                 if done.returncode:
                     raise BuildError(f"{name} did not compile:\n{done.stderr[-4000:]}")
                 (work / name).rename(target)

@@ -8,13 +8,16 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 
 from jumpgate.codegen import cache
 from jumpgate.presto import write_plugin
@@ -33,6 +36,22 @@ class Query(NamedTuple):
 
     text: str
     session: str = ""
+
+
+class Answers(NamedTuple):
+    """A server's answer to each query, rows or the text of an error, and how many rows of files were read for it."""
+
+    found: dict[Query, Any]
+    rows_read: dict[Query, int]
+    folder: Path
+
+    def rows(self, text: str, session: str = "") -> list[str]:
+        rows = self.found[Query(text, session)]
+        assert isinstance(rows, list), rows
+        return sorted(map(repr, rows))
+
+    def plan(self, text: str, session: str = "") -> str:
+        return str(self.found[Query(f"EXPLAIN {text}", session)][0][0])
 
 
 def library() -> Path:
@@ -94,15 +113,13 @@ def type_text(field: pa.Field) -> str:
     return names.get(field.type, str(field.type)) + "?"
 
 
-def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) -> dict[Query, Any]:
-    """Each one's rows, or the text of its error; the first one must have rows. Of the catalog that is schema main."""
+def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) -> Answers:
+    """Ask a server about the catalog, which is schema main; the first query must have rows."""
     install(folder / "plugin")
     return ask(folder, catalog, queries, library(), "Presto")
 
 
-def ask(
-    folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query], jars: Path, engine: str
-) -> dict[Query, Any]:
+def ask(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query], jars: Path, engine: str) -> Answers:
     """Ask a server that has the connector in the folder's plugin/."""
     (folder / "catalog.json").write_text(json.dumps({"main": catalog}))
     done = subprocess.run(
@@ -110,12 +127,26 @@ def ask(
         text=True, timeout=PATIENCE_S, check=False, cwd=CLIENTS.parent,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return dict(zip(queries, json.loads(done.stdout), strict=True))
+    read = json.loads((folder / "rows_read.json").read_text())
+    return Answers(
+        dict(zip(queries, json.loads(done.stdout), strict=True)), dict(zip(queries, read, strict=True)), folder
+    )
 
 
-def rows_read(folder: Path, found: Mapping[Query, Any]) -> dict[Query, int]:
-    """Return the rows read from files for each query that was asked in that folder."""
-    return dict(zip(found, json.loads((folder / "rows_read.json").read_text()), strict=True))
+def shared_answers(modules: Iterable[ModuleType], engine: str, made: pytest.TempPathFactory) -> Answers:
+    """Ask one server the queries of all modules. Of each, `asks_ENGINE(folder)` writes files and returns their catalog
+    and the queries; no two have a table of the same name."""
+    folder = made.mktemp(engine)
+    catalog: dict[str, Any] = {}
+    queries: list[Query] = []
+    for ask_for in (getattr(module, f"asks_{engine}") for module in modules if hasattr(module, f"asks_{engine}")):
+        tables, more = ask_for(folder)
+        assert not catalog.keys() & tables.keys()
+        catalog |= tables
+        queries += more
+    support = import_module(f"tests.support.{engine}")
+    found: Answers = support.answers(folder, catalog, list(dict.fromkeys(queries)))
+    return found
 
 
 def in_a_network(module: str, *arguments: object) -> list[str]:

@@ -205,7 +205,8 @@ def wait_for(
         if isinstance(answer, list):
             return
         if server.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"{engine.name} does not start: {answer}\n{(folder / 'server.log').read_text()[-4000:]}")
+            log = (folder / "server.log").read_text()[-4000:]
+            raise RuntimeError(f"{log}\n{engine.name} does not start: {answer}")
         time.sleep(0.2)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from jumpgate.tpch import TPCH
 from jumpgate.trino import write_plugin
 from tests.support import jvm, presto
-from tests.support.presto import Query
+from tests.support.presto import Answers, Query
 
 VERSION = "435"
 
@@ -32,8 +32,8 @@ def install(plugins: Path) -> None:
     write_plugin(plugins / "jumpgate")
 
 
-def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) -> dict[Query, Any]:
-    """Each one's rows, or the text of its error; the first one must have rows. Of the catalog that is schema main."""
+def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) -> Answers:
+    """Ask a server about the catalog, which is schema main; the first query must have rows."""
     install(folder / "plugin")
     return presto.ask(folder, catalog, queries, library(), "Trino")
 

@@ -234,6 +234,7 @@ LAYOUTS = {
 FAKES = (PruningNCA(), PartialNCA())
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("seed", range(40))
 def test_every_layout_gives_the_oracles_result(seed: int, tmp_path: Path) -> None:
     root = Generator(seed, tmp_path, ("parquet", "csv")).dataflow(random.Random(seed).randint(1, 6))
@@ -241,6 +242,7 @@ def test_every_layout_gives_the_oracles_result(seed: int, tmp_path: Path) -> Non
         oracle.assert_same(interpret(compile_dataflow(root, hosts, default_registry(), options)), root)
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("seed", range(20))
 def test_partial_and_pruning_accelerators_are_completed(seed: int, tmp_path: Path) -> None:
     root = Generator(seed + 1000, tmp_path, ("parquet",)).dataflow(random.Random(seed).randint(1, 6))
@@ -334,6 +336,7 @@ def test_who_computes_no_keys_joins_on_one_instance() -> None:
     assert kinds(plan(lambda node: isinstance(node, Project))) == ["single", "single"]
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("kinds", [(Aggregate, Sort, Limit), (Shuffle,), (Project,)])
 def test_answers_do_not_depend_on_what_is_refused(kinds: tuple[type, ...], seed: int, tmp_path: Path) -> None:

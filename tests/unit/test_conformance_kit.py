@@ -193,6 +193,7 @@ def test_verbs_out_of_order_that_are_not_refused_are_found() -> None:
     assert "misused after execute: execute after destroy is not refused" in found
 
 
+@pytest.mark.nightly(like="tests/unit/test_conformance_kit.py::test_an_untyped_error_of_execute_is_found")
 def test_an_execute_that_hangs_after_a_kill_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf(Runs):
         async def execute(self, handle: Any, stage: int) -> dict[str, Any]:

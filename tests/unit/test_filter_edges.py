@@ -183,6 +183,7 @@ def test_who_takes_no_bloom_filter_gets_keys(monkeypatch: pytest.MonkeyPatch) ->
     assert kinds(compiled(joined(FACT, some_items(20), "fk", "ik"), broadcast_bytes_max=0)) == ["keys"]
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("lists", [16e3, -1.0], ids=["keys", "bloom"])
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("seed", range(12))

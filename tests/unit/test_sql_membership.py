@@ -90,6 +90,7 @@ def answer(context: datafusion.SessionContext, text: str) -> list[tuple[object, 
     return sorted((tuple(row.values()) for row in frame.to_arrow_table().to_pylist()), key=str)
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("place", PLACES)
 def test_membership_is_unknown_where_nulls_decide(
     context: datafusion.SessionContext, other: duckdb.DuckDBPyConnection, place: str

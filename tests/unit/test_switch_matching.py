@@ -144,6 +144,7 @@ def test_partial_aggregates_are_completed(table: Dataflow, case: str, hosts: int
     assert oracle.difference(interpret(plan), flow.root) == ""
 
 
+@pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("hosts", [1, 2])
 @pytest.mark.parametrize("case", PRUNINGS)
 def test_what_is_pruned_runs_again(table: Dataflow, case: str, hosts: int) -> None:
