@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from jumpgate.cli import output
 from jumpgate.cli.options import json_option
+from jumpgate.errors import ConfigError, JumpgateError
+from jumpgate.extras import explained
+
+if TYPE_CHECKING:
+    from jumpgate.orchestrator.record import JobRecord
+    from jumpgate.service.server import Serving
+    from jumpgate.service.web import Web
 
 DEFAULT_PORT = 7411
 STOP_GRACE_S = 1.0
@@ -36,32 +47,62 @@ STOP_S_MAX = 15.0
     show_default=True,
     help="On SIGTERM: how long jobs that run may go on, while new ones are refused.",
 )
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Serve /metrics for Prometheus, /healthz and /readyz there, without tokens; on the loopback unless a HOST is "
+    "given. 0: a free port.",
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
+)
+@click.option("--slow-s", type=click.FloatRange(0), default=0.0, help="Log the phases of jobs that take so long.")
 @json_option
-def command(host: str, port: int, config: Path | None, trusted_network: bool, drain_s: float, as_json: bool) -> None:
+def command(config: Path | None, **options: Any) -> None:
     """Run the gRPC service until it is interrupted.
 
     Programs of the same user on this machine find it and may do everything. Others need a certificate and a token: see
     docs/security.md.
     """
-    asyncio.run(_serve(host, port, config, trusted_network, drain_s, as_json))
+    asyncio.run(_serve(config, _Options(**options)))
 
 
-async def _serve(
-    host: str, port: int, config: Path | None, trusted_network: bool, drain_s: float, as_json: bool
-) -> None:
+@dataclass(frozen=True)
+class _Options:
+    """The options of the command."""
+
+    host: str
+    port: int
+    trusted_network: bool
+    drain_s: float
+    metrics: str | None
+    log_format: str
+    log_level: str
+    slow_s: float
+    as_json: bool
+
+
+async def _serve(config: Path | None, options: _Options) -> None:
     from jumpgate.hosts.config import load
     from jumpgate.machine import raise_open_files
-    from jumpgate.service import job_log
+    from jumpgate.service import logs, systemd
     from jumpgate.service.collector import collect_seldom
     from jumpgate.service.embedded import configured_registry
     from jumpgate.service.server import serve
 
     raise_open_files()
+    notified = systemd.address()
+    logs.begin(options.log_format == "json", options.log_level)
     configuration = load(config)
     registry = configured_registry(configuration)
-    serving = await serve(configuration, registry, host, port, trusted_network=trusted_network)
+    serving = await serve(configuration, registry, options.host, options.port, trusted_network=options.trusted_network)
+    try:
+        web = await _watched(serving, options)
+    except BaseException:
+        await serving.stop()
+        raise
     collect_seldom()
-    serving.engine.on_ended = lambda record: print(f"jumpgate: {job_log.line(record)}", file=sys.stderr, flush=True)
     stop, interrupted = asyncio.Event(), asyncio.Event()
 
     def terminate() -> None:
@@ -73,20 +114,89 @@ async def _serve(
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
-    if as_json:
-        output.print_json({"address": serving.address, "hosts": [h.device.name for h in configuration.hosts]})
-    else:
-        print(f"serving on {serving.address}; interrupt to stop", flush=True)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, serving, config)
+    _greet(serving.address, web, [h.device.name for h in configuration.hosts], options)
+    systemd.notify(notified, "READY=1")
     try:
         await stop.wait()
-        draining = asyncio.ensure_future(serving.drain(drain_s))
+        systemd.notify(notified, "STOPPING=1")
+        draining = asyncio.ensure_future(serving.drain(options.drain_s))
         impatient = asyncio.ensure_future(interrupted.wait())
         await asyncio.wait((draining, impatient), return_when=asyncio.FIRST_COMPLETED)
         draining.cancel()
         impatient.cancel()
     finally:
         _end_within(STOP_S_MAX)
+        if web is not None:
+            await web.close()
         await serving.stop(STOP_GRACE_S)
+
+
+def _reload(serving: Serving, config: Path | None) -> None:
+    """Reads the configuration again: clients, tokens and limits are those of the file from now on."""
+    from jumpgate.hosts.config import load
+    from jumpgate.service import logs
+
+    try:
+        rest = serving.reload(load(config))
+    except ConfigError as error:
+        logs.say(logging.ERROR, "not_reloaded", message=error.message)
+    else:
+        logs.say(logging.INFO, "reloaded", after_restart=",".join(rest))
+
+
+async def _watched(serving: Serving, options: _Options) -> Web | None:
+    """Has jobs and errors logged and, if that is wanted, counted; what serves the counters."""
+    from jumpgate.service import logs
+
+    refusals = logs.Refusals()
+    ended: list[Callable[[JobRecord], None]] = [lambda record: logs.job_ended(record, options.slow_s)]
+    failed: list[Callable[[str, str, JumpgateError], None]] = [refusals.failed]
+    web = None
+    if options.metrics is not None:
+        host, port = _place(options.metrics)
+        with explained():
+            from jumpgate.service.metrics import Metrics, pages
+            from jumpgate.service.web import Web
+
+        metrics = Metrics(serving.handlers)
+        ended.append(metrics.ended)
+        failed.append(lambda _client, _peer, error: metrics.failed(error))
+        web = await Web.start(host, port, pages(serving.handlers, metrics))
+
+    def on_ended(record: JobRecord) -> None:
+        for hear in ended:
+            hear(record)
+
+    def on_failed(client: str, peer: str, error: JumpgateError) -> None:
+        for hear in failed:
+            hear(client, peer, error)
+
+    serving.engine.on_ended, serving.handlers.on_failed = on_ended, on_failed
+    return web
+
+
+def _place(text: str) -> tuple[str, int]:
+    """Return the host and port of [HOST:]PORT.
+
+    >>> _place("9464"), _place("[::1]:0")
+    (('127.0.0.1', 9464), ('::1', 0))
+    """
+    host, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise ConfigError(f"--metrics is {text!r}, not [HOST:]PORT")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _greet(address: str, web: Web | None, hosts: list[str], options: _Options) -> None:
+    """Says where the service is."""
+    if options.as_json:
+        output.print_json({"address": address, "hosts": hosts, **({"metrics": web.address} if web else {})})
+        sys.stdout.flush()
+        return
+    print(f"serving on {address}; interrupt to stop", flush=True)
+    if web is not None:
+        print(f"metrics on http://{web.address}/metrics", flush=True)
 
 
 def _end_within(seconds: float) -> None:
