@@ -37,7 +37,7 @@ def test_a_server_that_listens_since_another_channel_was_refused_is_reached() ->
 
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_server_shows_a_new_certificate_without_a_restart(asynchronous: bool, tmp_path: Path) -> None:
-    """Those of another authority are believed from then on, and the old ones no longer; a broken one changes nothing."""
+    """Another authority is believed from then on, and the old one no longer; a broken file changes nothing."""
     for authority in ("old", "new"):
         certificates.init(tmp_path / authority)
     old, new = (certificates.issue(tmp_path / name, "here", ["127.0.0.1"]) for name in ("old", "new"))
