@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import ssl
 import sys
 import threading
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from jumpgate.cli import output
 from jumpgate.cli.options import json_option
 from jumpgate.errors import ConfigError, JumpgateError
 from jumpgate.extras import explained
+from jumpgate.ntf.addresses import is_loopback, joined
 
 if TYPE_CHECKING:
     from jumpgate.orchestrator.record import JobRecord
@@ -53,6 +55,11 @@ STOP_S_MAX = 15.0
     help="Serve /metrics for Prometheus, /healthz and /readyz there, without tokens; on the loopback unless a HOST is "
     "given. 0: a free port.",
 )
+@click.option(
+    "--http",
+    metavar="[HOST:]PORT",
+    help="Serve the live page there: who has a token shows it as a password. On the loopback unless a HOST is given.",
+)
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
@@ -77,6 +84,7 @@ class _Options:
     trusted_network: bool
     drain_s: float
     metrics: str | None
+    http: str | None
     log_format: str
     log_level: str
     slow_s: float
@@ -97,10 +105,13 @@ async def _serve(config: Path | None, options: _Options) -> None:
     configuration = load(config)
     registry = configured_registry(configuration)
     serving = await serve(configuration, registry, options.host, options.port, trusted_network=options.trusted_network)
+    webs: dict[str, Web] = {}
     try:
-        web = await _watched(serving, options)
+        await _watched(serving, options, webs)
+        if options.http is not None:
+            webs["page"] = await _page(serving, options.http, options.trusted_network)
     except BaseException:
-        await serving.stop()
+        await _stop(serving, webs)
         raise
     collect_seldom()
     stop, interrupted = asyncio.Event(), asyncio.Event()
@@ -115,7 +126,7 @@ async def _serve(config: Path | None, options: _Options) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, serving, config)
-    _greet(serving.address, web, [h.device.name for h in configuration.hosts], options)
+    _greet(serving, webs, options)
     systemd.notify(notified, "READY=1")
     try:
         await stop.wait()
@@ -127,9 +138,7 @@ async def _serve(config: Path | None, options: _Options) -> None:
         impatient.cancel()
     finally:
         _end_within(STOP_S_MAX)
-        if web is not None:
-            await web.close()
-        await serving.stop(STOP_GRACE_S)
+        await _stop(serving, webs)
 
 
 def _reload(serving: Serving, config: Path | None) -> None:
@@ -145,16 +154,39 @@ def _reload(serving: Serving, config: Path | None) -> None:
         logs.say(logging.INFO, "reloaded", after_restart=",".join(rest))
 
 
-async def _watched(serving: Serving, options: _Options) -> Web | None:
-    """Has jobs and errors logged and, if that is wanted, counted; what serves the counters."""
+async def _stop(serving: Serving, webs: dict[str, Web]) -> None:
+    for web in webs.values():
+        await web.close()
+    await serving.stop(STOP_GRACE_S)
+
+
+async def _page(serving: Serving, place: str, trusted_network: bool) -> Web:
+    """Serves the live page. Raises ConfigError: others would see tokens on their way."""
+    with explained():
+        from jumpgate.service.page import pages
+        from jumpgate.service.web import Web
+
+    host, port = _place(place, "--http")
+    identity = serving.engine.config.identity
+    encryption = None
+    if not is_loopback(joined(host, port)):
+        if identity is not None:
+            encryption = identity.context(server=True)
+            encryption.verify_mode = ssl.CERT_NONE  # browsers show tokens
+        elif not trusted_network:
+            raise ConfigError(f"--http: others can reach {host}, and jumpgate.toml has no [tls]: docs/security.md")
+    return await Web.start(host, port, pages(serving.handlers), encryption)
+
+
+async def _watched(serving: Serving, options: _Options, webs: dict[str, Web]) -> None:
+    """Has jobs and errors logged and, if that is wanted, counted."""
     from jumpgate.service import logs
 
     refusals = logs.Refusals()
     ended: list[Callable[[JobRecord], None]] = [lambda record: logs.job_ended(record, options.slow_s)]
     failed: list[Callable[[str, str, JumpgateError], None]] = [refusals.failed]
-    web = None
     if options.metrics is not None:
-        host, port = _place(options.metrics)
+        host, port = _place(options.metrics, "--metrics")
         with explained():
             from jumpgate.service.metrics import Metrics, pages
             from jumpgate.service.web import Web
@@ -162,7 +194,7 @@ async def _watched(serving: Serving, options: _Options) -> Web | None:
         metrics = Metrics(serving.handlers)
         ended.append(metrics.ended)
         failed.append(lambda _client, _peer, error: metrics.failed(error))
-        web = await Web.start(host, port, pages(serving.handlers, metrics))
+        webs["metrics"] = await Web.start(host, port, pages(serving.handlers, metrics))
 
     def on_ended(record: JobRecord) -> None:
         for hear in ended:
@@ -173,30 +205,31 @@ async def _watched(serving: Serving, options: _Options) -> Web | None:
             hear(client, peer, error)
 
     serving.engine.on_ended, serving.handlers.on_failed = on_ended, on_failed
-    return web
 
 
-def _place(text: str) -> tuple[str, int]:
+def _place(text: str, option: str) -> tuple[str, int]:
     """Return the host and port of [HOST:]PORT.
 
-    >>> _place("9464"), _place("[::1]:0")
+    >>> _place("9464", "--http"), _place("[::1]:0", "--http")
     (('127.0.0.1', 9464), ('::1', 0))
     """
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
-        raise ConfigError(f"--metrics is {text!r}, not [HOST:]PORT")
+        raise ConfigError(f"{option} is {text!r}, not [HOST:]PORT")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def _greet(address: str, web: Web | None, hosts: list[str], options: _Options) -> None:
+def _greet(serving: Serving, webs: dict[str, Web], options: _Options) -> None:
     """Says where the service is."""
     if options.as_json:
-        output.print_json({"address": address, "hosts": hosts, **({"metrics": web.address} if web else {})})
+        hosts = [host.device.name for host in serving.engine.config.hosts]
+        places = {name: web.address for name, web in webs.items()}
+        output.print_json({"address": serving.address, "hosts": hosts, **places})
         sys.stdout.flush()
         return
-    print(f"serving on {address}; interrupt to stop", flush=True)
-    if web is not None:
-        print(f"metrics on http://{web.address}/metrics", flush=True)
+    print(f"serving on {serving.address}; interrupt to stop", flush=True)
+    for name, web in webs.items():
+        print(f"{name} on {web.url}{'metrics' if name == 'metrics' else ''}", flush=True)
 
 
 def _end_within(seconds: float) -> None:

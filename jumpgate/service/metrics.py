@@ -20,7 +20,7 @@ import jumpgate
 from jumpgate.errors import JumpgateError
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.traffic import traffic
-from jumpgate.service.web import Maker, Page
+from jumpgate.service.web import Answer, Asked, Page
 
 if TYPE_CHECKING:
     from jumpgate.service.server import Server
@@ -165,11 +165,17 @@ def _gauge(name: str, text: str, labels: tuple[str, ...], values: Any) -> Metric
     return family
 
 
-def pages(server: Server, metrics: Metrics) -> dict[str, Maker]:
-    """Return what monitoring asks a service for, by path."""
+def pages(server: Server, metrics: Metrics) -> Answer:
+    """Return what answers monitoring's questions about a service."""
 
-    def ready(_: str) -> Page:
-        why = server.unready
-        return Page(f"{why or 'ready'}\n".encode(), status=503 if why else 200)
+    async def answer(asked: Asked) -> Page | None:
+        if asked.path == "/metrics":
+            return metrics.page(asked.headers.get("accept", ""))
+        if asked.path == "/healthz":
+            return Page(b"ok\n")
+        if asked.path == "/readyz":
+            why = server.unready
+            return Page(f"{why or 'ready'}\n".encode(), status=503 if why else 200)
+        return None
 
-    return {"/metrics": metrics.page, "/healthz": lambda _: Page(b"ok\n"), "/readyz": ready}
+    return answer

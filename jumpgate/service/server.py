@@ -32,7 +32,7 @@ from jumpgate.hosts.config import Config
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.ntf.addresses import is_loopback, joined
-from jumpgate.observe import report, timeline
+from jumpgate.observe import report
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine, RunOptions
@@ -129,7 +129,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
             root, dialect = await asyncio.to_thread(read_request, request)
             request.dataflow.CopyFrom(proto.encode(client.below_roots(root), dialect))
 
-    def _record(self, client: Client, id: str) -> JobRecord:
+    def record(self, client: Client, id: str) -> JobRecord:
         """Raises NotFound."""
         if id == "latest" and client.name:
             ended = [r for r in self.engine.jobs() if r.ended_ns and client.sees(r)]
@@ -285,24 +285,23 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Describe(self, request: pb.DescribeRequest, context: Any) -> pb.JobDescription:
         async def describe() -> pb.JobDescription:
-            record = self._record(self._client(context), request.job_id)
+            record = self.record(self._client(context), request.job_id)
             found = pb.JobDescription(job_id=record.job, state=record.state, record_json=record.to_json())
             if request.page:
-                found.page = await asyncio.to_thread(_page, found.record_json)
+                found.page = await asyncio.to_thread(report.of_record, found.record_json)
             return found
 
         return await self._answered(context, describe)
 
     async def List(self, request: pb.ListRequest, context: Any) -> pb.ListResponse:
-        client = self._client(context)
-        places = {job: place for place, job in enumerate(self.engine.admission.waiting, 1)}
+        client, queued = self._client(context), self.queued()
+        seen = [record for record in self.engine.jobs() if client.sees(record)]
+        return pb.ListResponse(jobs=[pb.JobDescription(job_id=r.job, state=queued.get(r.job, r.state)) for r in seen])
 
-        def state(record: JobRecord) -> str:
-            place = places.get(record.job)
-            return record.state if place is None else f"queued ({place} of {len(places)})"
-
-        jobs = [pb.JobDescription(job_id=r.job, state=state(r)) for r in self.engine.jobs() if client.sees(r)]
-        return pb.ListResponse(jobs=jobs)
+    def queued(self) -> dict[str, str]:
+        """Return the states of jobs that wait, with their places in the queue."""
+        waiting = self.engine.admission.waiting
+        return {job: f"queued ({place} of {len(waiting)})" for place, job in enumerate(waiting, 1)}
 
     async def Look(self, request: pb.LookRequest, context: Any) -> pb.LookResponse:
         async def look() -> pb.LookResponse:
@@ -334,7 +333,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
         async def explain() -> pb.ExplainResponse:
             client = self._client(context)
             if request.job_id:
-                return _analyzed(self._record(client, request.job_id), request.verbose)
+                return _analyzed(self.record(client, request.job_id), request.verbose)
             # the plan is remembered: a dataflow that ends with a Send may be submitted next
             asked = pb.SubmitRequest(dataflow=request.dataflow, options=request.options)
 
@@ -480,11 +479,6 @@ def _submitted(job: Job, explain: bool) -> pb.SubmitResponse:
         explain_json=json.dumps(plan.explain) if explain else "",
         **({} if job.context.certificate is None else job.context.certificate.to_dict()),
     )
-
-
-def _page(record_json: str) -> str:
-    """A job's report."""
-    return report.html(timeline.from_record(json.loads(record_json)))
 
 
 def _analyzed(record: JobRecord, verbose: bool) -> pb.ExplainResponse:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+import ssl
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import h11
@@ -29,35 +30,50 @@ class Page:
     body: bytes
     type: str = "text/plain; charset=utf-8"
     status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
 
 
-#: makes a page for who accepts these types (the header of that name)
-Maker = Callable[[str], Page]
+@dataclass(frozen=True)
+class Asked:
+    """A request: its path without what follows `?`, who sends it, and its headers by their names in lower case."""
+
+    path: str
+    peer: str
+    headers: dict[str, str]
+
+
+#: makes the page that is asked for; None: there is none
+Answer = Callable[[Asked], Awaitable[Page | None]]
 
 
 class Web:
-    """Serves pages by their paths at `address`, until `close`."""
+    """Serves pages at `address`, until `close`."""
 
-    def __init__(self, pages: Mapping[str, Maker]) -> None:
-        self._pages = pages
+    def __init__(self, answer: Answer) -> None:
+        self._make = answer
         self._open: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}  # the oldest first
         self._server: asyncio.Server | None = None
-        self.address = ""
+        self.address, self._scheme = "", "http"
 
     @staticmethod
-    async def start(host: str, port: int, pages: Mapping[str, Maker]) -> Web:
+    async def start(host: str, port: int, answer: Answer, encryption: ssl.SSLContext | None = None) -> Web:
         """Raises ConfigError where the port is taken."""
-        self = Web(pages)
+        self = Web(answer)
         try:
-            self._server = await asyncio.start_server(self._serve, host, port)
+            self._server = await asyncio.start_server(self._serve, host, port, ssl=encryption)
         except OSError as error:
             raise ConfigError(
                 f"cannot listen on {joined(host, port)}: {error.strerror}; choose another port (0 takes a free one)",
                 host=host,
                 port=port,
             ) from None
+        self._scheme = "http" if encryption is None else "https"
         self.address = joined(host, self._server.sockets[0].getsockname()[1])
         return self
+
+    @property
+    def url(self) -> str:
+        return f"{self._scheme}://{self.address}/"
 
     async def close(self) -> None:
         """Ends every connection."""
@@ -96,22 +112,26 @@ class Web:
         else:
             if not isinstance(event, h11.Request):
                 return
-            page, has_body = self._page(event), event.method != b"HEAD"
-        headers = [("content-type", page.type), ("content-length", str(len(page.body))), ("connection", "close")]
+            peer = writer.get_extra_info("peername")
+            page, has_body = await self._page(event, joined(*peer[:2])), event.method != b"HEAD"
+        headers = [
+            ("content-type", page.type),
+            ("content-length", str(len(page.body))),
+            ("connection", "close"),
+            *page.headers,
+        ]
         writer.write(connection.send(h11.Response(status_code=page.status, headers=headers)) or b"")
         if has_body:
             writer.write(connection.send(h11.Data(data=page.body)) or b"")
         writer.write(connection.send(h11.EndOfMessage()) or b"")
         await writer.drain()
 
-    def _page(self, request: h11.Request) -> Page:
+    async def _page(self, request: h11.Request, peer: str) -> Page:
         if request.method not in (b"GET", b"HEAD"):
             return Page(b"pages are only read here: GET\n", status=405)
         path = request.target.partition(b"?")[0].decode("ascii", "replace")
-        if path not in self._pages:
-            return Page(f"there are: {', '.join(self._pages)}\n".encode(), status=404)
-        accepted = b", ".join(value for name, value in request.headers if name == b"accept")
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
         try:
-            return self._pages[path](accepted.decode("latin-1"))
+            return await self._make(Asked(path, peer, headers)) or Page(b"there is no such page\n", status=404)
         except Exception as error:  # the next one may be made
             return Page(f"{type(error).__name__} while the page was made\n".encode(), status=500)

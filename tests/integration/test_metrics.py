@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import socket
@@ -16,20 +17,23 @@ import pytest
 from click.testing import CliRunner
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from jumpgate.cli import serve
 from jumpgate.cli.jobs import command
 from jumpgate.client import col, read
 from jumpgate.client.session import Session
-from jumpgate.errors import Cancelled, DivisionByZero, Unauthenticated
+from jumpgate.errors import Cancelled, ConfigError, DivisionByZero, Unauthenticated
 from jumpgate.testing.leaks import wait_until
+from jumpgate.trust import tokens
 from tests.support.served import Served, serving
 
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
 
-def page(url: str) -> tuple[int, str]:
+def page(url: str, **headers: str) -> tuple[int, str]:
     """The status and the text."""
+    headers = {"Accept": OPEN_METRICS, **headers}
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers={"Accept": OPEN_METRICS}), timeout=60) as got:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as got:
             return got.status, got.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -171,3 +175,40 @@ def test_clients_are_read_again_without_a_restart(tmp_path: Path) -> None:
             served.process.send_signal(signal.SIGTERM)
             assert systemd.recv(100) == b"STOPPING=1"
             assert served.process.wait(20) == 0
+
+
+def test_the_live_page_wants_a_token_and_shows_whose_jobs_it_may(tmp_path: Path) -> None:
+    file, token = tmp_path / "t.parquet", tmp_path / "token"
+    pq.write_table(pa.table({"x": [1, 2, 3]}), file)
+    token.write_text("a-token")
+    config = f'[[client]]\nname = "reader"\ntoken_file = "{token}"\nroots = ["{tmp_path}"]\n'
+    (tmp_path / "jumpgate.toml").write_text(config)
+
+    def shown(password: str) -> dict[str, str]:
+        return {"Authorization": "Basic " + base64.b64encode(f"me:{password}".encode()).decode()}
+
+    with serving(tmp_path, "--http", "0") as served, Session(served.address, progress=False) as owner:
+        mine = owner.run(read(str(file)), text="SELECT <mine>")
+        assert mine.to_arrow().num_rows == 3
+        with Session(served.address, token_file=token, progress=False) as session:
+            theirs = session.run(read(str(file)), text="SELECT theirs")
+            assert theirs.to_arrow().num_rows == 3
+        assert page(served.page)[0] == 401
+        assert page(served.page, **shown("wrong"))[0] == 401
+        status, text = page(served.page, **shown("a-token"))
+        assert status == 200 and theirs.job in text and "SELECT theirs" in text and mine.job not in text
+        assert page(f"{served.page}jobs/{mine.job}", **shown("a-token"))[0] == 404
+        assert page(f"{served.page}jobs/..%2f..", **shown("a-token"))[0] == 404
+        assert page(f"{served.page}metrics", **shown("a-token"))[0] == 404
+        own = tokens.find(served.address)
+        assert own is not None
+        status, text = page(served.page, Authorization=f"Bearer {own}")
+        assert status == 200 and mine.job in text and theirs.job in text and "SELECT &lt;mine&gt;" in text
+        status, text = page(f"{served.page}jobs/{mine.job}", **shown(own))
+        assert status == 200 and f"Job {mine.job}" in text and "SELECT &lt;mine&gt;" in text
+        assert (tmp_path / "service.log").read_text().count("jumpgate: refused") == 1
+
+
+def test_the_live_page_is_not_shown_to_others_in_clear(tmp_path: Path) -> None:
+    done = CliRunner().invoke(serve.command, ["--port", "0", "--http", "0.0.0.0:0"])
+    assert isinstance(done.exception, ConfigError) and "[tls]" in done.exception.message

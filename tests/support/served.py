@@ -18,6 +18,7 @@ class Served:
     process: subprocess.Popen[str]
     address: str
     metrics: str = ""  #: where these are served, a URL without its path
+    page: str = ""  #: the URL of the live page
 
     def stop(self) -> None:
         self.process.kill()
@@ -36,6 +37,8 @@ def serving(folder: Path, *arguments: str, port: int = 0, **environment: str) ->
     served = Served(process, line.split()[2].rstrip(";"))
     if "--metrics" in arguments:
         served.metrics = process.stdout.readline().split()[2].removesuffix("/metrics")
+    if "--http" in arguments:
+        served.page = process.stdout.readline().split()[2]
     try:
         yield served
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -16,6 +17,7 @@ from jumpgate.nca.interface import Device
 from jumpgate.orchestrator.record import JobRecord, Phase
 from jumpgate.service.admission import Demand
 from jumpgate.service.metrics import Metrics, pages
+from jumpgate.service.web import Asked
 
 DOCS = Path(__file__).parents[2] / "docs"
 HOSTS = (Device("a", "host", 4, 1000), Device("b", "host", 2, 500))
@@ -96,8 +98,15 @@ def test_pages_alerts_and_the_dashboard_have_the_metrics_that_there_are() -> Non
 
 def test_probes() -> None:
     served = service()
-    probes = pages(served, Metrics(served))
-    assert probes["/readyz"]("").status == 200
+    answer = pages(served, Metrics(served))
+
+    def asked(path: str) -> tuple[int, bytes]:
+        page = asyncio.run(answer(Asked(path, "", {})))
+        assert page is not None
+        return page.status, page.body
+
+    assert asked("/readyz") == (200, b"ready\n")
     served.unready = "no host answers"
-    assert (probes["/readyz"]("").status, probes["/readyz"]("").body) == (503, b"no host answers\n")
-    assert probes["/healthz"]("").status == 200
+    assert asked("/readyz") == (503, b"no host answers\n")
+    assert asked("/healthz")[0] == 200
+    assert asyncio.run(answer(Asked("/", "", {}))) is None

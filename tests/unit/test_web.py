@@ -9,19 +9,20 @@ import pytest
 
 from jumpgate.errors import ConfigError
 from jumpgate.service import web
-from jumpgate.service.web import Page, Web
+from jumpgate.service.web import Asked, Page, Web
 
 
-def fails(accepted: str) -> Page:
-    raise ZeroDivisionError("a secret")
-
-
-PAGES = {"/a": lambda accepted: Page(f"for {accepted}".encode(), "text/html"), "/fails": fails}
+async def make(asked: Asked) -> Page | None:
+    if asked.path == "/fails":
+        raise ZeroDivisionError("a secret")
+    if asked.path != "/a":
+        return None
+    return Page(f"for {asked.headers['accept']}".encode(), "text/html", headers=(("x-more", asked.peer),))
 
 
 def serving(body: Callable[[Web], Awaitable[None]]) -> None:
     async def run() -> None:
-        served = await Web.start("127.0.0.1", 0, PAGES)
+        served = await Web.start("127.0.0.1", 0, make)
         try:
             await asyncio.wait_for(body(served), 60)
         finally:
@@ -53,7 +54,7 @@ def test_a_page_is_made_for_who_asks() -> None:
     async def body(served: Web) -> None:
         head, text = await answer(served, asked("/a?b=1"))
         assert head.startswith("HTTP/1.1 200") and "content-type: text/html" in head.lower()
-        assert text == "for text/plain"
+        assert text == "for text/plain" and "x-more: 127.0.0.1:" in head.lower()
         head, text = await answer(served, asked("/a", "HEAD"))
         assert head.startswith("HTTP/1.1 200") and "content-length: 14" in head.lower() and not text
 
@@ -111,6 +112,6 @@ def test_a_connection_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_taken_port_says_so() -> None:
     async def body(served: Web) -> None:
         with pytest.raises(ConfigError, match="choose another port"):
-            await Web.start("127.0.0.1", int(served.address.rpartition(":")[2]), PAGES)
+            await Web.start("127.0.0.1", int(served.address.rpartition(":")[2]), make)
 
     serving(body)
