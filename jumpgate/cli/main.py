@@ -21,6 +21,7 @@ COMMANDS = {
     "run": ("run", "Run a dataflow and print or save its result."),
     "explain": ("explain", "Show how a dataflow would be run, and why."),
     "serve": ("serve", "Run the gRPC service that clients submit dataflows to."),
+    "jobs": ("jobs", "List, show and cancel the jobs of a running service."),
     "hosts": ("hosts", "List, check, start and stop the hosts of jumpgate.toml."),
     "certs": ("certs", "Make certificates for encryption between machines."),
     "simulate": ("simulate", "Show how long a dataflow would take over many hosts, and where the time would go."),

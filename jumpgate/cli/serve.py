@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
+import ssl
 import sys
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from jumpgate.cli import output
 from jumpgate.cli.options import json_option
+from jumpgate.errors import ConfigError, JumpgateError
+from jumpgate.extras import explained
+from jumpgate.ntf.addresses import is_loopback, joined
+
+if TYPE_CHECKING:
+    from jumpgate.orchestrator.record import JobRecord
+    from jumpgate.service.server import Serving
+    from jumpgate.service.web import Web
 
 DEFAULT_PORT = 7411
 STOP_GRACE_S = 1.0
@@ -36,32 +49,71 @@ STOP_S_MAX = 15.0
     show_default=True,
     help="On SIGTERM: how long jobs that run may go on, while new ones are refused.",
 )
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Serve /metrics for Prometheus, /healthz and /readyz there, without tokens; on the loopback unless a HOST is "
+    "given. 0: a free port.",
+)
+@click.option(
+    "--http",
+    metavar="[HOST:]PORT",
+    help="Serve the live page there: who has a token shows it as a password. On the loopback unless a HOST is given.",
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
+)
+@click.option("--slow-s", type=click.FloatRange(0), default=0.0, help="Log the phases of jobs that take so long.")
 @json_option
-def command(host: str, port: int, config: Path | None, trusted_network: bool, drain_s: float, as_json: bool) -> None:
+def command(config: Path | None, **options: Any) -> None:
     """Run the gRPC service until it is interrupted.
 
     Programs of the same user on this machine find it and may do everything. Others need a certificate and a token: see
     docs/security.md.
     """
-    asyncio.run(_serve(host, port, config, trusted_network, drain_s, as_json))
+    asyncio.run(_serve(config, _Options(**options)))
 
 
-async def _serve(
-    host: str, port: int, config: Path | None, trusted_network: bool, drain_s: float, as_json: bool
-) -> None:
+@dataclass(frozen=True)
+class _Options:
+    """The options of the command."""
+
+    host: str
+    port: int
+    trusted_network: bool
+    drain_s: float
+    metrics: str | None
+    http: str | None
+    log_format: str
+    log_level: str
+    slow_s: float
+    as_json: bool
+
+
+async def _serve(config: Path | None, options: _Options) -> None:
     from jumpgate.hosts.config import load
     from jumpgate.machine import raise_open_files
-    from jumpgate.service import job_log
+    from jumpgate.service import logs, systemd
     from jumpgate.service.collector import collect_seldom
     from jumpgate.service.embedded import configured_registry
     from jumpgate.service.server import serve
 
     raise_open_files()
+    notified = systemd.address()
+    logs.begin(options.log_format == "json", options.log_level)
     configuration = load(config)
     registry = configured_registry(configuration)
-    serving = await serve(configuration, registry, host, port, trusted_network=trusted_network)
+    serving = await serve(configuration, registry, options.host, options.port, trusted_network=options.trusted_network)
+    webs: dict[str, Web] = {}
+    try:
+        await _watched(serving, options, webs)
+        if options.http is not None:
+            webs["page"] = await _page(serving, options.http, options.trusted_network)
+    except BaseException:
+        await _stop(serving, webs)
+        raise
     collect_seldom()
-    serving.engine.on_ended = lambda record: print(f"jumpgate: {job_log.line(record)}", file=sys.stderr, flush=True)
     stop, interrupted = asyncio.Event(), asyncio.Event()
 
     def terminate() -> None:
@@ -73,20 +125,111 @@ async def _serve(
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
-    if as_json:
-        output.print_json({"address": serving.address, "hosts": [h.device.name for h in configuration.hosts]})
-    else:
-        print(f"serving on {serving.address}; interrupt to stop", flush=True)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, serving, config)
+    _greet(serving, webs, options)
+    systemd.notify(notified, "READY=1")
     try:
         await stop.wait()
-        draining = asyncio.ensure_future(serving.drain(drain_s))
+        systemd.notify(notified, "STOPPING=1")
+        draining = asyncio.ensure_future(serving.drain(options.drain_s))
         impatient = asyncio.ensure_future(interrupted.wait())
         await asyncio.wait((draining, impatient), return_when=asyncio.FIRST_COMPLETED)
         draining.cancel()
         impatient.cancel()
     finally:
         _end_within(STOP_S_MAX)
-        await serving.stop(STOP_GRACE_S)
+        await _stop(serving, webs)
+
+
+def _reload(serving: Serving, config: Path | None) -> None:
+    """Reads the configuration again: clients, tokens and limits are those of the file from now on."""
+    from jumpgate.hosts.config import load
+    from jumpgate.service import logs
+
+    try:
+        rest = serving.reload(load(config))
+    except ConfigError as error:
+        logs.say(logging.ERROR, "not_reloaded", message=error.message)
+    else:
+        logs.say(logging.INFO, "reloaded", after_restart=",".join(rest))
+
+
+async def _stop(serving: Serving, webs: dict[str, Web]) -> None:
+    for web in webs.values():
+        await web.close()
+    await serving.stop(STOP_GRACE_S)
+
+
+async def _page(serving: Serving, place: str, trusted_network: bool) -> Web:
+    """Serves the live page. Raises ConfigError: others would see tokens on their way."""
+    with explained():
+        from jumpgate.service.page import pages
+        from jumpgate.service.web import Web
+
+    host, port = _place(place, "--http")
+    identity = serving.engine.config.identity
+    encryption = None
+    if not is_loopback(joined(host, port)):
+        if identity is not None:
+            encryption = identity.context(server=True)
+            encryption.verify_mode = ssl.CERT_NONE  # browsers show tokens
+        elif not trusted_network:
+            raise ConfigError(f"--http: others can reach {host}, and jumpgate.toml has no [tls]: docs/security.md")
+    return await Web.start(host, port, pages(serving.handlers), encryption)
+
+
+async def _watched(serving: Serving, options: _Options, webs: dict[str, Web]) -> None:
+    """Has jobs and errors logged and, if that is wanted, counted."""
+    from jumpgate.service import logs
+
+    refusals = logs.Refusals()
+    ended: list[Callable[[JobRecord], None]] = [lambda record: logs.job_ended(record, options.slow_s)]
+    failed: list[Callable[[str, str, JumpgateError], None]] = [refusals.failed]
+    if options.metrics is not None:
+        host, port = _place(options.metrics, "--metrics")
+        with explained():
+            from jumpgate.service.metrics import Metrics, pages
+            from jumpgate.service.web import Web
+
+        metrics = Metrics(serving.handlers)
+        ended.append(metrics.ended)
+        failed.append(lambda _client, _peer, error: metrics.failed(error))
+        webs["metrics"] = await Web.start(host, port, pages(serving.handlers, metrics))
+
+    def on_ended(record: JobRecord) -> None:
+        for hear in ended:
+            hear(record)
+
+    def on_failed(client: str, peer: str, error: JumpgateError) -> None:
+        for hear in failed:
+            hear(client, peer, error)
+
+    serving.engine.on_ended, serving.handlers.on_failed = on_ended, on_failed
+
+
+def _place(text: str, option: str) -> tuple[str, int]:
+    """Return the host and port of [HOST:]PORT.
+
+    >>> _place("9464", "--http"), _place("[::1]:0", "--http")
+    (('127.0.0.1', 9464), ('::1', 0))
+    """
+    host, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise ConfigError(f"{option} is {text!r}, not [HOST:]PORT")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _greet(serving: Serving, webs: dict[str, Web], options: _Options) -> None:
+    """Says where the service is."""
+    if options.as_json:
+        hosts = [host.device.name for host in serving.engine.config.hosts]
+        places = {name: web.address for name, web in webs.items()}
+        output.print_json({"address": serving.address, "hosts": hosts, **places})
+        sys.stdout.flush()
+        return
+    print(f"serving on {serving.address}; interrupt to stop", flush=True)
+    for name, web in webs.items():
+        print(f"{name} on {web.url}{'metrics' if name == 'metrics' else ''}", flush=True)
 
 
 def _end_within(seconds: float) -> None:

@@ -28,6 +28,8 @@ jobs = 0                        # at once, and these for each request; 0: no lim
 memory_limit_bytes = 0
 request_bytes = 0
 weight = 1                      # of its turns: twice the weight, twice the work while others wait
+priority = 0                    # its jobs are before those of all clients with a lower one
+running = 0                     # jobs that run at once, while its others wait
 parallelism = 0                 # and all others of [service]; 0: as there
 
 [[host]]
@@ -105,6 +107,8 @@ _KEYS: dict[str, dict[str, type]] = {
         "memory_limit_bytes": int,
         "request_bytes": int,
         "weight": int,
+        "priority": int,
+        "running": int,
         **dict.fromkeys(LIMITS, int),
     },
     "host": {
@@ -177,6 +181,8 @@ class ClientConfig:
     memory_limit_bytes: int = 0
     request_bytes: int = 0
     weight: int = 1
+    priority: int = 0
+    running: int = 0
     limits: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -115,6 +115,7 @@ class Job:
 
         with self._phase("compiling", "generate"):
             first = {(i.fragment, i.device.name): i for i in reversed(self.instances)}
+            self.record.programs = len(first)
             built = {key: self._compiled(i) for key, i in first.items()}
             missing = [key for key, artifact in built.items() if artifact is None]
             if missing:
@@ -387,6 +388,7 @@ class Job:
 
     def _compiler_begins(self) -> None:
         """The first compiler ends the phase in which programs were generated."""
+        self.record.compiled += 1
         now, phase = time.time_ns(), self.record.phases[-1]
         if phase.name == "generate":
             phase.end_ns = now

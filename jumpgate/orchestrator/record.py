@@ -25,7 +25,7 @@ class Phase:
     """A part of the set-up or a stage, in ns since the epoch.
 
     name: map (request to plan), agents (those that had to be started or reached), generate (programs, until the first
-    compiler runs), compile (what is not cached), allocate, configure, stage N.
+    compiler runs), compile (what is not cached), queue (for its turn), allocate, configure, stage N.
     """
 
     name: str
@@ -52,6 +52,8 @@ class JobRecord:
     #: id, layout, transport, partitioning, producers, consumers ([] = the client), schema (text)
     edges: list[dict[str, Any]] = field(default_factory=list)
     counters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    programs: int = 0  #: one for each fragment and host
+    compiled: int = 0  #: of them those that no cache had
     explain: dict[str, Any] = field(default_factory=dict)
     error: dict[str, Any] | None = None
 

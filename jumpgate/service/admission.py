@@ -3,6 +3,7 @@
 Turns are fair by user and cost (start-time fair queueing, Goyal et al. 1996): whoever has had less of the estimated
 seconds, for its weight, is next, however many connections others have. Of one user's jobs the cheap pass the dear, for
 as long as these cost more. Small jobs have threads of their own: they never wait for large ones.
+Users of a higher priority are before all of a lower one; who may only run so many jobs at a time holds nobody else up.
 
 A job that only waits for its client to read needs no cores; and where all that run do so, the next one is admitted
 whatever it needs: its client may be who they wait for.
@@ -48,6 +49,17 @@ class Demand:
         return self.seconds is not None and self.seconds <= SMALL_S
 
 
+@dataclass(frozen=True)
+class User:
+    """A user that takes turns. weight: twice as much, twice the work while others of the same priority wait. running:
+    how many jobs may run at a time (0: as many as fit)."""
+
+    name: str = ""
+    weight: float = 1.0
+    priority: int = 0
+    running: int = 0
+
+
 def demand_of(plan: JobPlan) -> Demand:
     """What the plan's instances need of hosts."""
     threads: Counter[str] = Counter()
@@ -85,9 +97,8 @@ def _held(plan: JobPlan, fragment: str, root: Operator) -> float:
 @dataclass(eq=False)
 class _Entry:
     job: str
-    client: str
+    user: User
     demand: Demand
-    weight: float
     due: float  #: of one user's jobs the first by this is next
     serial: int
     told: Callable[[int], None]
@@ -105,18 +116,16 @@ class Admission:
         self._waiting: dict[str, _Entry] = {}
         self._running: dict[str, _Entry] = {}
         self._had: dict[str, float] = {}  # the cost, by weight, of what each user that has jobs here was let in with
-        self._virtual = 0.0  # what the user had whose job was let in last
+        self._virtual: dict[int, float] = {}  # by priority: what the user had whose job was let in last
 
     @contextlib.asynccontextmanager
-    async def turn(
-        self, job: str, client: str, demand: Demand, told: Callable[[int], None], weight: float = 1.0
-    ) -> AsyncIterator[None]:
+    async def turn(self, job: str, user: User, demand: Demand, told: Callable[[int], None]) -> AsyncIterator[None]:
         """Within it the job may run. Until then `told` gets its place in the queue, from 1, whenever that changes.
         Raises Cancelled if it was made to `leave`."""
         admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         due = time.monotonic() + demand.cost
-        self._waiting[job] = _Entry(job, client, demand, weight, due, next(self._serials), told, admitted)
-        self._had.setdefault(client, self._virtual)
+        self._waiting[job] = _Entry(job, user, demand, due, next(self._serials), told, admitted)
+        self._had.setdefault(user.name, self._virtual.get(user.priority, 0.0))
         self._admit()
         try:
             await admitted
@@ -124,8 +133,8 @@ class Admission:
         finally:
             self._waiting.pop(job, None)
             self._running.pop(job, None)
-            if not any(entry.client == client for entry in (*self._waiting.values(), *self._running.values())):
-                self._had.pop(client, None)
+            if not any(e.user.name == user.name for e in (*self._waiting.values(), *self._running.values())):
+                self._had.pop(user.name, None)
             self._admit()
 
     def leave(self, job: str) -> None:
@@ -147,17 +156,22 @@ class Admission:
         """Jobs in the order in which they will run."""
         return [entry.job for entry in self._order()]
 
+    @property
+    def running(self) -> list[tuple[str, Demand]]:
+        """Jobs that were let in, and what they need."""
+        return [(job, entry.demand) for job, entry in self._running.items()]
+
     def _order(self) -> list[_Entry]:
-        """Those first whose users have had least, as if each took its turn."""
+        """Those first whose users have had least, as if each took its turn; before them those of a higher priority."""
         waiting: dict[str, list[_Entry]] = {}
         for entry in sorted(self._waiting.values(), key=lambda entry: (entry.due, entry.serial)):
-            waiting.setdefault(entry.client, []).append(entry)
+            waiting.setdefault(entry.user.name, []).append(entry)
         had = dict(self._had)
         found: list[_Entry] = []
         while waiting:
-            user = min(waiting, key=lambda user: (had[user], waiting[user][0].serial))
+            user = min(waiting, key=lambda u: (-waiting[u][0].user.priority, had[u], waiting[u][0].serial))
             entry = waiting[user].pop(0)
-            had[user] += entry.demand.cost / entry.weight
+            had[user] += entry.demand.cost / entry.user.weight
             found.append(entry)
             if not waiting[user]:
                 del waiting[user]
@@ -170,11 +184,13 @@ class Admission:
         for entry in order:
             if entry.admitted.done():  # nobody waits any more
                 del self._waiting[entry.job]
+            elif self._has_enough(entry.user):
+                continue
             elif entry.demand.is_small not in blocked and self._fits(entry.demand):
                 del self._waiting[entry.job]
                 self._running[entry.job] = entry
-                self._virtual = self._had[entry.client]
-                self._had[entry.client] += entry.demand.cost / entry.weight
+                self._virtual[entry.user.priority] = self._had[entry.user.name]
+                self._had[entry.user.name] += entry.demand.cost / entry.user.weight
                 entry.admitted.set_result(None)
             else:
                 blocked.add(entry.demand.is_small)
@@ -183,6 +199,10 @@ class Admission:
             if entry.place != place:
                 entry.place = place
                 entry.told(place)
+
+    def _has_enough(self, user: User) -> bool:
+        """Return whether as many of the user's jobs run as may at a time."""
+        return 0 < user.running <= sum(entry.user.name == user.name for entry in self._running.values())
 
     def _fits(self, demand: Demand) -> bool:
         working = [entry for entry in self._running.values() if entry.works]

@@ -29,7 +29,7 @@ from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, Recorder
 from jumpgate.service import calibration
-from jumpgate.service.admission import Admission, demand_of
+from jumpgate.service.admission import Admission, User, demand_of
 from jumpgate.service.agents import BUILDING_S, Agents
 from jumpgate.service.limits import Limits
 from jumpgate.service.located import Located, Options, check_placed, check_request
@@ -217,7 +217,7 @@ class Engine:
 
         return certificates.for_job()
 
-    async def execute(self, id: str, client: str = "", weight: float = 1.0) -> AsyncGenerator[Event, None]:
+    async def execute(self, id: str, user: User | None = None) -> AsyncGenerator[Event, None]:
         """Runs the job when it is its turn among all users', yielding its events; raises its failure. A consumer that
         goes away cancels it.
 
@@ -229,7 +229,7 @@ class Engine:
             raise InvalidDataflow(f"job {id} has been executed; submit the dataflow again", job=id)
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         # a task of its own: it takes the job down also when nobody listens any more
-        self._runs[id] = run = asyncio.create_task(self._run(job, client, weight, events))
+        self._runs[id] = run = asyncio.create_task(self._run(job, user or User(), events))
         run.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
             while (event := await events.get()) is not None:
@@ -240,8 +240,13 @@ class Engine:
                 job.cancel()
                 self.admission.leave(id)
 
-    async def _run(self, job: Job, client: str, weight: float, events: asyncio.Queue[Event | None]) -> None:
+    async def _run(self, job: Job, user: User, events: asyncio.Queue[Event | None]) -> None:
+        waited: list[Phase] = []
+
         def told(place: int) -> None:
+            if not waited:
+                waited.append(Phase("queue", time.time_ns()))
+                job.record.phases.append(waited[0])
             events.put_nowait(Event("queued", place, time.time_ns()))
 
         def happened(event: Event) -> None:
@@ -251,12 +256,14 @@ class Engine:
 
         job.on_work = functools.partial(self.admission.works, job.id)
         try:
-            turn = self.admission.turn(job.id, client, demand_of(job.context.plan), told, weight)
+            turn = self.admission.turn(job.id, user, demand_of(job.context.plan), told)
             async with contextlib.AsyncExitStack() as stack:
                 try:
                     async with asyncio.timeout_at(job.begin_clock()) as limit:
                         await self._built(job, happened)
                         await stack.enter_async_context(turn)
+                        for phase in waited:
+                            phase.end_ns = time.time_ns()
                 except TimeoutError:
                     if not limit.expired():
                         raise

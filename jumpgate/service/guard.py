@@ -16,6 +16,7 @@ from jumpgate.dataflow.operators import Operator, Read, rewrite
 from jumpgate.errors import Forbidden, NotFound, Unauthenticated
 from jumpgate.hosts.config import ClientConfig
 from jumpgate.orchestrator.record import JobRecord
+from jumpgate.service.admission import User
 from jumpgate.service.limits import Limits
 from jumpgate.trust import tokens
 from jumpgate.v1 import service_pb2 as pb
@@ -29,14 +30,11 @@ class Client:
         self.name = "" if config is None else config.name
         self._roots = [] if config is None else [os.path.realpath(root) for root in config.roots]
 
-    @property
-    def weight(self) -> float:
-        """Of its turns among all users'."""
-        return 1.0 if self._config is None else float(self._config.weight or 1)
-
-    def user(self, peer: str) -> str:
-        """Who takes turns: the client; of those without a name the machine, however many connections it has."""
-        return self.name or peer.rpartition(":")[0]
+    def user(self, peer: str) -> User:
+        """The client as it takes turns; of those without a name the machine, however many connections it has."""
+        if self._config is None:
+            return User(peer.rpartition(":")[0])
+        return User(self.name, float(self._config.weight or 1), self._config.priority, self._config.running)
 
     def check_size(self, message: Any) -> None:
         """Raises Forbidden for a request that is larger than the client's may be."""
@@ -107,17 +105,28 @@ class Guard:
         """Raises ConfigError where a token cannot be read."""
         self.address = address
         self.open_to_all = False
+        self._admitted: dict[bytes, Client] = {}
+        self._clients: dict[bytes, Client] = {}
+        self.replace(clients)
+
+    def replace(self, clients: Iterable[ClientConfig]) -> None:
+        """Lets these in, and of those of the configuration nobody else. Raises ConfigError; then nothing changes."""
         self._clients = {
             _digest(tokens.read(config.token_file, f"client '{config.name}'")): Client(config) for config in clients
         }
 
     def admit(self, token: str, client: Client) -> None:
-        self._clients[_digest(token)] = client
+        self._admitted[_digest(token)] = client
+
+    def name(self, metadata: Any) -> str:
+        """Return the name of the client who makes a call with that metadata; "" for others, known or not."""
+        found = self._found(tokens.shown(metadata))
+        return "" if found is None else found.name
 
     def client(self, metadata: Any) -> Client:
         """Who makes a call with that metadata. Raises Unauthenticated."""
         token = tokens.shown(metadata)
-        found = self._clients.get(_digest(token))  # of a digest, time tells nothing
+        found = self._found(token)
         if found is not None:
             return found
         if self.open_to_all:
@@ -128,6 +137,10 @@ class Guard:
             "JUMPGATE_TOKEN_FILE), a file with the token of a [[client]] in the service's jumpgate.toml",
             address=self.address,
         )
+
+    def _found(self, token: str) -> Client | None:
+        digest = _digest(token)  # of which time tells nothing
+        return self._admitted.get(digest) or self._clients.get(digest)
 
 
 class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]

@@ -37,9 +37,19 @@ class Plans:
     def __init__(self) -> None:
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._lock = threading.Lock()
+        self.found = self.missed = 0  #: how often
 
     def find(self, request: pb.SubmitRequest, lost: frozenset[str]) -> JobPlan | None:
         """The plan of an equal request while the same hosts were lost, with this one's endpoints."""
+        found = self._find(request, lost)
+        with self._lock:
+            if found is None:
+                self.missed += 1
+            else:
+                self.found += 1
+        return found
+
+    def _find(self, request: pb.SubmitRequest, lost: frozenset[str]) -> JobPlan | None:
         key, endpoints = _key(request, lost)
         with self._lock:
             if key not in self._kept:

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import grpc
@@ -32,7 +32,7 @@ from jumpgate.hosts.config import Config
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.ntf.addresses import is_loopback, joined
-from jumpgate.observe import report, timeline
+from jumpgate.observe import report
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine, RunOptions
@@ -85,10 +85,33 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     def __init__(self, engine: Engine, guard: Guard) -> None:
         self.engine, self.guard = engine, guard
-        self._plans = Plans()
+        self.plans = Plans()
         self._full = FullDevices()
         self.groups = Groups()
         self.is_draining = False  #: new jobs are refused
+        self.replans = 0  #: jobs that were planned again without what did not answer
+        #: hears of each call that ends in an error: whose it was ("": nobody's, or the service's own user's), its peer
+        self.on_failed: Callable[[str, str, JumpgateError], None] = lambda *_: None
+
+    @property
+    def unready(self) -> str:
+        """Return why a new job would not run; empty: it would."""
+        if self.is_draining:
+            return "the service is about to end"
+        lost = self.engine.agents.lost
+        return "" if any(d.name not in lost for d in self.engine.agents.devices) else "no host answers"
+
+    async def _answered(self, context: Any, verb: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await verb()
+        except Exception as error:  # not CancelledError: the client has gone
+            raise await self.refuse(context, error) from error
+
+    async def refuse(self, context: Any, error: Exception) -> Exception:
+        """Ends a call with an error; gRPC raises what ends the handler."""
+        typed = error if isinstance(error, JumpgateError) else InternalError(f"{type(error).__name__}: {error}")
+        self.on_failed(self.guard.name(context.invocation_metadata()), context.peer(), typed)
+        return await _abort(context, typed)
 
     def _client(self, context: Any) -> Client:
         return self.guard.client(context.invocation_metadata())
@@ -106,7 +129,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
             root, dialect = await asyncio.to_thread(read_request, request)
             request.dataflow.CopyFrom(proto.encode(client.below_roots(root), dialect))
 
-    def _record(self, client: Client, id: str) -> JobRecord:
+    def record(self, client: Client, id: str) -> JobRecord:
         """Raises NotFound."""
         if id == "latest" and client.name:
             ended = [r for r in self.engine.jobs() if r.ended_ns and client.sees(r)]
@@ -118,12 +141,12 @@ class Server(service_pb2_grpc.JumpgateServicer):
         request."""
         self._full.leave_out(request)
         lost = self.engine.lost
-        plan = self._plans.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
+        plan = self.plans.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
         if plan is None:
             with probe.noted() as findings, deadline.within(PLANNING_S_MAX):
                 plan = self.engine.plan(*read_request(request), _options(request.options))
             if self.engine.lost == lost:
-                self._plans.keep(request, lost, plan, findings)
+                self.plans.keep(request, lost, plan, findings)
         return plan
 
     async def _job(self, request: pb.SubmitRequest, options: RunOptions, started_ns: int, text: str) -> Job:
@@ -145,12 +168,13 @@ class Server(service_pb2_grpc.JumpgateServicer):
                 if self.engine.lost <= lost:  # so it ends: there are as many attempts as hosts and devices, at most
                     raise
                 silent = error
+                self.replans += 1
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:
             return _submitted(await self.submit(request, self._client(context)), explain=True)
 
-        return await _answered(context, submit)
+        return await self._answered(context, submit)
 
     async def Execute(self, request: pb.ExecuteRequest, context: Any) -> None:
         async def execute() -> None:
@@ -158,7 +182,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
             client.check_job(self.engine.job(request.job_id).record)
             await self._execute(request.job_id, client, context)
 
-        await _answered(context, execute)
+        await self._answered(context, execute)
 
     async def Run(self, request: pb.RunRequest, context: Any) -> None:
         async def run() -> None:
@@ -168,13 +192,13 @@ class Server(service_pb2_grpc.JumpgateServicer):
             event = pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
             await self._execute(job.id, client, context, event)
 
-        await _answered(context, run)
+        await self._answered(context, run)
 
     async def OpenGroup(self, request: pb.OpenGroupRequest, context: Any) -> pb.OpenGroupResponse:
         async def open() -> pb.OpenGroupResponse:
             return pb.OpenGroupResponse(group=self.groups.open(self._client(context).name, request.receivers))
 
-        return await _answered(context, open)
+        return await self._answered(context, open)
 
     async def Receive(self, requests: AsyncIterator[pb.ReceiveRequest], context: Any) -> None:
         async def receive() -> None:
@@ -201,7 +225,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
                 group.leave(receiver)
                 listening.cancel()
 
-        await _answered(context, receive)
+        await self._answered(context, receive)
 
     async def submit(self, request: pb.SubmitRequest, client: Client) -> Job:
         """Planned and compiled as the client may have it."""
@@ -224,7 +248,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def execute(self, id: str, client: Client, peer: str) -> AsyncGenerator[Event, None]:
         """What happens to the job; raises its failure."""
-        async with contextlib.aclosing(self.engine.execute(id, client.user(peer), client.weight)) as events:
+        async with contextlib.aclosing(self.engine.execute(id, client.user(peer))) as events:
             async for event in events:
                 if isinstance(event.error, CapacityExceeded):
                     self._full.failed(id, event.error)
@@ -257,28 +281,27 @@ class Server(service_pb2_grpc.JumpgateServicer):
             self.engine.cancel(request.job_id)
             return pb.CancelResponse()
 
-        return await _answered(context, cancel)
+        return await self._answered(context, cancel)
 
     async def Describe(self, request: pb.DescribeRequest, context: Any) -> pb.JobDescription:
         async def describe() -> pb.JobDescription:
-            record = self._record(self._client(context), request.job_id)
+            record = self.record(self._client(context), request.job_id)
             found = pb.JobDescription(job_id=record.job, state=record.state, record_json=record.to_json())
             if request.page:
-                found.page = await asyncio.to_thread(_page, found.record_json)
+                found.page = await asyncio.to_thread(report.of_record, found.record_json)
             return found
 
-        return await _answered(context, describe)
+        return await self._answered(context, describe)
 
     async def List(self, request: pb.ListRequest, context: Any) -> pb.ListResponse:
-        client = self._client(context)
-        places = {job: place for place, job in enumerate(self.engine.admission.waiting, 1)}
+        client, queued = self._client(context), self.queued()
+        seen = [record for record in self.engine.jobs() if client.sees(record)]
+        return pb.ListResponse(jobs=[pb.JobDescription(job_id=r.job, state=queued.get(r.job, r.state)) for r in seen])
 
-        def state(record: JobRecord) -> str:
-            place = places.get(record.job)
-            return record.state if place is None else f"queued ({place} of {len(places)})"
-
-        jobs = [pb.JobDescription(job_id=r.job, state=state(r)) for r in self.engine.jobs() if client.sees(r)]
-        return pb.ListResponse(jobs=jobs)
+    def queued(self) -> dict[str, str]:
+        """Return the states of jobs that wait, with their places in the queue."""
+        waiting = self.engine.admission.waiting
+        return {job: f"queued ({place} of {len(waiting)})" for place, job in enumerate(waiting, 1)}
 
     async def Look(self, request: pb.LookRequest, context: Any) -> pb.LookResponse:
         async def look() -> pb.LookResponse:
@@ -289,7 +312,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
             read = await self.engine.located.look(list(request.paths), request.format, dict(request.options), schema)
             return pb.LookResponse(read=proto.encode(read))
 
-        return await _answered(context, look)
+        return await self._answered(context, look)
 
     async def Prepare(self, request: pb.PrepareRequest, context: Any) -> pb.PrepareResponse:
         async def prepare() -> pb.PrepareResponse:
@@ -304,13 +327,13 @@ class Server(service_pb2_grpc.JumpgateServicer):
                 self.engine.preparing.begin(plan)
             return pb.PrepareResponse(seconds=seconds)
 
-        return await _answered(context, prepare)
+        return await self._answered(context, prepare)
 
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
         async def explain() -> pb.ExplainResponse:
             client = self._client(context)
             if request.job_id:
-                return _analyzed(self._record(client, request.job_id), request.verbose)
+                return _analyzed(self.record(client, request.job_id), request.verbose)
             # the plan is remembered: a dataflow that ends with a Send may be submitted next
             asked = pb.SubmitRequest(dataflow=request.dataflow, options=request.options)
 
@@ -333,7 +356,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
             text = explain_text(plan.explain, request.verbose)
             return pb.ExplainResponse(text=text, json=json.dumps(plan.explain), estimate=estimate)
 
-        return await _answered(context, explain)
+        return await self._answered(context, explain)
 
 
 @dataclass(frozen=True)
@@ -359,6 +382,15 @@ class Serving:
     def __init__(self, server: grpc.aio.Server, handlers: Server, address: str, published: Published) -> None:
         self._server, self.handlers, self.address, self._published = server, handlers, address, published
         self.engine, self.token = handlers.engine, published.token
+
+    def reload(self, config: Config) -> list[str]:
+        """Take over the clients, their tokens and the limits of a configuration; return what else of it is different,
+        which a restart takes over. Raises ConfigError; then nothing changes."""
+        self.handlers.guard.replace(config.clients)
+        known = self.engine.config
+        self.engine.config = replace(known, clients=config.clients, service=config.service)
+        return [name for name in ("hosts", "devices", "ncas", "device_kinds", "tls")
+                if getattr(config, name) != getattr(known, name)]  # fmt: skip
 
     async def drain(self, seconds: float) -> None:
         """Refuses new jobs, and returns once those that run have ended, or after so long."""
@@ -389,8 +421,9 @@ async def serve(
         )
     guard = Guard(config.clients, joined(host, port))
     guard.open_to_all = trusted_network and not local and not config.clients
+    handlers = Server(Engine(config, registry), guard)
     server = grpc.aio.server(
-        interceptors=(Door(guard, _abort),),
+        interceptors=(Door(guard, handlers.refuse),),
         options=[
             ("grpc.max_receive_message_length", config.service.get("request_bytes") or MESSAGE_BYTES_MAX),
             ("grpc.max_send_message_length", ANSWER_BYTES_MAX),
@@ -407,7 +440,6 @@ async def serve(
         ],
     )
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(PLANNERS, "jumpgate-service"))
-    handlers = Server(Engine(config, registry), guard)
     service_pb2_grpc.add_JumpgateServicer_to_server(handlers, server)  # type: ignore[no-untyped-call]
     try:
         identity = None if local else config.identity
@@ -449,11 +481,6 @@ def _submitted(job: Job, explain: bool) -> pb.SubmitResponse:
     )
 
 
-def _page(record_json: str) -> str:
-    """A job's report."""
-    return report.html(timeline.from_record(json.loads(record_json)))
-
-
 def _analyzed(record: JobRecord, verbose: bool) -> pb.ExplainResponse:
     """The plan of a job that ran, with what was measured of its operators."""
     fragments = {
@@ -477,17 +504,8 @@ def _options(o: pb.Options) -> RunOptions:
     )  # fmt: skip
 
 
-async def _answered(context: Any, verb: Callable[[], Awaitable[T]]) -> T:
-    try:
-        return await verb()
-    except Exception as error:  # not CancelledError: the client has gone
-        raise await _abort(context, error) from error
-
-
-async def _abort(context: Any, error: Exception) -> Exception:
+async def _abort(context: Any, error: JumpgateError) -> Exception:
     """Ends the call with the error's status; gRPC raises what ends the handler."""
-    if not isinstance(error, JumpgateError):
-        error = InternalError(f"{type(error).__name__}: {error}")
     kinds = [cls for cls in type(error).__mro__ if cls in _STATUS]
     status = (
         _STATUS[kinds[0]]

@@ -10,8 +10,9 @@ from typing import Any
 
 import grpc
 
+from jumpgate.errors import ConfigError
 from jumpgate.ntf.addresses import host_of
-from jumpgate.trust.tls import Identity
+from jumpgate.trust.tls import CA, CERTIFICATE, KEY, Identity
 
 #: for who listens to say a byte
 ANSWER_TIMEOUT_S = 5.0
@@ -43,9 +44,36 @@ def _shown(identity: Identity) -> grpc.ChannelCredentials:
 
 
 def server_credentials(identity: Identity) -> grpc.ServerCredentials:
-    """Of a server that wants a certificate of every client."""
+    """Of a server that wants a certificate of every client. A connection that begins once the files have changed sees
+    the new ones, if they can be used."""
+    shown, stamp = identity, _stamp(identity)
+
+    def changed() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal shown, stamp
+        if (now := _stamp(shown)) == stamp:
+            return None
+        try:
+            shown, stamp = Identity.load(shown.folder), now
+        except ConfigError:  # they are being written; the next connection tries again
+            return None
+        return _configuration(shown)
+
+    return grpc.dynamic_ssl_server_credentials(_configuration(identity), changed, require_client_authentication=True)
+
+
+def _configuration(identity: Identity) -> grpc.ServerCertificateConfiguration:
     pair = (identity.key, identity.certificate)
-    return grpc.ssl_server_credentials([pair], root_certificates=identity.ca, require_client_auth=True)
+    return grpc.ssl_server_certificate_configuration([pair], root_certificates=identity.ca)
+
+
+def _stamp(identity: Identity) -> tuple[tuple[int, int], ...]:
+    """Return what differs once one of the files was written."""
+    found = []
+    for name in (CA, CERTIFICATE, KEY):
+        with contextlib.suppress(OSError):
+            state = (identity.folder / name).stat()
+            found.append((state.st_mtime_ns, state.st_ino))
+    return tuple(found)
 
 
 def refusal(address: str, identity: Identity | None) -> str:

@@ -6,12 +6,8 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,8 +19,8 @@ from jumpgate.client.session import Session
 from jumpgate.codegen import toolchain
 from jumpgate.errors import Cancelled, Draining, JumpgateError, TimedOut, Unreachable
 from jumpgate.testing.leaks import wait_until
+from tests.support.served import serving
 
-MAIN = "from jumpgate.cli.main import main; main()"
 #: for a query to end beyond its deadline
 GRACE_S = 2.0
 #: of a query that a compiler holds up
@@ -34,33 +30,6 @@ SLOW_COMPILER = """#!/bin/sh
 case "$*" in *-shared*|*/build/*) test -e {folder}/hang && echo $$ >> {folder}/pids && exec sleep 1000;; esac
 exec g++ "$@"
 """
-
-
-@dataclass
-class Served:
-    process: subprocess.Popen[str]
-    address: str
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait(10)
-
-
-@contextlib.contextmanager
-def serving(folder: Path, *arguments: str, port: int = 0, **environment: str) -> Iterator[Served]:
-    command = [sys.executable, "-c", MAIN, "serve", "--port", str(port), *arguments]
-    with (folder / "service.log").open("a") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=log, text=True
-        )
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    served = Served(process, line.split()[2].rstrip(";"))
-    try:
-        yield served
-    finally:
-        served.stop()
-        process.stdout.close()
 
 
 def table(folder: Path, rows: int = 1000) -> Dataflow:

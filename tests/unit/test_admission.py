@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from jumpgate.errors import Cancelled
 from jumpgate.nca.interface import Device
 from jumpgate.service import admission
-from jumpgate.service.admission import THREADS_PER_CORE, Admission, Demand
+from jumpgate.service.admission import THREADS_PER_CORE, Admission, Demand, User
 
 WHOLE = Demand({"a": 2 * THREADS_PER_CORE})  #: all threads that host a has
 HOSTS = (Device("a", cores=2, memory_bytes=1000), Device("b", cores=2, memory_bytes=1000))
@@ -27,11 +28,11 @@ class Queue:
         self._ends: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def ask(self, job: str, client: str = "c", demand: Demand = WHOLE, weight: float = 1.0) -> None:
+    async def ask(self, job: str, client: str = "c", demand: Demand = WHOLE, **more: Any) -> None:
         self.places[job], self._ends[job] = [], asyncio.Event()
 
         async def run() -> None:
-            async with self.admission.turn(job, client, demand, self.places[job].append, weight):
+            async with self.admission.turn(job, User(client, **more), demand, self.places[job].append):
                 self.started.append(job)
                 await self._ends[job].wait()
 
@@ -145,7 +146,7 @@ def test_users_share_the_work_by_weight_and_not_by_jobs() -> None:
         await queue.ask("first", "another")
         for n in range(6):
             for user, cost in costs.items():
-                await queue.ask(f"{user}{n}", user, Demand(WHOLE.threads, seconds=cost), weights.get(user, 1.0))
+                await queue.ask(f"{user}{n}", user, Demand(WHOLE.threads, seconds=cost), weight=weights.get(user, 1.0))
         found = [job[0] for job in queue.admission.waiting]
         await queue.close()
         return found
@@ -181,5 +182,36 @@ def test_small_jobs_have_threads_of_their_own() -> None:
         assert queue.started == ["heavy0", "small1"]
         await queue.end("small1")
         assert queue.started == ["heavy0", "small1", "small2"]
+
+    run(body)
+
+
+def test_a_higher_priority_is_before_all_others() -> None:
+    async def body(queue: Queue) -> None:
+        await queue.ask("runs")
+        for n in range(3):
+            await queue.ask(f"low{n}", "low")
+            await queue.ask(f"high{n}", "high", priority=1)
+        assert queue.admission.waiting == ["high0", "high1", "high2", "low0", "low1", "low2"]
+        for job in ("runs", "high0", "high1"):
+            await queue.end(job)
+        # what those of another priority have had puts nobody behind its peers
+        await queue.ask("new", "new")
+        assert queue.admission.waiting == ["low0", "new", "low1", "low2"]
+
+    run(body)
+
+
+def test_who_may_run_few_jobs_at_a_time_holds_nobody_up() -> None:
+    async def body(queue: Queue) -> None:
+        light = Demand({"a": 1}, seconds=100)
+        for n in range(4):
+            await queue.ask(f"a{n}", "a", light, running=2)
+        await queue.ask("b", "b", light)
+        assert queue.started == ["a0", "a1", "b"] and queue.admission.waiting == ["a2", "a3"]
+        await queue.end("b")
+        assert queue.started == ["a0", "a1", "b"]
+        await queue.end("a0")
+        assert queue.started == ["a0", "a1", "b", "a2"]
 
     run(body)

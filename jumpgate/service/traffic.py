@@ -1,0 +1,64 @@
+"""The rows that a job moved, by the kind of edge that they crossed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from jumpgate.orchestrator.record import JobRecord
+
+
+class Way(NamedTuple):
+    """A kind of edge: `read` (of files), `exchange` (between instances), `filter` (of joins) or `result`."""
+
+    kind: str
+    transport: str
+
+
+@dataclass
+class Flow:
+    """What went one way, in all."""
+
+    rows: int = 0
+    bytes: int = 0
+    repeated_packets: int = 0
+    dropped_packets: int = 0
+
+    def add(self, counted: Mapping[str, Any]) -> None:
+        self.rows += counted.get("rows", 0)
+        self.bytes += counted.get("bytes", 0)
+
+    def add_packets(self, counted: Mapping[str, Any]) -> None:
+        self.repeated_packets += counted.get("repeated_packets", 0)
+        self.dropped_packets += counted.get("dropped_packets", 0)
+
+
+def traffic(record: JobRecord) -> dict[Way, Flow]:
+    """Return the sums over a job's instances. Rows of an edge are what its producers sent, or what its consumers
+    received where the producers, such as a switch, count nothing."""
+    edges = {edge["id"]: Way(_kind(edge), edge["transport"]) for edge in record.edges}
+    sent = {sink["edge"] for counters in record.counters.values() for sink in counters.get("sinks", ())}
+    found: dict[Way, Flow] = {}
+    for counters in record.counters.values():
+        for sink in counters.get("sinks", ()):
+            flow = found.setdefault(edges[sink["edge"]], Flow())
+            flow.add(sink)
+            flow.add_packets(sink)
+        for source in counters.get("sources", ()):
+            flow = found.setdefault(edges.get(source["name"], Way("read", "file")), Flow())
+            if source["name"] not in sent:
+                flow.add(source)
+            flow.add_packets(source)
+    return found
+
+
+def result_rows(record: JobRecord) -> int:
+    """Return how many rows the client was sent."""
+    return sum(flow.rows for way, flow in traffic(record).items() if way.kind == "result")
+
+
+def _kind(edge: Mapping[str, Any]) -> str:
+    if edge.get("filter"):
+        return "filter"
+    return "exchange" if edge["consumers"] else "result"
