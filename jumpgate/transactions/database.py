@@ -11,10 +11,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import queue
+import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -29,11 +30,17 @@ from jumpgate.transactions.log import Log
 from jumpgate.transactions.postgres import Name, Place
 from jumpgate.transactions.recovery import Sent, replay
 from jumpgate.transactions.registers import LocalSwitch
-from jumpgate.transactions.steps import VALUE_MAX, Compiled, Step, compile_steps
+from jumpgate.transactions.steps import VALUE_MAX, Compiled, Step, amount_max, compile_steps, text, too_large
 
 #: transactions at a time
 WORKERS = 8
 CONNECT_TIMEOUT_S = 10
+#: bigints stay between the negative of this and this
+WIDE_MAX = 1 << 62
+#: words that would end the transaction that a statement is in
+CONTROL = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(begin|start|commit|end|rollback|abort|prepare)\b", re.I | re.S)
+
+Cells = dict[tuple[int, int], int]
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,9 @@ class Transaction:
         return self._step(Step(self.database.name(table, key, column), value, sets=True))
 
     def sql(self, statement: str, parameters: Sequence[Any] = ()) -> None:
-        """A statement for PostgreSQL, with %s for parameters."""
+        """Adds a statement for PostgreSQL, with %s for parameters. Raises InvalidDataflow for BEGIN, COMMIT, …"""
+        if CONTROL.match(statement):
+            raise InvalidDataflow(f"'{statement}' is no part of a transaction: leave it out")
         self.statements.append((statement, parameters))
 
     def _step(self, step: Step) -> int:
@@ -89,14 +98,16 @@ class Database:
         self.reach, self._lost_s = reach, lost_s
         folder.mkdir(parents=True, exist_ok=True)
         self._admin = self._connect()
-        self._places = postgres.install(self._admin)
+        self._places: dict[Name, Place] = {}
         self._relations: dict[str, str] = {}
         self._log = Log(folder / f"transactions-{number}.log")
-        self._full: dict[Name, int] = {}
+        self._seen: dict[Name, tuple[int, int]] = {}
+        self._noting = threading.Lock()
         self._failure: JumpgateError | None = None
         self._changing = threading.Lock()
         self._idle: queue.SimpleQueue[tuple[Channel, psycopg.Connection[Any]]] = queue.SimpleQueue()
-        self._channels: list[tuple[Channel, psycopg.Connection[Any]]] = []
+        self._channels: list[Channel] = []
+        self._connections: list[psycopg.Connection[Any]] = []
         try:
             self._recover()
         except BaseException:
@@ -116,8 +127,9 @@ class Database:
 
     def close(self) -> None:
         """Values stay in the switch; the log has them."""
-        for channel, connection in self._channels:
+        for channel in self._channels:
             channel.close()
+        for connection in self._connections:
             connection.close()
         self._admin.close()
         self._log.close()
@@ -141,35 +153,48 @@ class Database:
     def commit(self, transaction: Transaction) -> Outcome:
         """Executes it. Raises Unreachable (the switch is lost: open the database again), ConfigError (the log cannot be
         written), Overflow, InvalidDataflow, or psycopg's errors for its statements, after which nothing was done."""
-        if self._failure is not None:
-            raise self._failure
-        with self._worker() as (channel, connection):
-            compiled = compile_steps(transaction.steps, self._places, VALUE_MAX // self.workers)
-            self._check_room(transaction.steps)
-            if not transaction.steps:
-                with connection.transaction():
-                    _execute(connection, transaction.statements)
-                return Outcome(True)
-            number = next(self._numbers)
+        while True:
+            with self._worker() as (channel, connection):
+                self._check_names(transaction.steps)
+                if not self._lacks_room(transaction):
+                    return self._commit(transaction, channel, connection)
+            if (outcome := self._commit_alone(transaction)) is not None:
+                return outcome
+
+    def _commit(self, transaction: Transaction, channel: Channel, connection: psycopg.Connection[Any]) -> Outcome:
+        compiled = compile_steps(transaction.steps, self._places, amount_max(self.workers))
+        if not transaction.steps:
+            with connection.transaction():
+                _execute(connection, transaction.statements)
+            return Outcome(True)
+        number = next(self._numbers)
+        if transaction.statements:
+            self._prepare(connection, transaction.statements, number)
+        self.reach("prepared")
+        with self._ending():
+            answer = self._send(channel, number, compiled, bool(transaction.statements))
+            self.reach("executed")
+            done = compiled.is_done(answer.results)
             if transaction.statements:
-                self._prepare(connection, transaction.statements, number)
-            self.reach("prepared")
-            with self._ending():
-                answer = self._send(channel, number, compiled, bool(transaction.statements))
-                self.reach("executed")
-                done = compiled.is_done(answer.results)
-                if transaction.statements:
-                    postgres.decide(connection, self._id, number, done)
-                    self.reach("decided")
-            return self._outcome(transaction.steps, compiled, answer, done)
+                postgres.decide(connection, self._id, number, done)
+                self.reach("decided")
+        return self._outcome(transaction.steps, compiled, answer, done)
 
     @contextlib.contextmanager
     def _worker(self) -> Iterator[tuple[Channel, psycopg.Connection[Any]]]:
-        worker = self._idle.get()
+        channel, connection = self._idle.get()
         try:
-            yield worker
+            self._check()
+            if connection.closed:  # its server ended it, perhaps
+                connection = self._connect()
+                self._connections.append(connection)
+            yield channel, connection
         finally:
-            self._idle.put(worker)
+            self._idle.put((channel, connection))
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
     @contextlib.contextmanager
     def _ending(self) -> Iterator[None]:
@@ -187,10 +212,12 @@ class Database:
         try:
             _execute(connection, statements)
             postgres.prepare(connection, self._id, number)
-        except BaseException:
+        except BaseException as error:
             if not connection.closed:
                 connection.execute("ROLLBACK")
-            raise
+                raise
+            with self._ending():  # it may be prepared
+                raise Unreachable(f"PostgreSQL was lost ({error}): open the database again, which recovers") from error
 
     def _send(self, channel: Channel, number: int, compiled: Compiled, is_warm: bool) -> Answer:
         self._log.append({
@@ -207,20 +234,60 @@ class Database:
         if not done:
             return Outcome(False, gid=answer.gid)
         values = tuple(answer.results[at] for at in compiled.where)
-        for step, old in zip(steps, values, strict=True):
-            new = step.amount if step.sets else old + step.amount
-            self._full[step.name] = new if abs(new) > VALUE_MAX else 0
-        return Outcome(True, values, answer.gid)
+        bases = [self._places[step.name].base for step in steps]
+        with self._noting:
+            for step, old, base in zip(steps, values, bases, strict=True):
+                new = step.amount - base if step.sets else old + step.amount
+                self._seen[step.name] = max(self._seen[step.name], (answer.gid, new), key=lambda seen: seen[0])
+        return Outcome(True, tuple(old + base for old, base in zip(values, bases, strict=True)), answer.gid)
 
-    def _check_room(self, steps: Sequence[Step]) -> None:
-        """Keeps int32 values from wrapping: behind VALUE_MAX each worker adds once more at most."""
+    def _check_names(self, steps: Sequence[Step]) -> None:
+        gone = next((step.name for step in steps if step.name not in self._places), None)
+        if gone is not None:
+            raise InvalidDataflow(f"{text(gone)} is not in the switch any more: declare the transaction again")
+
+    def _lacks_room(self, transaction: Transaction) -> bool:
+        """Tell if a bigint must be given another base first. Raises Overflow for other values.
+
+        Keeps registers from wrapping. Who adds looks at the value with the greatest gid that is known. Once one is
+        beyond VALUE_MAX, each worker adds at most once more, until it has seen that or what came later.
+        """
+        steps = transaction.steps
         for step in steps:
-            reached = self._full.get(step.name, 0)
-            if reached * step.amount > 0 and not step.sets:
-                raise Overflow(
-                    f"{step.name[0]}[{step.name[1]}].{step.name[2]} reached {reached}: the switch adds to values "
-                    f"within ±{VALUE_MAX}; release it, and change it by SQL"
-                )
+            reached = self._seen[step.name][1]
+            if abs(reached) > VALUE_MAX and reached * step.amount > 0 and not step.sets:
+                if not self._places[step.name].is_wide:
+                    raise Overflow(
+                        f"{text(step.name)} reached {reached}: the switch adds to values within ±{VALUE_MAX}; release "
+                        "it, and change it by SQL"
+                    )
+                return True
+        large = too_large(steps, self._places, amount_max(self.workers))
+        return large is not None and self._places[large.name].is_wide and not transaction.statements
+
+    def _commit_alone(self, transaction: Transaction) -> Outcome | None:
+        """Give bigints their values as bases, and zero to their registers; without statements, also execute it.
+
+        The log says what the registers shall be before they are: until then it names no switch, so that recovery loads
+        them.
+        """
+        with self._alone() as cells:
+            self._check_names(transaction.steps)
+            now = {name: place.base + cells[place.array, place.index] for name, place in self._places.items()}
+            outcome = None if transaction.statements else _executed(transaction.steps, now)
+            for name in {step.name for step in transaction.steps}:
+                if abs(now[name]) > (WIDE_MAX if self._places[name].is_wide else VALUE_MAX):
+                    raise Overflow(f"{text(name)} would be {now[name]}: release it, and change it by SQL")
+            places = {n: replace(p, base=now[n]) if p.is_wide else p for n, p in self._places.items()}
+            cells = {(p.array, p.index): now[n] - p.base for n, p in places.items()}
+            self._restart(cells, places, incarnation="")
+            with self._ending():
+                self._places = places
+                self.reach("rebased")
+                self.switch.load(self.number, cells)
+                self._restart(cells, places)
+                self._note(cells)
+            return outcome
 
     # ---- what is in the switch ----
 
@@ -234,23 +301,23 @@ class Database:
             made: dict[Name, Place] = {}
             free = self._free(checked)
             with self._admin.transaction():
+                postgres.lock(self._admin, relation)
                 for column in columns:
                     found = postgres.values(self._admin, relation, key, column, rows)
-                    for row, value in zip(rows, found, strict=True):
+                    for row, (value, type_) in zip(rows, found, strict=True):
                         name = (relation, str(row), column)
-                        if isinstance(value, bool) or not isinstance(value, int) or abs(value) > VALUE_MAX:
-                            raise InvalidDataflow(
-                                f"{table}[{row}].{column} is {value}: the switch holds integers within ±{VALUE_MAX}"
-                            )
-                        if name in self._places:
+                        _check_value(name, value, type_)
+                        if name in self._places or name in made:
                             raise InvalidDataflow(f"{table}[{row}].{column} is in the switch already")
-                        place = made[name] = next(free)
-                        cells[place.array, place.index] = value
-                        postgres.hold(self._admin, name, key, place)
+                        place, is_wide = next(free), type_ == "bigint"
+                        made[name] = replace(place, is_wide=is_wide, base=value if is_wide else 0)
+                        cells[place.array, place.index] = value - made[name].base
+                        postgres.hold(self._admin, name, key, made[name])
                 postgres.guard(self._admin, relation)
                 self.switch.load(self.number, {(p.array, p.index): cells[p.array, p.index] for p in made.values()})
-                self._restart(cells)
+                self._restart(cells, self._places | made)
             self._places |= made
+            self._note(cells)
 
     def release(self) -> None:
         """Brings all values back into their rows."""
@@ -262,14 +329,13 @@ class Database:
 
     def _write_back(self, release: bool) -> None:
         with self._alone() as cells:
-            found = [(name, cells[place.array, place.index]) for name, place in self._places.items()]
+            found = [(name, p.base + cells[p.array, p.index]) for name, p in self._places.items()]
             with self._admin.transaction():
                 postgres.store(self._admin, found, release)
             if release:
                 self._places.clear()
-                self._full.clear()
                 cells.clear()
-            self._restart(cells)
+            self._restart(cells, self._places)
 
     def _free(self, checked: bool) -> Iterator[Place]:
         """Places that nothing is in: of the arrays that give conditions, or of the others first; spread over them."""
@@ -282,11 +348,12 @@ class Database:
         raise CapacityExceeded(f"the switch has no room for more values of database {self.number}")
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[dict[tuple[int, int], int]]:
-        """While no transaction runs: the cells in use, with their values."""
+    def _alone(self) -> Iterator[Cells]:
+        """While no transaction runs: the cells in use, with what the registers hold."""
         with self._changing:
             held = [self._idle.get() for _ in range(self.workers)]
             try:
+                self._check()  # of what was broken off the log must stay
                 yield {
                     (p.array, p.index): self.switch.read(self.number, p.array, p.index) for p in self._places.values()
                 }
@@ -296,16 +363,20 @@ class Database:
 
     # ---- recovery ----
 
-    def _restart(self, cells: dict[tuple[int, int], int]) -> None:
+    def _restart(self, cells: Cells, places: dict[Name, Place], incarnation: str | None = None) -> None:
         """Starts the log anew with the cells as they are."""
-        self._log.restart([self._base(cells)])
+        bases = {(p.array, p.index): p.base for p in places.values()}
+        self._log.restart([{
+            "is": "base", "log": self._id, "gid": self.switch.last(self.number), "next": next(self._numbers),
+            "incarnation": self.switch.incarnation if incarnation is None else incarnation,
+            "cells": [[*cell, value, bases[cell]] for cell, value in cells.items()],
+        }])  # fmt: skip
 
-    def _base(self, cells: dict[tuple[int, int], int]) -> dict[str, Any]:
-        return {
-            "is": "base", "log": self._id, "incarnation": self.switch.incarnation, "gid": self.switch.last(self.number),
-            "next": next(self._numbers),
-            "cells": [[array, index, value] for (array, index), value in cells.items()],
-        }  # fmt: skip
+    def _note(self, cells: Cells) -> None:
+        """Know what the registers hold, while no transaction runs."""
+        gid = self.switch.last(self.number)
+        for name, place in self._places.items():
+            self._seen[name] = gid, cells[place.array, place.index]
 
     def _recover(self) -> None:
         records = self._log.records
@@ -315,10 +386,13 @@ class Database:
         answers = {r["id"]: r for r in records if r["is"] == "done"}
         self._id: str = base["log"]
         self._numbers = itertools.count(max([base["next"], *(number + 1 for number in sent)]))
+        bases = {(array, index): of for array, index, _, of in base["cells"]}
+        for name, place in postgres.install(self._admin).items():
+            self._places[name] = replace(place, base=bases.get((place.array, place.index), 0))
         is_alive = base["incarnation"] == self.switch.incarnation
-        for lease in self.switch.lease(self.number, self.workers):
-            channel = Channel(self.switch.address, lease, self._lost_s)
-            self._channels.append((channel, self._connect()))
+        for lease in self.switch.lease(self.number, self.workers, self._id):
+            self._channels.append(Channel(self.switch.address, lease, self._lost_s))
+        self.workers = len(self._channels)
         if is_alive:
             results = self._ask_again(sent, answers)
         else:
@@ -327,17 +401,18 @@ class Database:
         for number in waiting:
             commit = number in results and _is_done(sent[number], results[number])
             postgres.decide(self._admin, self._id, number, commit)
-        self._restart({
-            (p.array, p.index): self.switch.read(self.number, p.array, p.index) for p in self._places.values()
-        })  # fmt: skip
-        for channel, connection in self._channels:
+        cells = {(p.array, p.index): self.switch.read(self.number, p.array, p.index) for p in self._places.values()}
+        self._restart(cells, self._places)
+        self._note(cells)
+        for channel in self._channels:
             channel.sequence = self.switch.sequence(channel.lease)  # the log may lack what was not synced
-            self._idle.put((channel, connection))
+            self._connections.append(self._connect())
+            self._idle.put((channel, self._connections[-1]))
 
     def _ask_again(self, sent: dict[int, Any], answers: dict[int, Any]) -> dict[int, Sequence[int]]:
         """The switch is as it was: what has no answer is sent again, and executed unless it was already."""
         results = {number: r["results"] for number, r in answers.items()}
-        channels = {channel.lease.flow: channel for channel, _ in self._channels}
+        channels = {channel.lease.flow: channel for channel in self._channels}
         for number, r in sent.items():
             if number not in answers:
                 channel = channels[r["flow"]]
@@ -352,7 +427,7 @@ class Database:
                 (answers[number]["gid"], tuple(answers[number]["results"])) if number in answers else ()))
             for number, r in sent.items()
         ]  # fmt: skip
-        before = {(array, index): value for array, index, value in base["cells"]}
+        before = {(array, index): value for array, index, value, _ in base["cells"]}
         cells, ran = replay(before, base["gid"], found)
         places = [(p.array, p.index) for p in self._places.values()]
         missing = [place for place in places if place not in cells]
@@ -368,7 +443,31 @@ class Database:
 
 def _execute(connection: psycopg.Connection[Any], statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
     for statement, parameters in statements:
-        connection.execute(statement, parameters)
+        connection.execute(statement, parameters, prepare=True)  # of several in one text the server refuses all
+
+
+def _executed(steps: Sequence[Step], values: dict[Name, int]) -> Outcome:
+    """Execute steps on these values, which change unless the requirement does not hold."""
+    after, seen = dict(values), []
+    for step in steps:
+        old = after[step.name]
+        if step.at_least is not None and old + (0 if step.sets else step.amount) < step.at_least:
+            return Outcome(False)
+        seen.append(old)
+        after[step.name] = step.amount if step.sets else old + step.amount
+    values.update(after)
+    return Outcome(True, tuple(seen))
+
+
+def _check_value(name: Name, value: Any, type_: str) -> None:
+    """Raise InvalidDataflow for what a register does not hold."""
+    if type_ not in ("integer", "bigint") or value is None:
+        raise InvalidDataflow(
+            f"{text(name)} is {value}, of type {type_}: the switch holds values of integer and bigint"
+        )
+    limit = WIDE_MAX if type_ == "bigint" else VALUE_MAX
+    if abs(value) > limit:
+        raise InvalidDataflow(f"{text(name)} is {value}: the switch holds values of {type_} within ±{limit}")
 
 
 def _packed(i: Instruction) -> list[int]:

@@ -33,6 +33,8 @@ class Log:
             raise ConfigError(f"cannot open the log {path}: {error.strerror}", file=path) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not _is_current(self._file, path):  # replaced by its owner since it was opened
+                raise BlockingIOError
         except BlockingIOError as error:
             os.close(self._file)
             raise ConfigError(
@@ -115,6 +117,16 @@ class Log:
 
     def close(self) -> None:
         os.close(self._file)
+
+
+def _is_current(file: int, path: Path) -> bool:
+    """Tell if an open file is still the one at `path`."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    mine = os.fstat(file)
+    return (mine.st_dev, mine.st_ino) == (found.st_dev, found.st_ino)
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
