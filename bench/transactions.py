@@ -118,15 +118,14 @@ def serialisable(count: int) -> Figure:
 
 @contextmanager
 def _bank() -> Iterator[Postgres]:
-    with tempfile.TemporaryDirectory(prefix="jumpgate-bench-") as folder:
-        postgres = Postgres(Path(folder))
-        try:
-            postgres.execute("CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL)")
-            postgres.execute("CREATE TABLE history (amount int)")
-            postgres.execute("INSERT INTO accounts SELECT i, 1000000 FROM generate_series(0, 4) i")
-            yield postgres
-        finally:
-            postgres.close()
+    postgres = Postgres()
+    try:
+        postgres.execute("CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL)")
+        postgres.execute("CREATE TABLE history (amount int)")
+        postgres.execute("INSERT INTO accounts SELECT i, 1000000 FROM generate_series(0, 4) i")
+        yield postgres
+    finally:
+        postgres.close()
 
 
 def recovered(_: int) -> Figure:

@@ -54,11 +54,15 @@ class Place:
     base: int = 0
 
 
-def install(connection: psycopg.Connection[Any]) -> dict[Name, Place]:
-    """Makes the schema, if it is not there; returns what is in the switch."""
+def install(connection: psycopg.Connection[Any]) -> None:
+    """Makes the schema, if it is not there."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(7234010)")  # two that install at once would collide
         connection.execute(_SCHEMA)
+
+
+def held(connection: psycopg.Connection[Any]) -> dict[Name, Place]:
+    """Returns what is in the switch."""
     rows = connection.execute(
         "SELECT relation, key, value_column, array_number, place, is_wide FROM jumpgate.hot"
     ).fetchall()
@@ -149,20 +153,21 @@ def store(connection: psycopg.Connection[Any], found: Iterable[tuple[Name, int]]
             )
 
 
-def prepared(connection: psycopg.Connection[Any], log: str) -> list[int]:
-    """The transactions of that log that are prepared and not decided."""
-    start = f"{PREFIX}_{log}_"
+def prepared(connection: psycopg.Connection[Any], log: str, node: int | None = None) -> list[tuple[int, int]]:
+    """Node and number of the transactions, of one node or all, that are prepared and not decided."""
+    start = f"{PREFIX}_{log}_" + (f"{node}_" if node is not None else "")
     rows = connection.execute(
         "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)", (start,)
     ).fetchall()
-    return [int(name.removeprefix(start)) for (name,) in rows]
+    found = (name.rsplit("_", 2) for (name,) in rows)
+    return [(int(of), int(number)) for _, of, number in found]
 
 
-def prepare(connection: psycopg.Connection[Any], log: str, transaction: int) -> None:
-    connection.execute(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(f"{PREFIX}_{log}_{transaction}")))
+def prepare(connection: psycopg.Connection[Any], log: str, node: int, transaction: int) -> None:
+    connection.execute(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(f"{PREFIX}_{log}_{node}_{transaction}")))
 
 
-def decide(connection: psycopg.Connection[Any], log: str, transaction: int, commit: bool) -> None:
+def decide(connection: psycopg.Connection[Any], log: str, node: int, transaction: int, commit: bool) -> None:
     word = sql.SQL("COMMIT" if commit else "ROLLBACK")
-    name = sql.Literal(f"{PREFIX}_{log}_{transaction}")
+    name = sql.Literal(f"{PREFIX}_{log}_{node}_{transaction}")
     connection.execute(sql.SQL("{} PREPARED {}").format(word, name))

@@ -24,8 +24,8 @@ class Ended(Exception):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    postgres = Postgres(tmp_path_factory.mktemp("pg"))
+def server() -> Iterator[Postgres]:
+    postgres = Postgres()
     yield postgres
     postgres.close()
 
@@ -311,7 +311,7 @@ def test_a_log_torn_at_its_end_loses_nothing(bank: Postgres, tmp_path: Path) -> 
     with LocalSwitch() as switch, opened(bank, switch, tmp_path, 0) as database:
         database.offload("accounts", "id", ["balance"], range(ACCOUNTS))
         transfer(database, 0, 1, 100)
-    path = tmp_path / "transactions-0.log"
+    path = tmp_path / "transactions-0.0.log"
     whole = path.read_bytes()
     for torn in (b"\x10", whole[-60:-1], bytes(40)):
         path.write_bytes(whole + torn)
@@ -322,7 +322,7 @@ def test_a_log_torn_at_its_end_loses_nothing(bank: Postgres, tmp_path: Path) -> 
 
 def test_a_log_that_lacks_what_was_not_synced_gives_no_old_answer(bank: Postgres, tmp_path: Path) -> None:
     """The coordinator's host is lost with the end of its log, the switch is not: its workers' numbers go on."""
-    path = tmp_path / "transactions-0.log"
+    path = tmp_path / "transactions-0.0.log"
     with LocalSwitch() as switch:
         with Database(bank.url, switch, tmp_path, workers=1) as database:
             database.offload("accounts", "id", ["balance"], [0])
