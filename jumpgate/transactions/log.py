@@ -35,9 +35,7 @@ class Log:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._file)
-            raise ConfigError(
-                f"the log {path} is in use: a node is one process at a time", file=path
-            ) from error
+            raise ConfigError(f"the log {path} is in use: a node is one process at a time", file=path) from error
         self.records, end = _read(path)
         os.ftruncate(self._file, end)
         self._end = end
