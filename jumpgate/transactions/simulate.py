@@ -2,8 +2,8 @@
 
 Discrete events in virtual time. Rows are locked in the order of a transaction's accesses, shared or exclusively, and
 kept to its end; a row of another node costs a round trip. Without a switch hot rows are locked as all others. With it
-the hot part is one packet: it takes half a round trip, and of several passes it has the pipeline to itself, one after
-the other. What is not modelled: CPUs shared by workers, packets lost, the bandwidth of links.
+the hot part is one packet: it takes half a round trip, and of several passes it has the halves of the pipeline that it
+touches to itself. What is not modelled: CPUs shared by workers, packets lost, the bandwidth of links.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class Cluster:
         seed: int = 1, random_layout: bool = False,
     ) -> None:  # fmt: skip
         self.draw, self.nodes, self.costs, self.policy, self.switched = draw, nodes, costs, policy, switched
-        self.counts, self.now, self._pipeline_free = Counts(), 0.0, 0.0
+        self.counts, self.now = Counts(), 0.0
+        self._free_from = {False: 0.0, True: 0.0}  # each half of the pipeline
         self._locks: dict[Row, Lock] = defaultdict(Lock)
         self._ages, self._order = itertools.count(), itertools.count()
         self._events: list[tuple[float, int, Generator[float | None]]] = []
@@ -208,9 +209,10 @@ class Cluster:
             self._layout.arrays.setdefault(row, self._rng.randrange(self._layout.sizes.arrays))
         passes = self._layout.passes(work) or 1
         yield self.costs.round_trip_us / 4
-        start, took = max(self.now, self._pipeline_free), passes * self.costs.pass_us
+        halves = {self._layout.arrays[row] * 2 >= self._layout.sizes.arrays for row in work.rows}
+        start, took = max(self.now, *(self._free_from[half] for half in halves)), passes * self.costs.pass_us
         if passes > 1:
-            self._pipeline_free = start + took
+            self._free_from.update(dict.fromkeys(halves, start + took))
         self.counts.packets += 1
         self.counts.passes += passes
         yield start - self.now + took + self.costs.round_trip_us / 4
