@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -79,3 +80,39 @@ def explain(trace: Path, rows: int | None, as_json: bool) -> None:
         return
     for number, verdict in enumerate(verdicts, 1):
         print(f"{number} {verdict.text()}")
+
+
+@command.command("simulate")
+@click.option("--workload", type=click.Choice(["ycsb-a", "ycsb-b", "ycsb-c", "smallbank", "tpcc"]), default="ycsb-a")
+@click.option("--nodes", type=click.IntRange(1), default=8, show_default=True)
+@click.option("--workers", type=click.IntRange(1), default=20, show_default=True, help="Of each node.")
+@click.option("--hot-share", type=click.FloatRange(0, 1), default=0.75, help="Of the transactions; not of tpcc.")
+@click.option("--hot-rows", type=click.IntRange(1), default=50, help="Of each node; not of tpcc.")
+@click.option("--remote-share", type=click.FloatRange(0, 1), default=0.2, help="Of rows on another node.")
+@click.option("--warehouses", type=click.IntRange(1), default=8, help="Of tpcc.")
+@click.option("--round-trip-us", type=click.FloatRange(0), default=10.0, help="Between two nodes.")
+@click.option("--milliseconds", type=click.FloatRange(0.1), default=2.0, help="Of virtual time.")
+@json_option
+def simulate(
+    workload: str, nodes: int, workers: int, hot_share: float, hot_rows: int, remote_share: float, warehouses: int,
+    round_trip_us: float, milliseconds: float, as_json: bool,
+) -> None:  # fmt: skip
+    """Compare two-phase locking with and without hot rows in a switch, in virtual time."""
+    from jumpgate.transactions.simulate import Costs, compare
+    from jumpgate.transactions.workloads import Setting
+
+    setting = Setting(nodes, hot_share, remote_share, hot_rows, warehouses)
+    found = compare(workload, setting, workers, Costs(round_trip_us=round_trip_us), milliseconds / 1e3)
+    if as_json:
+        output.print_json({name: asdict(counts) for name, counts in found.items()})
+        return
+    output.print_table(
+        "",
+        ("", "transactions/s", "aborts each", "passes each"),
+        [
+            (name, f"{c.per_second:,.0f}", f"{c.aborted / max(1, c.committed):.2f}",
+             f"{c.passes / c.packets:.2f}" if c.packets else "")
+            for name, c in found.items()
+        ],
+        right=("transactions/s", "aborts each", "passes each"),
+    )  # fmt: skip

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from jumpgate.transactions.database import Database, Outcome, Transaction
+from jumpgate.transactions.coordinator import Outcome, Transaction
+from jumpgate.transactions.database import Database
+from jumpgate.transactions.node import Node
 from jumpgate.transactions.registers import LocalSwitch
 
-__all__ = ["Database", "LocalSwitch", "Outcome", "Transaction"]
+__all__ = ["Database", "LocalSwitch", "Node", "Outcome", "Transaction"]

@@ -54,7 +54,13 @@ class Channel:
 
     def execute(self, instructions: Sequence[Instruction], transaction: int = 0, announce: bool = False) -> Answer:
         """Until it is answered. Raises Unreachable: then it may or may not have been executed."""
-        self.sequence += 1
+        return self.ask(self.sequence + 1, instructions, transaction, announce)
+
+    def ask(
+        self, sequence: int, instructions: Sequence[Instruction], transaction: int = 0, announce: bool = False
+    ) -> Answer:
+        """Likewise with the sequence number of the worker's last transaction, which may have been sent, or the next."""
+        self.sequence = sequence
         passes = len(p4.passes_of(instructions))
         locks = p4.locks_of(instructions)
         header = Header(

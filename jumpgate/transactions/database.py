@@ -1,226 +1,71 @@
-"""Transactions over values in a switch and rows in PostgreSQL: durable, each executed once, recovered when opened.
-
-Before a packet is sent the log has what it says; before a transaction is acknowledged, its number and results are
-there, and all is synced. One sync serves both: a log is read up to its first torn record, and whoever saw a transaction
-in the switch wrote behind its record, so what is left of a log explains its results. Cold statements are prepared in
-PostgreSQL, and the record is synced, before the packet is sent; they are committed once it was executed.
-"""
+"""Moves hot values between PostgreSQL's rows and the switch, and recovers when it is opened."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import queue
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-import psycopg
-
-from jumpgate.errors import CapacityExceeded, InvalidDataflow, JumpgateError, Overflow, Unreachable
-from jumpgate.p4.programs.transactions import DEFAULT, Instruction
+from jumpgate.errors import CapacityExceeded, InvalidDataflow, Overflow
+from jumpgate.p4.programs.transactions import DEFAULT
 from jumpgate.transactions import postgres
-from jumpgate.transactions.channel import LOST_S, Answer, Channel
-from jumpgate.transactions.log import Log
+from jumpgate.transactions.channel import LOST_S, Channel, Lease
+from jumpgate.transactions.coordinator import Cells, Coordinator, Outcome, Transaction, instructions_of, unanswered
+from jumpgate.transactions.log import read_log
 from jumpgate.transactions.postgres import Name, Place
 from jumpgate.transactions.recovery import Sent, replay
 from jumpgate.transactions.registers import LocalSwitch
-from jumpgate.transactions.steps import VALUE_MAX, Compiled, Step, compile_steps
+from jumpgate.transactions.steps import VALUE_MAX, Step, text
 
 #: transactions at a time
 WORKERS = 8
-CONNECT_TIMEOUT_S = 10
+#: bigints stay between the negative of this and this
+WIDE_MAX = 1 << 62
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """`done` is False if the requirement did not hold: then nothing was. `values` are those before each step; `gid` is
-    the transaction's number in the switch, 0 of a cold one."""
-
-    done: bool
-    values: tuple[int | None, ...] = ()
-    gid: int = 0
-
-
-@dataclass
-class Transaction:
-    """Collects what a transaction does. Hot steps come after all cold statements, so these cannot use their values."""
-
-    database: Database
-    steps: list[Step] = field(default_factory=list)
-    statements: list[tuple[str, Sequence[Any]]] = field(default_factory=list)
-
-    def read(self, table: str, key: Any, column: str) -> int:
-        """Returns the number of the step, whose value the outcome has."""
-        return self._step(Step(self.database.name(table, key, column)))
-
-    def add(self, table: str, key: Any, column: str, amount: int, at_least: int | None = None) -> int:
-        """Adds to a value; with `at_least` nothing of the transaction is done if the sum would be less."""
-        return self._step(Step(self.database.name(table, key, column), amount, at_least=at_least))
-
-    def set(self, table: str, key: Any, column: str, value: int) -> int:
-        return self._step(Step(self.database.name(table, key, column), value, sets=True))
-
-    def sql(self, statement: str, parameters: Sequence[Any] = ()) -> None:
-        """A statement for PostgreSQL, with %s for parameters."""
-        self.statements.append((statement, parameters))
-
-    def _step(self, step: Step) -> int:
-        self.steps.append(step)
-        return len(self.steps) - 1
-
-
-class Database:
-    """Use as a context manager, or call `close`. Methods may be called from any thread.
-
-    `folder` holds the log; `number` tells databases of one switch apart. `reach` is called with the name of each point
-    of a transaction that it reaches: tests end it there.
-    """
+class Database(Coordinator):
+    """Node 0 of a database. `workers`: transactions at a time of each of the `nodes`."""
 
     def __init__(
         self, url: str, switch: LocalSwitch, folder: Path, number: int = 0, workers: int = WORKERS,
-        reach: Callable[[str], None] = lambda point: None, lost_s: float = LOST_S,
+        reach: Callable[[str], None] = lambda point: None, lost_s: float = LOST_S, nodes: int = 1,
     ) -> None:  # fmt: skip
-        self.url, self.switch, self.number, self.workers = url, switch, number, workers
-        self.reach, self._lost_s = reach, lost_s
-        folder.mkdir(parents=True, exist_ok=True)
-        self._admin = self._connect()
-        self._places = postgres.install(self._admin)
-        self._relations: dict[str, str] = {}
-        self._log = Log(folder / f"transactions-{number}.log")
-        self._full: dict[Name, int] = {}
-        self._failure: JumpgateError | None = None
+        self.switch, self.nodes, self._wanted = switch, nodes, workers
         self._changing = threading.Lock()
-        self._idle: queue.SimpleQueue[tuple[Channel, psycopg.Connection[Any]]] = queue.SimpleQueue()
-        self._channels: list[tuple[Channel, psycopg.Connection[Any]]] = []
-        try:
-            self._recover()
-        except BaseException:
-            self.close()
-            raise
+        self._leases: list[Lease] = []
+        folder.mkdir(parents=True, exist_ok=True)
+        super().__init__(url, folder, number, 0, reach, lost_s)
 
-    def _connect(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(self.url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+    def _make_room(self, transaction: Transaction, name: Name) -> Outcome | None:
+        """Give bigints their values as bases; a transaction without statements is executed, too."""
+        with self._alone() as cells:
+            self._check_names(transaction.steps)
+            now = {name: place.base + cells[place.array, place.index] for name, place in self._places.items()}
+            outcome = None if transaction.statements else _executed(transaction.steps, now)
+            for name in {step.name for step in transaction.steps}:
+                if abs(now[name]) > (WIDE_MAX if self._places[name].is_wide else VALUE_MAX):
+                    raise Overflow(f"{text(name)} would be {now[name]}: release it, and change it by SQL")
+            self._rebase(now)
+            return outcome
 
-    def __enter__(self) -> Self:
-        return self
+    def _rebase(self, now: Mapping[Name, int]) -> None:
+        """Give values to registers, and bases to bigints, while no transaction runs.
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Values stay in the switch; the log has them."""
-        for channel, connection in self._channels:
-            channel.close()
-            connection.close()
-        self._admin.close()
-        self._log.close()
-
-    # ---- transactions ----
-
-    def transaction(self) -> Transaction:
-        return Transaction(self)
-
-    def name(self, table: str, key: Any, column: str) -> Name:
-        """The name of a hot value. Raises InvalidDataflow if it is not in the switch."""
-        if table not in self._relations:
-            self._relations[table] = postgres.canonical(self._admin, table)
-        name = (self._relations[table], str(key), column)
-        if name not in self._places:
-            raise InvalidDataflow(
-                f"{table}[{key}].{column} is not in the switch: offload it, or change it by SQL", table=table
-            )
-        return name
-
-    def commit(self, transaction: Transaction) -> Outcome:
-        """Executes it. Raises Unreachable (the switch is lost: open the database again), ConfigError (the log cannot be
-        written), Overflow, InvalidDataflow, or psycopg's errors for its statements, after which nothing was done."""
-        if self._failure is not None:
-            raise self._failure
-        with self._worker() as (channel, connection):
-            compiled = compile_steps(transaction.steps, self._places, VALUE_MAX // self.workers)
-            self._check_room(transaction.steps)
-            if not transaction.steps:
-                with connection.transaction():
-                    _execute(connection, transaction.statements)
-                return Outcome(True)
-            number = next(self._numbers)
-            if transaction.statements:
-                self._prepare(connection, transaction.statements, number)
-            self.reach("prepared")
-            with self._ending():
-                answer = self._send(channel, number, compiled, bool(transaction.statements))
-                self.reach("executed")
-                done = compiled.is_done(answer.results)
-                if transaction.statements:
-                    postgres.decide(connection, self._id, number, done)
-                    self.reach("decided")
-            return self._outcome(transaction.steps, compiled, answer, done)
-
-    @contextlib.contextmanager
-    def _worker(self) -> Iterator[tuple[Channel, psycopg.Connection[Any]]]:
-        worker = self._idle.get()
-        try:
-            yield worker
-        finally:
-            self._idle.put(worker)
-
-    @contextlib.contextmanager
-    def _ending(self) -> Iterator[None]:
-        """Where a failure leaves a transaction open that only recovery can tell of: nothing more is taken then."""
-        try:
-            yield
-        except BaseException as error:
-            self._failure = error if isinstance(error, JumpgateError) else Unreachable(
-                f"a transaction was broken off ({error}): open the database again, which recovers"
-            )  # fmt: skip
-            raise
-
-    def _prepare(self, connection: psycopg.Connection[Any], statements: Any, number: int) -> None:
-        connection.execute("BEGIN")
-        try:
-            _execute(connection, statements)
-            postgres.prepare(connection, self._id, number)
-        except BaseException:
-            if not connection.closed:
-                connection.execute("ROLLBACK")
-            raise
-
-    def _send(self, channel: Channel, number: int, compiled: Compiled, is_warm: bool) -> Answer:
-        self._log.append({
-            "is": "sent", "id": number, "flow": channel.lease.flow, "sequence": channel.sequence + 1, "warm": is_warm,
-            "check": compiled.check, "do": [_packed(i) for i in compiled.instructions],
-        }, wait=is_warm)  # fmt: skip
-        self.reach("logged")
-        answer = channel.execute(compiled.instructions, number)
-        self.reach("answered")
-        self._log.append({"is": "done", "id": number, "gid": answer.gid, "results": list(answer.results)})
-        return answer
-
-    def _outcome(self, steps: Sequence[Step], compiled: Compiled, answer: Answer, done: bool) -> Outcome:
-        if not done:
-            return Outcome(False, gid=answer.gid)
-        values = tuple(answer.results[at] for at in compiled.where)
-        for step, old in zip(steps, values, strict=True):
-            new = step.amount if step.sets else old + step.amount
-            self._full[step.name] = new if abs(new) > VALUE_MAX else 0
-        return Outcome(True, values, answer.gid)
-
-    def _check_room(self, steps: Sequence[Step]) -> None:
-        """Keeps int32 values from wrapping: behind VALUE_MAX each worker adds once more at most."""
-        for step in steps:
-            reached = self._full.get(step.name, 0)
-            if reached * step.amount > 0 and not step.sets:
-                raise Overflow(
-                    f"{step.name[0]}[{step.name[1]}].{step.name[2]} reached {reached}: the switch adds to values "
-                    f"within ±{VALUE_MAX}; release it, and change it by SQL"
-                )
+        The base says what the registers shall hold before they do: until then it names no switch, so that recovery
+        loads them.
+        """
+        places = {n: replace(p, base=now[n]) if p.is_wide else p for n, p in self._places.items()}
+        cells = {(p.array, p.index): now[n] - p.base for n, p in places.items()}
+        self._restart(cells, places, incarnation="")
+        with self._ending():
+            self.reach("rebased")
+            self.switch.load(self.number, cells)
+            self._restart(cells, places)
 
     # ---- what is in the switch ----
 
@@ -233,24 +78,22 @@ class Database:
             relation = postgres.canonical(self._admin, table)
             made: dict[Name, Place] = {}
             free = self._free(checked)
-            with self._admin.transaction():
+            with self._moving():
+                postgres.lock(self._admin, relation)
                 for column in columns:
                     found = postgres.values(self._admin, relation, key, column, rows)
-                    for row, value in zip(rows, found, strict=True):
+                    for row, (value, type_) in zip(rows, found, strict=True):
                         name = (relation, str(row), column)
-                        if isinstance(value, bool) or not isinstance(value, int) or abs(value) > VALUE_MAX:
-                            raise InvalidDataflow(
-                                f"{table}[{row}].{column} is {value}: the switch holds integers within ±{VALUE_MAX}"
-                            )
-                        if name in self._places:
+                        _check_value(name, value, type_)
+                        if name in self._places or name in made:
                             raise InvalidDataflow(f"{table}[{row}].{column} is in the switch already")
-                        place = made[name] = next(free)
-                        cells[place.array, place.index] = value
-                        postgres.hold(self._admin, name, key, place)
+                        place, is_wide = next(free), type_ == "bigint"
+                        made[name] = replace(place, is_wide=is_wide, base=value if is_wide else 0)
+                        cells[place.array, place.index] = value - made[name].base
+                        postgres.hold(self._admin, name, key, made[name])
                 postgres.guard(self._admin, relation)
                 self.switch.load(self.number, {(p.array, p.index): cells[p.array, p.index] for p in made.values()})
-                self._restart(cells)
-            self._places |= made
+                self._restart(cells, self._places | made)
 
     def release(self) -> None:
         """Brings all values back into their rows."""
@@ -262,14 +105,27 @@ class Database:
 
     def _write_back(self, release: bool) -> None:
         with self._alone() as cells:
-            found = [(name, cells[place.array, place.index]) for name, place in self._places.items()]
-            with self._admin.transaction():
-                postgres.store(self._admin, found, release)
+            now = {name: p.base + cells[p.array, p.index] for name, p in self._places.items()}
+            with self._moving():
+                postgres.store(self._admin, now.items(), release)
             if release:
-                self._places.clear()
-                self._full.clear()
-                cells.clear()
-            self._restart(cells)
+                with self._ending():
+                    self._restart({}, {})
+            else:
+                self._rebase(now)
+
+    @contextlib.contextmanager
+    def _moving(self) -> Iterator[None]:
+        """Change PostgreSQL's rows. Nothing more is taken if it fails so that they may be changed or not."""
+        before = self._base
+        try:
+            with self._admin.transaction():
+                yield
+        except BaseException:
+            if self._admin.closed or self._base is not before:
+                with self._ending():
+                    raise
+            raise
 
     def _free(self, checked: bool) -> Iterator[Place]:
         """Places that nothing is in: of the arrays that give conditions, or of the others first; spread over them."""
@@ -282,105 +138,118 @@ class Database:
         raise CapacityExceeded(f"the switch has no room for more values of database {self.number}")
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[dict[tuple[int, int], int]]:
-        """While no transaction runs: the cells in use, with their values."""
+    def _alone(self) -> Iterator[Cells]:
+        """While no transaction runs: the cells in use, with what the registers hold."""
         with self._changing:
             held = [self._idle.get() for _ in range(self.workers)]
             try:
-                yield {
-                    (p.array, p.index): self.switch.read(self.number, p.array, p.index) for p in self._places.values()
-                }
+                self._check()  # of what was broken off the log must stay
+                with self._latch.alone():
+                    self._settle_others()
+                    yield self._cells()
             finally:
                 for worker in held:
                     self._idle.put(worker)
 
     # ---- recovery ----
 
-    def _restart(self, cells: dict[tuple[int, int], int]) -> None:
-        """Starts the log anew with the cells as they are."""
-        self._log.restart([self._base(cells)])
+    def _cells(self) -> Cells:
+        return {(p.array, p.index): self.switch.read(self.number, p.array, p.index) for p in self._places.values()}
 
-    def _base(self, cells: dict[tuple[int, int], int]) -> dict[str, Any]:
-        return {
-            "is": "base", "log": self._id, "incarnation": self.switch.incarnation, "gid": self.switch.last(self.number),
-            "next": next(self._numbers),
-            "cells": [[array, index, value] for (array, index), value in cells.items()],
+    def _restart(self, cells: Cells, places: dict[Name, Place], incarnation: str | None = None) -> None:
+        """Replace the base by the cells as they are, which empties all logs."""
+        bases = {(p.array, p.index): p.base for p in places.values()}
+        base = {
+            "log": self._id, "epoch": self._base["epoch"] + 1, "gid": self.switch.last(self.number),
+            "incarnation": self.switch.incarnation if incarnation is None else incarnation,
+            "address": self.switch.address, "nodes": self.nodes,
+            "leases": [[lease.flow, lease.secret, self.switch.sequence(lease)] for lease in self._leases],
+            "cells": [[*cell, value, bases[cell]] for cell, value in cells.items()],
         }  # fmt: skip
+        self._folder.write(base)
+        self._base, self._places, self._stamp = base, dict(places), self._folder.stamp()
+        self._seen = {n: (base["gid"], cells[p.array, p.index]) for n, p in places.items()}
+        self._log.clear()
 
-    def _recover(self) -> None:
-        records = self._log.records
-        nothing = {"log": secrets.token_hex(8), "incarnation": "", "gid": 0, "next": 1, "cells": []}
-        base: dict[str, Any] = records[0] if records else nothing
-        sent = {r["id"]: r for r in records if r["is"] == "sent"}
-        answers = {r["id"]: r for r in records if r["is"] == "done"}
-        self._id: str = base["log"]
-        self._numbers = itertools.count(max([base["next"], *(number + 1 for number in sent)]))
-        is_alive = base["incarnation"] == self.switch.incarnation
-        for lease in self.switch.lease(self.number, self.workers):
-            channel = Channel(self.switch.address, lease, self._lost_s)
-            self._channels.append((channel, self._connect()))
-        if is_alive:
-            results = self._ask_again(sent, answers)
-        else:
-            results = self._rebuild(base, sent, answers)
-        waiting = postgres.prepared(self._admin, self._id)
-        for number in waiting:
-            commit = number in results and _is_done(sent[number], results[number])
-            postgres.decide(self._admin, self._id, number, commit)
-        self._restart({
-            (p.array, p.index): self.switch.read(self.number, p.array, p.index) for p in self._places.values()
-        })  # fmt: skip
-        for channel, connection in self._channels:
-            channel.sequence = self.switch.sequence(channel.lease)  # the log may lack what was not synced
-            self._idle.put((channel, connection))
+    def _open(self) -> None:
+        with self._latch.alone():
+            base = self._folder.read() or {
+                "log": secrets.token_hex(8), "epoch": 0, "incarnation": "", "gid": 0, "leases": [], "nodes": 1,
+                "cells": [],
+            }  # fmt: skip
+            postgres.install(self._admin)
+            self._adopt(base)
+            self._leases = self.switch.lease(self.number, self._wanted * self.nodes, self._id)
+            self._workers_of_all = len(self._leases)
+            records = [r for path in self._folder.logs().values() for r in read_log(path)]
+            sent, results = unanswered(records, base["epoch"])
+            if base["incarnation"] == self.switch.incarnation:
+                self._ask_again(sent, results)
+            else:
+                answers = {r["id"]: r for r in records if r["is"] == "done" and r["epoch"] == base["epoch"]}
+                results = self._rebuild(base, sent, answers)
+            self._decide(sent, results)
+            self._restart(self._cells(), self._places)
+            mine = self._leases[:: self.nodes]
+            self._start([(lease, self.switch.sequence(lease)) for lease in mine], self.switch.address)
 
-    def _ask_again(self, sent: dict[int, Any], answers: dict[int, Any]) -> dict[int, Sequence[int]]:
+    def _settle_others(self) -> None:
+        """Finish what other nodes broke off; of what they have on the way nothing is left, as they are kept out."""
+        paths = [path for node, path in self._folder.logs().items() if node != self.node]
+        if paths:
+            sent, results = unanswered([r for path in paths for r in read_log(path)], self._base["epoch"])
+            self._ask_again(sent, results)
+            self._decide(sent, results)
+
+    def _ask_again(self, sent: dict[int, Any], results: dict[int, Sequence[int]]) -> None:
         """The switch is as it was: what has no answer is sent again, and executed unless it was already."""
-        results = {number: r["results"] for number, r in answers.items()}
-        channels = {channel.lease.flow: channel for channel, _ in self._channels}
+        leases = {lease.flow: lease for lease in self._leases}
         for number, r in sent.items():
-            if number not in answers:
-                channel = channels[r["flow"]]
-                channel.sequence = r["sequence"] - 1
-                results[number] = channel.execute(_instructions(r), number).results
-        return results
+            if number not in results:
+                channel = Channel(self.switch.address, leases[r["flow"]], self._lost_s)
+                results[number] = channel.ask(r["sequence"], instructions_of(r), number).results
+                channel.close()
 
     def _rebuild(self, base: dict[str, Any], sent: dict[int, Any], answers: dict[int, Any]) -> dict[int, Sequence[int]]:
         """The switch lost its registers, or is another one: they come from the log."""
         found = [
-            Sent(number, _instructions(r), *(
+            Sent(number, instructions_of(r), *(
                 (answers[number]["gid"], tuple(answers[number]["results"])) if number in answers else ()))
             for number, r in sent.items()
         ]  # fmt: skip
-        before = {(array, index): value for array, index, value in base["cells"]}
+        before = {(array, index): value for array, index, value, _ in base["cells"]}
         cells, ran = replay(before, base["gid"], found)
         places = [(p.array, p.index) for p in self._places.values()]
         missing = [place for place in places if place not in cells]
         if missing:
             raise InvalidDataflow(
-                f"the log {self._log.path} lacks {len(missing)} values that PostgreSQL says are in the switch: give "
-                "the folder of the log that they were offloaded with"
+                f"{self._folder.base} lacks {len(missing)} values that PostgreSQL says are in the switch: give "
+                "the folder that they were offloaded with"
             )
         gid = max([base["gid"], *(s.gid for s in ran.values())])
         self.switch.load(self.number, {place: cells[place] for place in places}, gid)
         return {number: s.results for number, s in ran.items()}
 
 
-def _execute(connection: psycopg.Connection[Any], statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
-    for statement, parameters in statements:
-        connection.execute(statement, parameters)
+def _executed(steps: Sequence[Step], values: dict[Name, int]) -> Outcome:
+    """Execute steps on these values, which change unless the requirement does not hold."""
+    after, seen = dict(values), []
+    for step in steps:
+        old = after[step.name]
+        if step.at_least is not None and old + (0 if step.sets else step.amount) < step.at_least:
+            return Outcome(False)
+        seen.append(old)
+        after[step.name] = step.amount if step.sets else old + step.amount
+    values.update(after)
+    return Outcome(True, tuple(seen))
 
 
-def _packed(i: Instruction) -> list[int]:
-    return [i.array, i.index, i.action, i.operand, i.bound, int(i.gives), i.takes, int(i.guard)]
-
-
-def _instructions(record: dict[str, Any]) -> tuple[Instruction, ...]:
-    return tuple(
-        Instruction(array, index, action, operand, bound, bool(gives), takes, guard)
-        for array, index, action, operand, bound, gives, takes, guard in record["do"]
-    )
-
-
-def _is_done(record: dict[str, Any], results: Sequence[int]) -> bool:
-    return Compiled(_instructions(record), (), record["check"]).is_done(results)
+def _check_value(name: Name, value: Any, type_: str) -> None:
+    """Raise InvalidDataflow for what a register does not hold."""
+    if type_ not in ("integer", "bigint") or value is None:
+        raise InvalidDataflow(
+            f"{text(name)} is {value}, of type {type_}: the switch holds values of integer and bigint"
+        )
+    limit = WIDE_MAX if type_ == "bigint" else VALUE_MAX
+    if abs(value) > limit:
+        raise InvalidDataflow(f"{text(name)} is {value}: the switch holds values of {type_} within ±{limit}")

@@ -35,9 +35,7 @@ class Log:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._file)
-            raise ConfigError(
-                f"the log {path} is in use: one process has a database open at a time", file=path
-            ) from error
+            raise ConfigError(f"the log {path} is in use: a node is one process at a time", file=path) from error
         self.records, end = _read(path)
         os.ftruncate(self._file, end)
         self._end = end
@@ -98,23 +96,18 @@ class Log:
         )
         raise self._failure from error
 
-    def restart(self, records: list[dict[str, Any]]) -> None:
-        """Replaces the log by these records, all or nothing."""
-        made = self.path.with_suffix(".new")
-        made.unlink(missing_ok=True)
-        fresh = Log(made)
-        for record in records:
-            fresh.append(record, wait=False)
-        os.fsync(fresh._file)
-        os.replace(made, self.path)
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
-        os.close(self._file)
-        self._file, self._end = fresh._file, fresh._end
+    def clear(self) -> None:
+        """Forget all records, which do not count any more, while nobody appends."""
+        os.ftruncate(self._file, 0)
+        self._end = 0
 
     def close(self) -> None:
         os.close(self._file)
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """Return the whole records of a log, whoever has it open."""
+    return _read(path)[0]
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], int]:

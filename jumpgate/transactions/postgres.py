@@ -19,7 +19,7 @@ _SCHEMA = """
 CREATE SCHEMA IF NOT EXISTS jumpgate;
 CREATE TABLE IF NOT EXISTS jumpgate.hot (
   relation text NOT NULL, relation_id oid NOT NULL, key text NOT NULL, key_column text NOT NULL,
-  value_column text NOT NULL, array_number int NOT NULL, place int NOT NULL,
+  value_column text NOT NULL, array_number int NOT NULL, place int NOT NULL, is_wide boolean NOT NULL,
   PRIMARY KEY (relation, key, value_column), UNIQUE (array_number, place));
 CREATE OR REPLACE FUNCTION jumpgate.guard() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE found text;
@@ -46,19 +46,27 @@ END $body$;
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value is in the switch."""
+    """Where a value is in the switch. It is `base` + the register; only that of a bigint (`is_wide`) moves its base."""
 
     array: int
     index: int
+    is_wide: bool = False
+    base: int = 0
 
 
-def install(connection: psycopg.Connection[Any]) -> dict[Name, Place]:
-    """Makes the schema, if it is not there; returns what is in the switch."""
+def install(connection: psycopg.Connection[Any]) -> None:
+    """Makes the schema, if it is not there."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(7234010)")  # two that install at once would collide
         connection.execute(_SCHEMA)
-    rows = connection.execute("SELECT relation, key, value_column, array_number, place FROM jumpgate.hot").fetchall()
-    return {(relation, key, column): Place(array, place) for relation, key, column, array, place in rows}
+
+
+def held(connection: psycopg.Connection[Any]) -> dict[Name, Place]:
+    """Returns what is in the switch."""
+    rows = connection.execute(
+        "SELECT relation, key, value_column, array_number, place, is_wide FROM jumpgate.hot"
+    ).fetchall()
+    return {(relation, key, column): Place(*place) for relation, key, column, *place in rows}
 
 
 def canonical(connection: psycopg.Connection[Any], table: str) -> str:
@@ -90,16 +98,28 @@ def guard(connection: psycopg.Connection[Any], table: str) -> None:
         )
 
 
-def values(connection: psycopg.Connection[Any], table: str, key: str, column: str, rows: Sequence[Any]) -> list[Any]:
-    """Reads and locks the values of these rows, in order. Raises InvalidDataflow for one that is not there once."""
-    found: dict[str, Any] = {}
-    query = sql.SQL("SELECT {key}::text, {column} FROM {table} WHERE {key} = ANY(%s) FOR UPDATE").format(
-        key=sql.Identifier(key), column=sql.Identifier(column), table=_relation(table)
-    )
-    for name, value in connection.execute(query, (list(rows),)).fetchall():
+def lock(connection: psycopg.Connection[Any], table: str) -> None:
+    """Waits for those who write the table, and keeps others from it until the end of the transaction."""
+    connection.execute(sql.SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(_relation(table)))
+    connection.execute("SET LOCAL jumpgate.writer = 'on'")
+
+
+def values(
+    connection: psycopg.Connection[Any], table: str, key: str, column: str, rows: Sequence[Any]
+) -> list[tuple[Any, str]]:
+    """Returns value and type in these rows, in order. Raises InvalidDataflow for a row that is not there once.
+
+    Makes a new version of each row: who has an older snapshot, in which it is not in the switch, fails to write it.
+    """
+    found: dict[str, tuple[Any, str]] = {}
+    query = sql.SQL(
+        "UPDATE {table} SET {column} = {column} WHERE {key} = ANY(%s) RETURNING {key}::text, {column}, "
+        "pg_typeof({column})::text"
+    ).format(key=sql.Identifier(key), column=sql.Identifier(column), table=_relation(table))
+    for name, *value in connection.execute(query, (list(rows),)).fetchall():
         if name in found:
             raise InvalidDataflow(f"{key} = {name} is not one row of {table}: the key must be unique", table=table)
-        found[name] = value
+        found[name] = value[0], value[1]
     missing = [row for row in rows if str(row) not in found]
     if missing:
         raise InvalidDataflow(f"{table} has no row with {key} = {missing[0]}", table=table)
@@ -109,8 +129,8 @@ def values(connection: psycopg.Connection[Any], table: str, key: str, column: st
 def hold(connection: psycopg.Connection[Any], name: Name, key_column: str, place: Place) -> None:
     table, key, column = name
     connection.execute(
-        "INSERT INTO jumpgate.hot VALUES (%s, to_regclass(%s), %s, %s, %s, %s, %s)",
-        (table, table, key, key_column, column, place.array, place.index),
+        "INSERT INTO jumpgate.hot VALUES (%s, to_regclass(%s), %s, %s, %s, %s, %s, %s)",
+        (table, table, key, key_column, column, place.array, place.index, place.is_wide),
     )
 
 
@@ -133,20 +153,21 @@ def store(connection: psycopg.Connection[Any], found: Iterable[tuple[Name, int]]
             )
 
 
-def prepared(connection: psycopg.Connection[Any], log: str) -> list[int]:
-    """The transactions of that log that are prepared and not decided."""
-    start = f"{PREFIX}_{log}_"
+def prepared(connection: psycopg.Connection[Any], log: str, node: int | None = None) -> list[tuple[int, int]]:
+    """Node and number of the transactions, of one node or all, that are prepared and not decided."""
+    start = f"{PREFIX}_{log}_" + (f"{node}_" if node is not None else "")
     rows = connection.execute(
         "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)", (start,)
     ).fetchall()
-    return [int(name.removeprefix(start)) for (name,) in rows]
+    found = (name.rsplit("_", 2) for (name,) in rows)
+    return [(int(of), int(number)) for _, of, number in found]
 
 
-def prepare(connection: psycopg.Connection[Any], log: str, transaction: int) -> None:
-    connection.execute(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(f"{PREFIX}_{log}_{transaction}")))
+def prepare(connection: psycopg.Connection[Any], log: str, node: int, transaction: int) -> None:
+    connection.execute(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(f"{PREFIX}_{log}_{node}_{transaction}")))
 
 
-def decide(connection: psycopg.Connection[Any], log: str, transaction: int, commit: bool) -> None:
+def decide(connection: psycopg.Connection[Any], log: str, node: int, transaction: int, commit: bool) -> None:
     word = sql.SQL("COMMIT" if commit else "ROLLBACK")
-    name = sql.Literal(f"{PREFIX}_{log}_{transaction}")
+    name = sql.Literal(f"{PREFIX}_{log}_{node}_{transaction}")
     connection.execute(sql.SQL("{} PREPARED {}").format(word, name))

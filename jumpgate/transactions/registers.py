@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from jumpgate.errors import CapacityExceeded
+from jumpgate.errors import CapacityExceeded, ConfigError
 from jumpgate.p4.programs import transactions as p4
 from jumpgate.p4.switch.build import build
 from jumpgate.p4.switch.switch import Entry, PortSpec, Switch
@@ -35,20 +35,25 @@ class LocalSwitch:
         self.switch.start()
         self._lock = threading.Lock()
         self._leases: dict[int, list[Lease]] = {}
+        self._owners: dict[int, str] = {}
         self._workers = 0
 
-    def lease(self, database: int, workers: int) -> list[Lease]:
-        """Flows of a database's workers: those that it has already, or new ones. Raises CapacityExceeded."""
+    def lease(self, database: int, workers: int, owner: str) -> list[Lease]:
+        """Flows of at least so many workers of a database: those that its owner has already, and new ones.
+
+        Raises CapacityExceeded, or ConfigError if the number is another owner's.
+        """
         with self._lock:
-            if database in self._leases:
-                return self._leases[database]
+            made = self._leases.get(database, [])
+            if self._owners.get(database, owner) != owner:
+                raise ConfigError(f"database {database} of the switch is another one's: open yours with another number")
+            workers -= len(made)
             regions = 1 << p4.DEFAULT.index_bits - self.index_bits
             if database >= min(regions, DATABASES_MAX):
                 raise CapacityExceeded(f"the switch has regions of 2^{self.index_bits} values for {regions} databases")
             if self._workers + workers > 1 << p4.DEFAULT.worker_bits:
                 raise CapacityExceeded(f"the switch has {1 << p4.DEFAULT.worker_bits} workers, {self._workers} in use")
             table = self.switch.table("flow")
-            made = []
             for _ in range(workers):
                 lease = Lease(self._workers, secrets.randbits(64))
                 data = (self._workers, database, database << self.index_bits, (1 << self.index_bits) - 1, 0)
@@ -56,8 +61,8 @@ class LocalSwitch:
                 self.switch.insert(table, Entry(value, masks, 0, table.action("serve"), data))
                 self._workers += 1
                 made.append(lease)
-            self._leases[database] = made
-            return made
+            self._leases[database], self._owners[database] = made, owner
+            return list(made)
 
     def load(self, database: int, cells: Mapping[tuple[int, int], int], gid: int | None = None) -> None:
         """Sets values by (array, index of the database), and the last transaction's number, while nobody sends."""

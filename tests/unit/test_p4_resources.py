@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from jumpgate.p4.compiler.allocation.phv import Containers
 from jumpgate.p4.compiler.allocation.placement import place
 from jumpgate.p4.compiler.frontend.source import Diagnostics
 from jumpgate.p4.compiler.profile import load_profile
+from jumpgate.p4.programs import transactions
 from jumpgate.p4.programs.render import PROGRAMS, PruneSizes, render
 
 CASES = Path(__file__).resolve().parents[1] / "cases" / "p4"
@@ -61,6 +63,43 @@ def test_no_less_is_claimed_than_a_tofinos_compiler_takes(name: str) -> None:
     stages, alus, blocks = PLACED[name]
     assert (len(made.stages), made.totals["stateful_alus"]) == (stages, alus)
     assert blocks <= made.totals["sram_blocks"] <= blocks + 8
+
+
+#: a register's result that an action of a table puts into fields, which others read before and behind
+RESULTS = """
+    #include "include/frame.p4h"
+    INGRESS {
+        Register<bit<32>, bit<8>>(256, 0) counts;
+        RegisterAction<bit<32>, bit<8>, bit<32>>(counts) next = {
+            void apply(inout bit<32> value, out bit<32> rv) { value = value + 1; rv = value; }
+        };
+        action counted() { md.x = next.execute(hdr.data.flag); hdr.data.b = md.x; }
+        action kept() { hdr.data.b = md.x; }
+        table t { key = { hdr.data.a: exact; } actions = { counted; kept; } const default_action = kept(); size = 4; }
+        apply { md.x = hdr.data.a + 1; hdr.data.c = hdr.data.b; t.apply(); hdr.data.a = md.x + hdr.data.b; }
+    }
+    #include "include/rest.p4h"
+"""
+
+
+@pytest.mark.parametrize("name", ["transactions", "prune", "results"])
+def test_stages_keep_the_order_of_reads_and_writes(name: str) -> None:
+    """Whatever is claimed for it, a unit lies behind each that writes what it touches, and not before who reads it."""
+    sources = {"transactions": transactions.render, "prune": lambda: render(PROGRAMS[name]), "results": lambda: RESULTS}
+    found = Diagnostics()
+    stages = place(front_end(sources[name](), str(CASES / "x.p4")), load_profile("tofino1"), found)
+    assert not found.found
+    units = sorted(((at, u) for at, stage in enumerate(stages) for u in stage.units), key=lambda item: item[1].number)
+    decided = (".hit", ".action", ".entry")  # a gateway asks for these in the table's stage
+    for (first, a), (second, b) in itertools.combinations(units, 2):
+        branches = dict(a.guard)
+        if any(branches.get(gateway, branch) != branch for gateway, branch in b.guard):
+            continue
+        shared = a.writes & (b.reads | b.writes)
+        if b.kind == "gateway":
+            shared = {slot for slot in shared if not slot.name.endswith(decided)}
+        assert first < second or not shared, (a.name, b.name)
+        assert first <= second or not a.reads & b.writes, (a.name, b.name)
 
 
 # ---- the packet header vector ----

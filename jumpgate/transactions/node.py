@@ -1,0 +1,52 @@
+"""A further process with workers of a database: it executes transactions, and settles its own when it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from jumpgate.errors import ConfigError
+from jumpgate.transactions.channel import LOST_S, Channel, Lease
+from jumpgate.transactions.coordinator import Coordinator, instructions_of, unanswered
+
+
+class Node(Coordinator):
+    """Needs a `Database` of the folder that was opened with more than `node` nodes; it need not be open any more."""
+
+    def __init__(
+        self, url: str, folder: Path, node: int, number: int = 0,
+        reach: Callable[[str], None] = lambda point: None, lost_s: float = LOST_S,
+    ) -> None:  # fmt: skip
+        super().__init__(url, folder, number, node, reach, lost_s)
+
+    def _open(self) -> None:
+        with self._latch.shared():
+            base = self._folder.read()
+            if base is None or not 0 < self.node < base["nodes"]:
+                raise ConfigError(
+                    f"database {self.number} of {self._folder.path} has no node {self.node}: open it with more nodes",
+                    file=self._folder.base,
+                )
+            self._stamp = self._folder.stamp()
+            self._adopt(base)
+            self._settle()
+
+    def _settle(self) -> None:
+        base = self._base
+        host, port = base["address"]
+        leases = {
+            flow: (Lease(flow, secret), sequence)
+            for at, (flow, secret, sequence) in enumerate(base["leases"]) if at % base["nodes"] == self.node
+        }  # fmt: skip
+        sent, results = unanswered(self._log.records, base["epoch"])
+        for number, r in sent.items():
+            lease, sequence = leases[r["flow"]]
+            leases[r["flow"]] = lease, max(sequence, r["sequence"])
+            if number not in results:
+                channel = Channel((host, port), lease, self._lost_s)
+                answer = channel.ask(r["sequence"], instructions_of(r), number)
+                channel.close()
+                self._log.append(self._done(number, answer))
+                results[number] = answer.results
+        self._decide(sent, results, self.node)
+        self._start(leases.values(), (host, port))

@@ -1,0 +1,33 @@
+"""A node of a database in a process of its own: `URL FOLDER NODE COUNT POINT`. Prints how many transactions were done.
+
+It ends at once where the last transaction reaches POINT, if that is not empty.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from jumpgate.transactions import Node
+
+
+def main(url: str, folder: str, node: str, count: str, point: str) -> None:
+    def end(reached: str) -> None:
+        if reached == point:
+            os._exit(9)
+
+    with Node(url, Path(folder), int(node)) as database:
+        for left in reversed(range(int(count))):
+            if not left:
+                database.reach = end
+            t = database.transaction()
+            t.sql("INSERT INTO history VALUES (%s, 1)", (int(node),))
+            t.add("accounts", 0, "balance", -1, at_least=0)
+            t.add("accounts", 1, "balance", 1)
+            assert database.commit(t).done
+        print(count)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
