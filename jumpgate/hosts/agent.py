@@ -67,7 +67,8 @@ DESTROY_TIMEOUT_S = 1.0
 
 
 class Agent:
-    """What the connections share: one zygote, replaced if it dies, and as many compilers at once as there are cores.
+    """The agent that all connections share: one zygote, replaced if it dies, and as many compilers at once as there are
+    cores.
 
     host_program: what to fork instances from; None is the runtime's. spares: how many wait to become instances.
     """
@@ -487,7 +488,7 @@ class Connection:
 
 
 async def _of(instance: str, work: Awaitable[T]) -> T:
-    """What comes of it; its error says which instance it is of."""
+    """Return the result of the work; its error names the instance."""
     try:
         return await work
     except JumpgateError as error:

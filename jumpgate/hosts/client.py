@@ -160,7 +160,7 @@ class AgentHost:
         return self._caller.lines.is_open
 
     async def building(self) -> dict[str, int]:
-        """Of the build of its runtime: steps that are `done`, `of` so many; empty if none runs, from then on."""
+        """Return the steps of its runtime's build that are `done`, `of` so many; empty if none runs, from then on."""
         steps = dict(await self._ask("building"))
         self.is_built = not steps
         return steps

@@ -171,7 +171,8 @@ class HostConfig:
 
 @dataclass(frozen=True)
 class ClientConfig:
-    """Who may use the service, what of it, and how much (0: without limit). `limits` are lower ones of requests."""
+    """A client that may use the service: which parts, and how much (0: without limit). `limits` are lower ones of
+    requests."""
 
     name: str
     token_file: str
@@ -210,7 +211,8 @@ class Config:
 
     @property
     def identity(self) -> Identity | None:
-        """What this machine shows to others; None: connections are not encrypted. Raises ConfigError."""
+        """Return the identity that this machine shows to others; None: connections are not encrypted. Raises
+        ConfigError."""
         return None if self.tls is None else Identity.load(self.tls.folder)
 
 

@@ -1,4 +1,4 @@
-"""What is run on a host over SSH, before Jumpgate is there: this file's text is sent to a Python, so it imports the
+"""Runs on a host over SSH, before Jumpgate is there: this file's text is sent to a Python, so it imports the
 standard library alone. Each verb prints one line of JSON; errors of the system are {"error": SENTENCE}.
 
     facts                     what the host has
@@ -82,7 +82,7 @@ def cpu() -> str:
 
 
 def speeds(root: str) -> dict[str, float]:
-    """What `jumpgate calibrate` measured there."""
+    """Return the speeds that `jumpgate calibrate` measured there."""
     name = "".join(c if c.isalnum() else "-" for c in platform.node()) or "localhost"
     try:
         with open(os.path.join(root, "calibration", name + ".json")) as file:
@@ -145,7 +145,7 @@ def numbers(text: str) -> list[int]:
 
 
 def agents() -> list[dict[str, Any]]:
-    """Those that run, by the files that they keep in the cache; files of others are removed."""
+    """Return the agents that run, by the files that they keep in the cache; remove the files of others."""
     found = []
     for path in sorted(glob.glob(os.path.join(cache(), "agents", "*.json"))):
         with contextlib.suppress(OSError, ValueError):

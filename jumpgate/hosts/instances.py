@@ -31,7 +31,7 @@ class Process:
 
     @staticmethod
     async def fork(zygote: Zygote, instance: str, module: str = "") -> Process:
-        """Of the runtime, or of the Python module. Raises InstanceFailed."""
+        """Fork an instance of the runtime, or of the Python module. Raises InstanceFailed."""
         forked = await zygote.fork(instance, (sys.executable, "-m", module, instance) if module else ())
         process = Process(forked, instance)
         lines = process.caller.lines

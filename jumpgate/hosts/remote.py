@@ -54,7 +54,7 @@ _BOOT = (
 
 @dataclass
 class Found:
-    """What a host has (far_end.facts), or why that is not known."""
+    """The facts about a host (far_end.facts), or why they are not known."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     error: JumpgateError | None = None
@@ -198,7 +198,7 @@ class Remote:
         return folder
 
     def agents(self, found: Found) -> list[dict[str, Any]]:
-        """Those that run there by themselves and are of our version; others are ended."""
+        """Return the agents that run there by themselves and have our version; end the others."""
         own = [agent for agent in found.facts.get("agents", ()) if agent["token_file"]]
         other = [agent for agent in own if agent["version"] != jumpgate.__version__]
         if other:
@@ -380,7 +380,7 @@ def _close(remote: Remote, channel: paramiko.Channel | None) -> None:
 
 
 def _error(said: Any, host: str) -> JumpgateError:
-    """What an agent or a verb answered, with the host's name."""
+    """Return the error of an agent's or a verb's answer, with the host's name."""
     if isinstance(said, dict):
         error = from_dict(said)
         error.message = f"host '{host}': {error.message}"

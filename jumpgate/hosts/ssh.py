@@ -27,7 +27,7 @@ _TARGET = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%]+\]|[^@:\
 
 
 class Target(NamedTuple):
-    """What `[user@]host[:port]` names; None where ~/.ssh/config or the defaults decide."""
+    """The parts of `[user@]host[:port]`; None where ~/.ssh/config or the defaults decide."""
 
     user: str | None
     host: str

@@ -102,7 +102,7 @@ class Lines(asyncio.Protocol):
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """What is sent within it leaves at its end, at once: the other end need not wake up for each message."""
+        """Send the block's messages at its end, at once: the other end need not wake up for each message."""
         self._held = []
         try:
             yield
@@ -228,7 +228,7 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def _reason(error: ssl.SSLError) -> str:
-    """What is wrong with a certificate, or with a handshake, in words."""
+    """Return the fault of a certificate, or of a handshake, in words."""
     return getattr(error, "verify_message", "") or error.reason or str(error)
 
 

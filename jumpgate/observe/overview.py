@@ -45,7 +45,7 @@ class DeviceRow:
 
 @dataclass(frozen=True)
 class Overview:
-    """What one client of a service may see."""
+    """The part of a service that one client may see."""
 
     address: str
     version: str

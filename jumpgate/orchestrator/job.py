@@ -337,7 +337,8 @@ class Job:
             await asyncio.wait_for(self._cancelling.wait(), left_s)
 
     async def _collect_last_stats(self, timeout_s: float) -> InstanceFailed | None:
-        """What the instances had done when the job failed; gives the error of one that turns out to have died."""
+        """Collect the instances' last counters after the job failed; return the error of one that turns out to have
+        died."""
         died: list[InstanceFailed] = []
         phase = self.record.phases[-1].name if self.record.phases else ""
 

@@ -105,7 +105,7 @@ def _only_waits_for_client(before: dict[str, Counters], now: dict[str, Counters]
 
 
 def _flow(counters: Counters) -> list[Any]:
-    """What grows as long as tuples move."""
+    """Return the counters that grow as long as tuples move."""
     flows = [(f.get("rows"), f.get("bytes")) for kind in ("sources", "sinks") for f in counters.get(kind, ())]
     return [flows, [p.get("rows_in") for p in counters.get("pipelines", ())]]
 

@@ -33,8 +33,8 @@ MEMORY_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Demand:
-    """What a job needs of each host, by its name: threads, and bytes that its tables are estimated to hold; the seconds
-    that it is estimated to take, None if too little is known."""
+    """The needs of a job on each host, by its name: threads, and bytes that its tables are estimated to hold; the
+    seconds that it is estimated to take, None if too little is known."""
 
     threads: Mapping[str, int]
     bytes: Mapping[str, float] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class User:
 
 
 def demand_of(plan: JobPlan) -> Demand:
-    """What the plan's instances need of hosts."""
+    """Return the needs of the plan's instances on hosts."""
     threads: Counter[str] = Counter()
     held: dict[str, float] = {}
     each: dict[str, float] = {}  # of an instance, by its fragment
@@ -108,7 +108,7 @@ class _Entry:
 
 
 class Admission:
-    """Of one service; on its event loop. `devices` are the hosts at the time."""
+    """The admission of one service, on its event loop. `devices` are the hosts at the time."""
 
     def __init__(self, devices: Callable[[], Iterable[Device]]) -> None:
         self._devices = devices
@@ -162,7 +162,7 @@ class Admission:
         return [(job, entry.demand) for job, entry in self._running.items()]
 
     def _order(self) -> list[_Entry]:
-        """Those first whose users have had least, as if each took its turn; before them those of a higher priority."""
+        """Order by priority, then by what the users have had, least first, as if each took its turn."""
         waiting: dict[str, list[_Entry]] = {}
         for entry in sorted(self._waiting.values(), key=lambda entry: (entry.due, entry.serial)):
             waiting.setdefault(entry.user.name, []).append(entry)

@@ -35,7 +35,8 @@ LOOK_TIMEOUT_S = 60.0
 
 
 class Agents:
-    """Of the hosts of a configuration. One that was lost, or cannot be reached, is tried again until it answers."""
+    """The agents of a configuration's hosts. One that was lost, or cannot be reached, is tried again until it
+    answers."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -107,7 +108,8 @@ class Agents:
     async def look(
         self, host: str, paths: list[str], format: str, options: dict[str, str], schema: Schema | None = None
     ) -> Read:
-        """What paths name on a host, "" for one that answers: a Read of all columns, of that schema if it is known.
+        """Return the files that paths name on a host, "" for one that answers, as a Read of all columns, of that schema
+        if it is known.
         Raises JumpgateError."""
         name = host or next((d.name for d in self.devices if d.name not in self.lost), self.devices[0].name)
         agent = (await self.lend({name}, []))[name]
@@ -177,7 +179,7 @@ class Agents:
         return await _reached(host, self._config)
 
     def _learn(self, host: HostConfig) -> None:
-        """What the host's agent says of it."""
+        """Store the facts that the host's agent tells."""
         reached = self._hosts[host.device.name]
         found = host.found(reached.facts, reached.address)
         same = host.device.name
@@ -202,7 +204,8 @@ class Agents:
 
 
 async def greet(host: HostConfig, config: Config) -> dict[str, Any]:
-    """What a host's agent, whose address is configured, says of it. Raises Unreachable, ConfigError, ProtocolError."""
+    """Return the facts that a host's agent at a configured address tells. Raises Unreachable, ConfigError,
+    ProtocolError."""
     reached = await _reached(host, config)
     await reached.close()
     return reached.facts

@@ -1,4 +1,5 @@
-"""What `jumpgate calibrate` measured on this machine, kept in the cache: seconds for a unit of each kind of work.
+"""Keeps the speeds that `jumpgate calibrate` measured on this machine in the cache: seconds for a unit of each kind of
+work.
 
 A file that is damaged, of an earlier version or of another number of cores counts for nothing, and a warning says so.
 """
@@ -26,7 +27,7 @@ WHO = ("host", "datafusion")
 
 
 def load(who: str) -> Mapping[str, float]:
-    """What was measured of `who`; empty if nothing was. A file that cannot be used is a warning."""
+    """Return the measured speeds of `who`; empty if there are none. A file that cannot be used is a warning."""
     file = path()
     try:
         state = os.stat(file)

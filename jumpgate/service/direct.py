@@ -19,7 +19,7 @@ Metadata = Sequence[tuple[str, str]]
 
 
 class Context:
-    """What a handler sees of a call; `write` takes the messages of a stream."""
+    """A call as its handler sees it; `write` takes the messages of a stream."""
 
     def __init__(self, metadata: Metadata, write: Callable[[Any], None] | None = None) -> None:
         self._metadata, self._write = metadata, write

@@ -1,4 +1,4 @@
-"""What the service does, without gRPC: plans requests, keeps jobs, lends agents, runs jobs."""
+"""The service without gRPC: plans requests, keeps jobs, lends agents, runs jobs."""
 
 from __future__ import annotations
 
@@ -161,11 +161,11 @@ class Engine:
         return replace(plan, files=states)
 
     def estimator(self) -> Estimator:
-        """What tells how large results are, and what is in their columns."""
+        """Return the estimator of results' sizes and columns."""
         return Estimator(self._statistics)
 
     def _statistics(self, files: tuple[str, ...], format: str, options: Options = ()) -> Statistics:
-        """What is known about files, here or where they are."""
+        """Return the statistics of files, here or on their hosts."""
         of_hosts = any(host for host in located.hosts(files))
         return self.located.estimate(files, format, options) if of_hosts else probe.estimate(files, format, options)
 
@@ -209,7 +209,7 @@ class Engine:
             raise job.fail(error, on_event) from None
 
     def _certificate(self) -> JobCertificate | None:
-        """Of a new job, whose edges are encrypted by it."""
+        """Make the certificate of a new job, which encrypts its edges."""
         if self.config.tls is None or not self.config.tls.edges:
             return None
         with extras.explained():
@@ -298,7 +298,7 @@ class Engine:
         return max(ours, key=lambda record: record.ended_ns)
 
     def jobs(self) -> list[JobRecord]:
-        """Those that the service remembers, newest first."""
+        """Return the jobs that the service remembers, newest first."""
         self._expire()
         return [j.record for j in reversed(self._jobs.values())]
 
@@ -348,7 +348,7 @@ class Engine:
 
 
 def _known_states(root: Operator) -> FileStates:
-    """Of all files that are read and can be seen from here; of others the hosts that read them know."""
+    """Return the states of all files that are read and visible here; the hosts that read the others know theirs."""
     states: dict[str, FileState] = {}
     for file in {file for node in root.walk() if isinstance(node, Read) for file in node.files}:
         with contextlib.suppress(FileUnreadable):

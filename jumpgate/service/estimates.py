@@ -1,4 +1,4 @@
-"""What a planned job is expected to take, here and with other speeds, as Explain answers it."""
+"""Estimates a planned job, here and with other speeds, as Explain answers it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def estimate_of(plan: JobPlan, elsewhere: pb.Speeds) -> pb.Estimate:
 
 
 def columns_of(estimator: Estimator, root: Operator) -> list[pb.ColumnEstimate]:
-    """What is known of the values in each column of a dataflow's result."""
+    """Return the estimates of each column of a dataflow's result."""
     result = root.input if isinstance(root, Send) else root
     rows = estimator.of(result).rows
     found = []

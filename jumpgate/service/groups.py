@@ -97,7 +97,7 @@ class Group:
         return receiver
 
     def step(self, receiver: Receiver, request: pb.ReceiveRequest) -> None:
-        """What a receiver says after it has joined."""
+        """Take a receiver's message after it has joined."""
         step = request.WhichOneof("step")
         if step == "join":
             receiver.endpoint = endpoint_of(request.join.request)
@@ -193,7 +193,7 @@ class Group:
 
 
 class Groups:
-    """Those that were opened, by the client that did. A receiver that is alone is a group of its own."""
+    """The groups of receivers, by the client that opened them. A receiver that is alone is a group of its own."""
 
     def __init__(self) -> None:
         self._groups: defaultdict[str, OrderedDict[str, tuple[float, Group]]] = defaultdict(OrderedDict)
@@ -226,7 +226,8 @@ class Groups:
 
 
 def may_help(error: JumpgateError) -> bool:
-    """Whether a device failed, not the query, its data or the service; or a file has changed since it was planned."""
+    """Return whether a device failed, not the query, its data or the service; or a file has changed since it was
+    planned."""
     return isinstance(error, FileChanged) or bool(device_of(error))
 
 
@@ -238,7 +239,7 @@ def device_of(error: JumpgateError) -> str:
 
 
 def endpoint_of(request: pb.SubmitRequest) -> str:
-    """Of the one receiver of a request. Raises InvalidDataflow."""
+    """Return the endpoint of the one receiver of a request. Raises InvalidDataflow."""
     operators = request.dataflow.operators
     if not operators or len(operators[-1].send.endpoints) != 1:
         raise InvalidDataflow("a receiver's request is a dataflow whose root is a Send to its one endpoint")

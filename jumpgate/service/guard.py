@@ -1,4 +1,4 @@
-"""Who may use the service, and for what: its own user everything, clients of the configuration what that says."""
+"""Guards the service: its own user may do everything, clients of the configuration what that says."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Guard:
         return "" if found is None else found.name
 
     def client(self, metadata: Any) -> Client:
-        """Who makes a call with that metadata. Raises Unauthenticated."""
+        """Return the client that makes a call with that metadata. Raises Unauthenticated."""
         token = tokens.shown(metadata)
         found = self._found(token)
         if found is not None:

@@ -1,4 +1,4 @@
-"""What `jumpgate serve` says on standard error: a line for each event, as text or JSON.
+"""Writes the log of `jumpgate serve` to standard error: a line for each event, as text or JSON.
 
 No line has a text or data of a request: of a job's SQL it has a hash, of an error the code.
 """

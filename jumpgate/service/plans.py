@@ -86,13 +86,13 @@ class Plans:
 
 
 def key_of(request: pb.SubmitRequest, lost: frozenset[str] = frozenset()) -> Key:
-    """What the plan of a request depends on: all of it but the client's endpoints, of which the number counts, and the
-    hosts that are lost."""
+    """Return the part of a request that its plan depends on: all of it but the client's endpoints, of which the number
+    counts, and the hosts that are lost."""
     return _key(request, lost)[0]
 
 
 def _key(request: pb.SubmitRequest, lost: frozenset[str]) -> tuple[Key, tuple[str, ...]]:
-    """What the plan depends on, and the endpoints."""
+    """Return the key of a request's plan, and the endpoints."""
     asked = pb.SubmitRequest()
     asked.CopyFrom(request)
     if asked.WhichOneof("request") == "substrait":

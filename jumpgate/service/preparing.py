@@ -1,4 +1,4 @@
-"""What a job waits for before it begins: hosts that are not reached, and programs that are not built.
+"""Finds what delays a job's start: hosts that are not reached, and programs that are not built.
 
 A client that could do the same by itself asks how long that takes, and lets the service do it meanwhile.
 """
@@ -23,7 +23,7 @@ PLANS_MAX = 16
 
 
 class Preparing:
-    """Of one service; `close` ends it."""
+    """The preparations of one service; `close` ends them."""
 
     def __init__(self, agents: Agents, lifecycle: Callable[[str], LifeCycle]) -> None:
         self._agents, self._lifecycle = agents, lifecycle

@@ -1,4 +1,4 @@
-"""What a submission asks for: a dataflow as it is, or the dataflow that a Substrait plan is."""
+"""Reads a submission's dataflow, which it has as it is or as a Substrait plan."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
         return job
 
     async def execute(self, id: str, client: Client, peer: str) -> AsyncGenerator[Event, None]:
-        """What happens to the job; raises its failure."""
+        """Yield the job's events; raise its failure."""
         async with contextlib.aclosing(self.engine.execute(id, client.user(peer))) as events:
             async for event in events:
                 if isinstance(event.error, CapacityExceeded):
@@ -465,7 +465,7 @@ async def serve(
 
 
 def _submitted(job: Job, explain: bool) -> pb.SubmitResponse:
-    """What Submit answers; the plan's explanation only where it is wanted."""
+    """Return Submit's answer, with the plan's explanation if wanted."""
     plan = job.context.plan
     edge = plan.edge(plan.result)
     return pb.SubmitResponse(

@@ -1,4 +1,4 @@
-"""What systemd is told of a service that it has started as a unit of `Type=notify`."""
+"""Notifies systemd, which has started the service as a unit of `Type=notify`."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Way(NamedTuple):
 
 @dataclass
 class Flow:
-    """What went one way, in all."""
+    """The total traffic of one direction."""
 
     rows: int = 0
     bytes: int = 0

@@ -44,8 +44,8 @@ def _shown(identity: Identity) -> grpc.ChannelCredentials:
 
 
 def server_credentials(identity: Identity) -> grpc.ServerCredentials:
-    """Of a server that wants a certificate of every client. A connection that begins once the files have changed sees
-    the new ones, if they can be used."""
+    """Make the credentials of a server that wants a certificate of every client. A connection that begins once the
+    files have changed sees the new ones, if they can be used."""
     shown, stamp = identity, _stamp(identity)
 
     def changed() -> grpc.ServerCertificateConfiguration | None:

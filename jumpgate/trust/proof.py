@@ -19,7 +19,7 @@ def challenge() -> str:
 
 
 def proof(secret: str, role: str, agent: str, caller: str) -> str:
-    """What the end of that role shows for the two ends' challenges."""
+    """Return the proof of that role's end for both ends' challenges."""
     key = hashlib.sha256(secret.encode()).digest()  # HMAC itself takes secrets that end with zeros for one
     return hmac.new(key, "\0".join((role, agent, caller)).encode(), "sha256").hexdigest()
 

@@ -19,7 +19,7 @@ CA, CERTIFICATE, KEY = "ca.pem", "cert.pem", "key.pem"
 
 @dataclass(frozen=True)
 class Identity:
-    """What a machine shows, and whom it believes; PEM."""
+    """A machine's certificate and key, and the authorities that it trusts; PEM."""
 
     folder: Path
     ca: bytes
@@ -83,7 +83,7 @@ def _check_dates(file: Path, text: bytes) -> None:
 
 
 def for_client(address: str, folder: str | Path | None) -> Identity | None:
-    """What a client of the service at host:port shows: of the folder, else of $JUMPGATE_TLS where the service is not
-    on this machine; None: the connection is plain. Raises ConfigError."""
+    """Return the identity that a client shows the service at host:port: that of the folder, else of $JUMPGATE_TLS where
+    the service is not on this machine; None: the connection is plain. Raises ConfigError."""
     chosen = folder or (None if is_loopback(address) else os.environ.get("JUMPGATE_TLS"))
     return Identity.load(chosen) if chosen else None

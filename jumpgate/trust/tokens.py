@@ -94,7 +94,7 @@ def for_service(address: str, token_file: str | Path | None = None, own: str | N
 
 
 def metadata(token: str | None) -> tuple[tuple[str, str], ...]:
-    """What a call shows."""
+    """Return the metadata of a call that shows the token."""
     return () if token is None else ((HEADER, SCHEME + token),)
 
 

@@ -53,7 +53,7 @@ class Side:
         return WireInput(self.leaf, expressions, Schema(tuple(fields)), (0,))
 
     def position(self, index: int) -> int:
-        """Of a column among those that are sent."""
+        """Return the position of a column among those that are sent."""
         if index in self.key_columns:
             return self.key_columns.index(index)
         return len(self.keys) + self.passed.index(index)
@@ -88,7 +88,7 @@ class Chain:
         return Wire(sent, body, back, DATAGRAMS, spreads=True)
 
     def joined(self, wanted: Sequence[Origin]) -> tuple[tuple[WireInput, ...], Operator, list[int]]:
-        """What is sent, the joins over it, of whose rows these columns leave, at least one; and where each is then."""
+        """Return the inputs, the joins over them that send these columns, at least one, and the position of each."""
         sent = [side.sent(i) for i, side in enumerate((self.probe, *self.builds))]
         body: Operator = Receive("0", sent[0].schema)
         first = {PROBE: 0}
@@ -230,8 +230,8 @@ def _too_wide(chain: Chain, row_bytes_max: int) -> Unsupported | None:
 
 
 def value_bytes(schema: Schema) -> int:
-    """What a bucket holds of a build side's row beside the key: bits that say what is NULL, if any may be, then the
-    columns."""
+    """Return the bytes that a bucket has for a build side's row beside the key: bits that say what is NULL, if any may
+    be, then the columns."""
     return row_layout(packed(schema)).stride - KEY_BYTES
 
 

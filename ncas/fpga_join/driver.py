@@ -20,7 +20,7 @@ FLOWS = 1 << 16
 
 @dataclass(eq=False)
 class Lease:
-    """What one instance has of a card: tables of so many buckets in all, and flows, of which `arriving` arrive and
+    """One instance's share of a card: tables of so many buckets in all, and flows, of which `arriving` arrive and
     `leaving` leave; `secret` is in every packet of these."""
 
     job: str

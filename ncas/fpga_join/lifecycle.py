@@ -57,7 +57,7 @@ class Task:
         return Task(node, builds, tuple(joins), tuple(leaving), bits, widths, totals)  # type: ignore[arg-type]
 
     def table(self, edge: str) -> int:
-        """Of the edge's rows; PROBE for those that probe."""
+        """Return the table of the edge's rows; PROBE for those that probe."""
         return next((t for t, b in enumerate(self.builds) if b.edge == edge), PROBE)
 
     def words(self) -> list[object]:

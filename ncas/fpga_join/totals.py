@@ -25,7 +25,7 @@ DIGITS = 38
 
 @dataclass(frozen=True)
 class Totals:
-    """What is wanted of a chain's rows; `argument`: the column of these that is counted and added up."""
+    """An aggregate of a chain's rows; `argument`: the column of these that is counted and added up."""
 
     node: Aggregate
     chain: Chain
@@ -84,7 +84,7 @@ def refusal(node: Aggregate, dialect: Dialect) -> Unsupported | None:
 
 
 def totals(node: Aggregate, chain: Chain) -> Totals:
-    """Of an aggregate over the chain, of which there is no refusal."""
+    """Return the totals of an aggregate over the chain, which nothing refuses."""
     argument = next((m.argument for m in node.measures if m.argument is not None), None)
     return Totals(node, chain, argument.index if isinstance(argument, ColumnRef) else None)
 

@@ -1,4 +1,4 @@
-"""What an instance is told before it runs: the configuration of docs/protocol.md.
+"""Makes the configuration of an instance (docs/protocol.md).
 
 Most of it is the same for all instances of a fragment: that part is made and encoded once, with gaps for the rest
 (jumpgate/nca/shared.py).

@@ -1,4 +1,4 @@
-"""What the accelerators on a programmable switch share: which device is theirs, and the edges to and from it."""
+"""Shared by the accelerators on a programmable switch: their device, and the edges to and from it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SwitchNCA:
         return SwitchLifecycle(self.task)
 
     def task(self, instance: InstancePlan) -> Task:
-        """What the instance asks of the switch."""
+        """Return the instance's task for the switch."""
         raise NotImplementedError
 
     def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:

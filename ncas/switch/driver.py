@@ -34,7 +34,7 @@ PER_FLOW = ("window",)
 
 @dataclass
 class Lease:
-    """What one instance has of a switch: of each claim's registers one of `shares` regions. `entries` are those that
+    """One instance's share of a switch: of each claim's registers one of `shares` regions. `entries` are those that
     were written for it; `secret` is in every packet of its flows."""
 
     job: str

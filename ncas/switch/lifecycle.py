@@ -141,7 +141,7 @@ def _tell_ends(live: Live, context: JobContext) -> None:
 
 
 def _flow(live: Live, flow: int, input: Input) -> P4TableEntry:
-    """What the program does with a flow, in the job's region of the registers."""
+    """Return the entry that tells the program how to handle a flow, in the job's region of the registers."""
     first, rows = _region(live)
     parameters = {**dict(input.parameters), "base": first, "mask": rows - 1}
     action = P4TableAction(live.task.action, **parameters)

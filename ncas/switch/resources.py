@@ -1,4 +1,4 @@
-"""What a program takes of the hardware, in a line for explain."""
+"""Describes a program's use of the hardware in a line for explain."""
 
 from __future__ import annotations
 

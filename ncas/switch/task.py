@@ -1,4 +1,4 @@
-"""What an accelerator on a switch asks of it for one instance: plain data, made of the plan alone."""
+"""Tasks: an accelerator's requests to its switch for one instance, as plain data made from the plan alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Input:
-    """What is done with the flows of one input edge: the parameters of table `flow`'s action. `forwards`: what is left
+    """The handling of one input edge's flows: the parameters of table `flow`'s action. `forwards`: what is left
     of them goes on to the output edge. `rows`: entries that each flow has beside, which match its number, too."""
 
     parameters: Values = ()

@@ -1,4 +1,4 @@
-"""What travels through a switch: datagrams of packed rows, and the formats of the tuples that its programs read."""
+"""Transports through a switch: datagrams of packed rows, and the formats of the tuples that its programs read."""
 
 from __future__ import annotations
 

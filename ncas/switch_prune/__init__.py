@@ -128,7 +128,7 @@ def _masks() -> tuple[Row, ...]:
 
 
 def _parameters(pruned: Operator) -> list[dict[str, int]]:
-    """Of each input's flows: the parameters of the program's action but for the algorithm and its region."""
+    """Return for each input's flows the parameters of the program's action but for the algorithm and its region."""
     one = {"threshold": 0, "side": 0, "adds": 0, "absorbs": 0}
     match pruned:
         case Sort():

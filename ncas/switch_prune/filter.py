@@ -39,7 +39,7 @@ GREATEST: dict[str, Callable[[Decimal], int]] = {"lt": lambda c: math.ceil(c) - 
 
 @dataclass
 class Condition:
-    """What the switch knows of a condition: its columns, and ranges of their words."""
+    """A condition as the switch knows it: its columns, and ranges of their words."""
 
     columns: list[Window] = field(default_factory=list)
     ranges: list[Range] = field(default_factory=list)
@@ -169,7 +169,7 @@ def _field(r: Range, value: int, mask: int) -> Matches:
 
 
 def entries_of(body: Filter) -> tuple[Row, ...]:
-    """What a flow of what `prune_filter` made has in the program's tables, but for the flow itself."""
+    """Return the table entries of a flow that `prune_filter` made, without the flow itself."""
     condition = Condition()
     passes = truth_table(condition.formula(body.predicate), len(condition.ranges))
     rows = [

@@ -61,7 +61,7 @@ def prune_having(node: Operator, setting: Setting) -> Pruning | Unsupported | No
 
 
 def _condition(term: Expression, groups: Aggregate) -> tuple[Expression, int] | None:
-    """What a row adds to its group (an unsigned word), and what a group's total must exceed."""
+    """Return the word that a row adds to its group (unsigned), and the bound that a group's total must exceed."""
     if not isinstance(term, Call) or term.function not in ("gt", "ge", "lt", "le"):
         return None
     total, constant = term.args if term.function in ("gt", "ge") else term.args[::-1]

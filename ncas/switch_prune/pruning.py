@@ -1,4 +1,4 @@
-"""What a pruning of any kind is: the operators it is for, what is sent, and what the device runs."""
+"""Prunings of any kind: the operators that they match, the columns that they send, and the program that they run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Tuple:
-    """What a packet carries of a row for the program; what is not used is 0."""
+    """A row's part of a packet, as the program reads it; unused fields are 0."""
 
     key: Expression = literal(0)
     a: Expression = NOTHING
@@ -54,7 +54,7 @@ class Pruning:
 
 
 def fingerprints(bits: int, setting: Setting, rows_max: float) -> str:
-    """What explain says of keys that may be taken for each other."""
+    """Return explain's note on keys that may be taken for each other."""
     wrong = 1 - setting.success
     return f"fingerprints of {bits} bits: wrong with a probability of at most {wrong:.2g} for {rows_max:.2g} rows"
 
@@ -83,7 +83,7 @@ def partners(left: Operator, right: Operator, key: int) -> Join:
 
 
 def pruned(inputs: Sequence[WireInput], body: Operator, leaf: Operator) -> Wire:
-    """What lets rows of `leaf` pass that may matter to `body`."""
+    """Return the wire that passes the rows of `leaf` that may matter to `body`."""
     return Wire(tuple(inputs), Prune(body, leaf.schema), every_column(leaf), DATAGRAMS)
 
 

@@ -16,11 +16,6 @@ ROOT = Path(__file__).parents[2]
 #: folder (a top-level one, or one in jumpgate/) → the most docstrings that may begin so; 0 for folders not listed
 DOCSTRINGS_MAX = {
     "clients": 70,
-    "jumpgate/hosts": 15,
-    "jumpgate/orchestrator": 2,
-    "jumpgate/service": 35,
-    "jumpgate/trust": 5,
-    "ncas": 24,
     "p4": 56,
 }
 #: document, or folder of documents → the most sentences of more than WORDS_MAX words
