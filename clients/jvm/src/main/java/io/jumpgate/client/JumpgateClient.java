@@ -223,8 +223,10 @@ public final class JumpgateClient implements AutoCloseable {
       ask(stub -> stub.describe(DescribeRequest.getDefaultInstance()), patience);
       return Optional.empty();
     } catch (JumpgateException e) {
-      boolean silent = e.isUnreachable() || e.code().equals(JumpgateException.TIMED_OUT);
-      return silent ? Optional.of(e) : Optional.empty();
+      if (e.code().equals(JumpgateException.TIMED_OUT)) {
+        return Optional.of(unreachable("nothing came within " + patience.toMillis() + " ms"));
+      }
+      return e.isUnreachable() ? Optional.of(e) : Optional.empty();
     }
   }
 
@@ -243,11 +245,18 @@ public final class JumpgateClient implements AutoCloseable {
       case DEADLINE_EXCEEDED -> JumpgateException.TIMED_OUT;
       default -> JumpgateException.PROTOCOL;
     };
-    String message = code.equals(JumpgateException.UNREACHABLE)
-        ? "no Jumpgate service answers at %s (%s); start one with `jumpgate serve`, or correct the address".formatted(
-              address, status.getDescription())
-        : "the service at %s answered %s: %s".formatted(address, status.getCode(), status.getDescription());
+    if (code.equals(JumpgateException.UNREACHABLE)) {
+      return unreachable(status.getDescription());
+    }
+    String message = "the service at %s answered %s: %s".formatted(address, status.getCode(), status.getDescription());
     return new JumpgateException(code, message, Map.of("address", address));
+  }
+
+  private JumpgateException unreachable(String why) {
+    String message =
+        "no Jumpgate service answers at %s (%s); start one with `jumpgate serve`, or correct the address".formatted(
+            address, why);
+    return new JumpgateException(JumpgateException.UNREACHABLE, message, Map.of("address", address));
   }
 
   private static JumpgateException parse(String json) {

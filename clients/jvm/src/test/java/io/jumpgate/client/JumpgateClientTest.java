@@ -30,7 +30,9 @@ import io.jumpgate.v1.NetworkTupleFormat;
 import io.jumpgate.v1.SubmitRequest;
 import io.jumpgate.v1.SubmitResponse;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -137,6 +139,16 @@ class JumpgateClientTest {
     server =
         NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", port)).addService(service).build().start();
     assertEquals("done", client.execute("j1", event -> {}).await().getState());
+  }
+
+  @Test
+  void aServiceThatSaysNothingIsUnreachableSoon() throws IOException {
+    try (ServerSocket silent = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+        JumpgateClient own = JumpgateClient.connect("127.0.0.1:" + silent.getLocalPort(), Duration.ofMinutes(1))) {
+      JumpgateException error = assertThrows(JumpgateException.class, () -> own.cancel("j1"));
+      assertTrue(error.isUnreachable());
+      assertTrue(error.getMessage().contains("nothing came within 2000 ms"), error.getMessage());
+    }
   }
 
   @Test
