@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).parent / "golden"
 os.environ.setdefault("JUMPGATE_QUICK_BUILDS", "always")
 
 # a JVM that lives for minutes loses more by its own optimiser than it gains
-for name in ("MAVEN_OPTS",):
+for name in ("SPARK_SUBMIT_OPTS", "MAVEN_OPTS"):
     os.environ.setdefault(name, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # how long an example takes depends on what else the machine does
