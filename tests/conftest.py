@@ -20,6 +20,10 @@ GOLDEN = Path(__file__).parent / "golden"
 # the optimiser takes most of a program's compilation; integration/conftest.py lists those that need it
 os.environ.setdefault("JUMPGATE_QUICK_BUILDS", "always")
 
+# a JVM that lives for minutes loses more by its own optimiser than it gains
+for name in ("SPARK_SUBMIT_OPTS", "MAVEN_OPTS"):
+    os.environ.setdefault(name, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # how long an example takes depends on what else the machine does
 settings.register_profile(
     "untimed", deadline=None, derandomize=fuzz.SEED != 0, suppress_health_check=[HealthCheck.too_slow]
@@ -41,6 +45,10 @@ ENGINE_TIMEOUT_S = 900  # a server starts, and on a new machine it is fetched fi
 ENGINES = {"spark": "spark", "presto": "presto", "trino": "presto"}
 
 
+#: files of few tests that take minutes: no worker should begin one when the others are about to end
+LONG = ("test_readme", "test_fpga_rtl", "test_tpcds_sql", "test_install", "test_datagrams", "test_text_fuzz")
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests by their files, and group them for workers: by file, so that fixtures are made once, or by engine.
@@ -60,13 +68,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: (*_slowness(item), -sizes[item.path], item.path))
 
 
-def _slowness(item: pytest.Item) -> tuple[bool, bool, bool, str]:
-    """Sort key of a test's file: engines first, then clusters of hosts; unit tests last."""
+def _slowness(item: pytest.Item) -> tuple[bool, bool, bool, bool, str]:
+    """Sort key of a test's file: engines first, then clusters of hosts and what is long; unit tests last."""
     (group,) = (mark.args[0] for mark in item.iter_markers("xdist_group"))
     is_engine = group in ENGINES.values()
     return (
         not is_engine,
         not item.get_closest_marker("cluster"),
+        item.path.stem not in LONG,
         item.path.parent.name in ("unit", "golden"),
         group if is_engine else "",
     )

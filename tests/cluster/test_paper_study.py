@@ -37,6 +37,7 @@ def study(folder: Path, *words: str) -> tuple[int, str, str]:
     return process.returncode, output, errors
 
 
+@pytest.mark.nightly(like="tests/cluster/test_paper_study.py::test_one_that_is_told_to_end_leaves_nothing")
 def test_everything_is_measured_and_nothing_is_left(tmp_path: Path) -> None:
     toolchain.runtime()
     words = ["--scale", "0.01", "--links", "1gbit", "--runs", "1", "--data", str(tmp_path / "data")]

@@ -139,7 +139,7 @@ def test_doctor_and_list_work_without_extras(installed: Callable[[str], tuple[Pa
         assert f"pip install 'jumpgate[{extra}]'" in done.stdout
 
 
-@pytest.mark.nightly(every=3)
+@pytest.mark.nightly(like="tests/integration/test_install.py::test_without_extras_a_dataflow_runs")
 @pytest.mark.parametrize(
     ("extra", "command", "printed"),
     [

@@ -14,7 +14,7 @@ from jumpgate.errors import DataError
 from tests.support import roads_run, tables
 
 
-@pytest.mark.nightly(but=("parquet", "csv", "arrow"))
+@pytest.mark.nightly(but=("parquet", "arrow"))
 @pytest.mark.parametrize("format", roads_run.FORMATS)
 def test_every_road_gives_the_same(one_host: str, tmp_path: Path, format: str) -> None:
     def connect(dialect: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +16,9 @@ pytestmark = pytest.mark.timeout(900)  # a JVM starts, and much is compiled
 
 @pytest.fixture(scope="module")
 def spark(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
-    spark = Spark(one_host, tmp_path_factory.mktemp("warehouse"), master="local-cluster[2,1,1024]")
+    quick = os.environ["SPARK_SUBMIT_OPTS"]  # tests/conftest.py has it for the driver
+    folder = tmp_path_factory.mktemp("warehouse")
+    spark = Spark(one_host, folder, master="local-cluster[2,1,1024]", spark_executor_extraJavaOptions=quick)
     yield spark
     spark.close()
 

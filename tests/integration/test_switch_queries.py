@@ -160,7 +160,6 @@ def passed(session: Session) -> tuple[int, int]:
     return sent, got
 
 
-@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("case", AGGREGATES)
 def test_partial_aggregates(table: tuple[Lab, Dataflow], case: str) -> None:
     lab, flow = table
@@ -171,7 +170,7 @@ def test_partial_aggregates(table: tuple[Lab, Dataflow], case: str) -> None:
     assert answer.num_rows <= got <= max(sent, 1), "each group comes once at least"
 
 
-@pytest.mark.nightly(every=4)
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("case", PRUNINGS)
 def test_pruning(pruned: tuple[Lab, Dataflow], case: str) -> None:
     lab, flow = pruned
@@ -191,7 +190,7 @@ FINGERPRINTED: dict[str, tuple[Make, str, str]] = {
 }
 
 
-@pytest.mark.nightly(every=2)
+@pytest.mark.nightly(cover=True)
 @pytest.mark.parametrize("case", FINGERPRINTED)
 @pytest.mark.parametrize("success", [1.0, 0.9999])
 def test_texts_need_an_accepted_probability(tmp_path: Path, success: float, case: str) -> None:

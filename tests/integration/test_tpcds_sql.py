@@ -67,6 +67,7 @@ def test_every_answer_is_duckdbs(
     assert share >= OFFLOADED_MIN, coverage.markdown(suite, format, found)
 
 
+@pytest.mark.nightly(but="tpch")
 @pytest.mark.parametrize("suite", [TPCDS, TPCH], ids=lambda suite: suite.name)
 def test_datafusion_alone_gives_the_same_answers(
     suite: Suite, connections: dict[tuple[str, str], Connection], oracles: dict[str, suites.Oracle]

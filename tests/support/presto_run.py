@@ -181,7 +181,7 @@ def command(
     folder: Path,
     lib: Path,
     engine: Engine,
-    java: Sequence[str] = ("-Xmx1g", "-XX:TieredStopAtLevel=1"),
+    java: Sequence[str] = ("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
     name: str = "one",
 ) -> list[str]:
     return [
