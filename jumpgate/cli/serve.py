@@ -204,6 +204,7 @@ async def _watched(serving: Serving, options: _Options, webs: dict[str, Web]) ->
         for hear in failed:
             hear(client, peer, error)
 
+    serving.engine.agents.on_change = logs.host_changed
     serving.engine.on_ended, serving.handlers.on_failed = on_ended, on_failed
 
 

@@ -45,7 +45,7 @@ class DeviceRow:
 
 @dataclass(frozen=True)
 class Overview:
-    """What one client of a service may see."""
+    """A service as one client may see it."""
 
     address: str
     version: str

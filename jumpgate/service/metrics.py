@@ -1,4 +1,4 @@
-"""What a service counts for Prometheus, and what of it can be seen at any time.
+"""Prometheus's view of a service: what it counts, and what is so at the moment.
 
 No label has a value of a request: clients, hosts and devices are the configuration's, codes are those of errors, and
 everything else is one of few words.
@@ -31,7 +31,7 @@ NS = 1e-9
 
 
 class Metrics:
-    """Of one service; on its event loop. `ended` hears of each job, `failed` of each call that ends in an error."""
+    """The counters of one service; on its event loop. `ended` hears of each job, `failed` of each call that ends in an error."""
 
     def __init__(self, server: Server) -> None:
         self.registry = made = CollectorRegistry()
@@ -93,7 +93,7 @@ class Metrics:
 
 
 class _Seen(Collector):
-    """What is true of a service at the moment."""
+    """Gauges that are read when they are asked for."""
 
     def __init__(self, server: Server) -> None:
         self._server = server

@@ -18,7 +18,7 @@ class Way(NamedTuple):
 
 @dataclass
 class Flow:
-    """What went one way, in all."""
+    """Sums of what went one way."""
 
     rows: int = 0
     bytes: int = 0
@@ -36,7 +36,7 @@ class Flow:
 
 def traffic(record: JobRecord) -> dict[Way, Flow]:
     """Return the sums over a job's instances. Rows of an edge are what its producers sent, or what its consumers
-    received where the producers, such as a switch, count nothing."""
+    received where the producers, such as a device on the way, count nothing."""
     edges = {edge["id"]: Way(_kind(edge), edge["transport"]) for edge in record.edges}
     sent = {sink["edge"] for counters in record.counters.values() for sink in counters.get("sinks", ())}
     found: dict[Way, Flow] = {}
