@@ -31,7 +31,7 @@ NS = 1e-9
 
 
 class Metrics:
-    """The counters of one service; on its event loop. `ended` hears of each job, `failed` of each call that ends in an error."""
+    """The counters of one service; on its event loop. `ended` hears of each job, `failed` of each call that failed."""
 
     def __init__(self, server: Server) -> None:
         self.registry = made = CollectorRegistry()
