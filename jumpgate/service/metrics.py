@@ -133,7 +133,8 @@ class _Seen(Collector):
             hosts = {i["id"]: i["host"] for i in record.instances}
             devices.update((name, kinds[name]) for name in set(hosts.values()) if name in kinds)
             for id, counters in record.counters.items():
-                held[(hosts[id],)] += counters.get("held_bytes", 0)
+                if (host := (hosts.get(id, ""),)) in held:
+                    held[host] += counters.get("held_bytes", 0)
         yield _gauge("jobs_current", "Jobs that have not ended.", ("client", "state"), states)
         yield _gauge("device_jobs", "Jobs that run on a host or device.", ("device", "kind"), devices)
         yield _gauge("host_held_bytes", "Bytes in tables of running jobs.", ("host",), held)
