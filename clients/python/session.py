@@ -46,7 +46,7 @@ from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.trust import tls as tls_files
-from jumpgate.trust import tokens
+from jumpgate.trust import tokens, versions
 from jumpgate.trust.channels import channel
 from jumpgate.trust.edges import JobCertificate
 from jumpgate.v1 import dataflow_pb2, ntf_pb2
@@ -391,7 +391,7 @@ class Session:
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
         own = None if self._service is None else self._service.token
-        return tokens.metadata(tokens.for_service(self.address, self._token_file, own))
+        return (*versions.METADATA, *tokens.metadata(tokens.for_service(self.address, self._token_file, own)))
 
     def _timeout_s(self, options: pb.Options) -> float | None:
         """For a call whose service may be stopped, and then says nothing. One of this process says when it is late."""

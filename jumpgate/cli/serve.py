@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import signal
-import ssl
 import sys
 import threading
 from collections.abc import Callable
@@ -163,19 +162,16 @@ async def _stop(serving: Serving, webs: dict[str, Web]) -> None:
 async def _page(serving: Serving, place: str, trusted_network: bool) -> Web:
     """Serves the live page. Raises ConfigError: others would see tokens on their way."""
     with explained():
-        from jumpgate.service.page import pages
+        from jumpgate.service.page import encryption, pages
         from jumpgate.service.web import Web
 
     host, port = _place(place, "--http")
     identity = serving.engine.config.identity
-    encryption = None
-    if not is_loopback(joined(host, port)):
-        if identity is not None:
-            encryption = identity.context(server=True)
-            encryption.verify_mode = ssl.CERT_NONE  # browsers show tokens
-        elif not trusted_network:
-            raise ConfigError(f"--http: others can reach {host}, and jumpgate.toml has no [tls]: docs/security.md")
-    return await Web.start(host, port, pages(serving.handlers), encryption)
+    is_local = is_loopback(joined(host, port))
+    if not (is_local or trusted_network or identity):
+        raise ConfigError(f"--http: others can reach {host}, and jumpgate.toml has no [tls]: docs/security.md")
+    secret = None if is_local or identity is None else encryption(identity)
+    return await Web.start(host, port, pages(serving.handlers), secret)
 
 
 async def _watched(serving: Serving, options: _Options, webs: dict[str, Web]) -> None:
@@ -204,6 +200,7 @@ async def _watched(serving: Serving, options: _Options, webs: dict[str, Web]) ->
         for hear in failed:
             hear(client, peer, error)
 
+    serving.engine.agents.on_change = logs.host_changed
     serving.engine.on_ended, serving.handlers.on_failed = on_ended, on_failed
 
 

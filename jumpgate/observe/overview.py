@@ -45,7 +45,7 @@ class DeviceRow:
 
 @dataclass(frozen=True)
 class Overview:
-    """The part of a service that one client may see."""
+    """A service as one client may see it."""
 
     address: str
     version: str

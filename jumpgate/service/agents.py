@@ -7,7 +7,7 @@ import base64
 import contextlib
 import functools
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from jumpgate import debug
@@ -46,6 +46,8 @@ class Agents:
         self._reaching: dict[str, asyncio.Lock] = {}
         self._retries: dict[str, asyncio.Task[None]] = {}  # of hosts that do not answer
         self._closed = False
+        #: hears of each host that does not answer any more, or answers again
+        self.on_change: Callable[[str, bool], None] = lambda *_: None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -188,6 +190,7 @@ class Agents:
     def _note_lost(self, host: HostConfig) -> None:
         name = host.device.name
         if not self._closed and name not in self._retries:
+            self.on_change(name, False)
             self._retries[name] = asyncio.create_task(self._retry(host))
 
     async def _retry(self, host: HostConfig) -> None:
@@ -197,6 +200,7 @@ class Agents:
                 await asyncio.sleep(RETRY_S)
                 with contextlib.suppress(Unreachable):
                     await self._reach(host)
+            self.on_change(host.device.name, True)
         except JumpgateError:
             pass
         finally:

@@ -270,9 +270,11 @@ class Engine:
                     raise job.fail(job.late(), happened) from None
                 await job.run(happened)
         finally:
-            self._recorder.add(job.record)
-            self.on_ended(job.record)
-            events.put_nowait(None)
+            try:
+                self._recorder.add(job.record)
+                self.on_ended(job.record)
+            finally:
+                events.put_nowait(None)
 
     def cancel(self, id: str) -> None:
         """Ends the job wherever it is; not an error if it has ended."""

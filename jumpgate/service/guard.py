@@ -13,12 +13,12 @@ import grpc
 
 from jumpgate.dataflow import beneath, located
 from jumpgate.dataflow.operators import Operator, Read, rewrite
-from jumpgate.errors import Forbidden, NotFound, Unauthenticated
+from jumpgate.errors import Forbidden, JumpgateError, NotFound, ProtocolError, Unauthenticated
 from jumpgate.hosts.config import ClientConfig
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.admission import User
 from jumpgate.service.limits import Limits
-from jumpgate.trust import tokens
+from jumpgate.trust import tokens, versions
 from jumpgate.v1 import service_pb2 as pb
 
 
@@ -152,13 +152,14 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         handler = await continuation(details)
         try:
+            versions.check(details.invocation_metadata, self._guard.address)
             self._guard.client(details.invocation_metadata)
-        except Unauthenticated as error:
+        except (Unauthenticated, ProtocolError) as error:
             if handler is not None:
                 return self._refusal(handler, error)
         return handler
 
-    def _refusal(self, handler: Any, error: Unauthenticated) -> Any:
+    def _refusal(self, handler: Any, error: JumpgateError) -> Any:
         async def refused(request: Any, context: Any) -> None:
             await self._refuse(context, error)
 

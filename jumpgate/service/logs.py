@@ -1,4 +1,4 @@
-"""Writes the log of `jumpgate serve` to standard error: a line for each event, as text or JSON.
+"""The log of `jumpgate serve` on standard error: a line for each event, as text or JSON.
 
 No line has a text or data of a request: of a job's SQL it has a hash, of an error the code.
 """
@@ -92,6 +92,11 @@ def job_ended(record: JobRecord, slow_s: float = 0.0) -> None:
         traits = {"programs": record.programs, "compiled": record.compiled, "instances": len(record.instances)}
         shown = {name: facts[name] for name in ("job", "client", "text", "seconds")}
         say(logging.WARNING, "slow", **shown, **traits, phases=phases)
+
+
+def host_changed(name: str, answers: bool) -> None:
+    """Log a host that does not answer any more, or answers again."""
+    say(logging.INFO if answers else logging.WARNING, "host_answers" if answers else "host_lost", host=name)
 
 
 class Refusals:

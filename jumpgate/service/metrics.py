@@ -1,4 +1,4 @@
-"""Counts a service's events for Prometheus, and reads its gauges when asked.
+"""Prometheus's view of a service: what it counts, and what is so at the moment.
 
 No label has a value of a request: clients, hosts and devices are the configuration's, codes are those of errors, and
 everything else is one of few words.
@@ -31,8 +31,7 @@ NS = 1e-9
 
 
 class Metrics:
-    """The metrics of one service, on its event loop. `ended` hears of each job, `failed` of each call that ends in an
-    error."""
+    """The counters of one service; on its event loop. `ended` hears of each job, `failed` of each call that failed."""
 
     def __init__(self, server: Server) -> None:
         self.registry = made = CollectorRegistry()
@@ -94,7 +93,7 @@ class Metrics:
 
 
 class _Seen(Collector):
-    """Collects the gauges of a service at the moment."""
+    """Gauges that are read when they are asked for."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -134,7 +133,8 @@ class _Seen(Collector):
             hosts = {i["id"]: i["host"] for i in record.instances}
             devices.update((name, kinds[name]) for name in set(hosts.values()) if name in kinds)
             for id, counters in record.counters.items():
-                held[(hosts[id],)] += counters.get("held_bytes", 0)
+                if (host := (hosts.get(id, ""),)) in held:
+                    held[host] += counters.get("held_bytes", 0)
         yield _gauge("jobs_current", "Jobs that have not ended.", ("client", "state"), states)
         yield _gauge("device_jobs", "Jobs that run on a host or device.", ("device", "kind"), devices)
         yield _gauge("host_held_bytes", "Bytes in tables of running jobs.", ("host",), held)

@@ -1,4 +1,4 @@
-"""Notifies systemd, which has started the service as a unit of `Type=notify`."""
+"""Messages to systemd from a service that it has started as a unit of `Type=notify`."""
 
 from __future__ import annotations
 

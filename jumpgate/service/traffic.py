@@ -18,7 +18,7 @@ class Way(NamedTuple):
 
 @dataclass
 class Flow:
-    """The total traffic of one direction."""
+    """Sums of what went one way."""
 
     rows: int = 0
     bytes: int = 0
@@ -36,18 +36,22 @@ class Flow:
 
 def traffic(record: JobRecord) -> dict[Way, Flow]:
     """Return the sums over a job's instances. Rows of an edge are what its producers sent, or what its consumers
-    received where the producers, such as a switch, count nothing."""
+    received where the producers, such as a device on the way, count nothing. Edges that the plan does not have, of an
+    accelerator's own counters, are left out."""
     edges = {edge["id"]: Way(_kind(edge), edge["transport"]) for edge in record.edges}
-    sent = {sink["edge"] for counters in record.counters.values() for sink in counters.get("sinks", ())}
+    sent = {sink.get("edge") for counters in record.counters.values() for sink in counters.get("sinks", ())}
     found: dict[Way, Flow] = {}
     for counters in record.counters.values():
         for sink in counters.get("sinks", ()):
-            flow = found.setdefault(edges[sink["edge"]], Flow())
+            if (way := edges.get(sink.get("edge", ""))) is None:
+                continue
+            flow = found.setdefault(way, Flow())
             flow.add(sink)
             flow.add_packets(sink)
         for source in counters.get("sources", ()):
-            flow = found.setdefault(edges.get(source["name"], Way("read", "file")), Flow())
-            if source["name"] not in sent:
+            name = source.get("name", "")
+            flow = found.setdefault(edges.get(name, Way("read", "file")), Flow())
+            if name not in sent:
                 flow.add(source)
             flow.add_packets(source)
     return found

@@ -11,6 +11,7 @@ import contextlib
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 import h11
 
@@ -21,6 +22,8 @@ CONNECTIONS_MAX = 64
 #: for a request to arrive and its answer to be taken
 SECONDS_MAX = 10.0
 HEAD_BYTES_MAX = 16 << 10
+#: for TLS to begin on a connection
+HANDSHAKE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,9 @@ class Web:
     async def start(host: str, port: int, answer: Answer, encryption: ssl.SSLContext | None = None) -> Web:
         """Raises ConfigError where the port is taken."""
         self = Web(answer)
+        handshake: dict[str, Any] = {} if encryption is None else {"ssl_handshake_timeout": HANDSHAKE_S}
         try:
-            self._server = await asyncio.start_server(self._serve, host, port, ssl=encryption)
+            self._server = await asyncio.start_server(self._serve, host, port, ssl=encryption, **handshake)
         except OSError as error:
             raise ConfigError(
                 f"cannot listen on {joined(host, port)}: {error.strerror}; choose another port (0 takes a free one)",

@@ -24,6 +24,7 @@ from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Limit, Operator, Send, Shuffle, Sort
 from jumpgate.dataflow.types import Schema
+from jumpgate.errors import ConfigError
 from jumpgate.ntf.codec import arrow_type
 from jumpgate.testing.sql import Translator, to_sql
 
@@ -44,7 +45,12 @@ def run(root: Operator, dialect: Dialect = DEFAULT, threads: int = 0) -> pa.Tabl
     statement = translator.statement(root)
     with duckdb.connect(config={"threads": threads} if threads else {}) as connection:
         for i, read in enumerate(translator.datasets):
-            files = pyarrow.dataset.dataset(list(read.files), format=formats()[read.format].dataset)
+            kind = formats()[read.format].dataset
+            if not kind:
+                raise ConfigError(
+                    f"format '{read.format}' declares neither `duckdb` nor `dataset`: nothing reads it here"
+                )
+            files = pyarrow.dataset.dataset(list(read.files), format=kind)
             connection.register("arrow", files.to_table())  # an Arrow scan lacks some filters
             connection.execute(f"CREATE TEMP TABLE dataset_{i} AS SELECT * FROM arrow")
         connection.execute("SET TimeZone = 'UTC'")
@@ -147,8 +153,19 @@ def _missing(rows: list[Row], pool: list[Row], tolerance: float) -> str:
 
 
 def _exact(row: Row) -> Row:
-    """Return the row without its floats: the values that must match to the last bit."""
-    return tuple(None if isinstance(v, float) else v for v in row)
+    """Return the row without its floats, nested ones too: the values that must match to the last bit."""
+    return tuple(map(_without_floats, row))
+
+
+def _without_floats(value: Any) -> Any:
+    """Return what can be a key: None for a float, tuples for lists, structs and maps."""
+    if isinstance(value, float):
+        return None
+    if isinstance(value, dict):
+        return tuple((name, _without_floats(part)) for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(_without_floats, value))
+    return value
 
 
 def _same_row(a: Row, b: Row, tolerance: float) -> bool:
@@ -160,6 +177,10 @@ def _same(a: Any, b: Any, tolerance: float) -> bool:
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)
         return a == b or math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(part, b[name], tolerance) for name, part in a.items())
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(_same(x, y, tolerance) for x, y in zip(a, b, strict=True))
     if isinstance(a, pydecimal.Decimal) and isinstance(b, pydecimal.Decimal):
         return a == b
     return bool(a == b)

@@ -26,7 +26,7 @@ from jumpgate.nca.registry import Registry
 from jumpgate.service import embedded, server
 from jumpgate.service.embedded import Embedded
 from jumpgate.testing.leaks import Watch, wait_until
-from jumpgate.trust import tokens
+from jumpgate.trust import tokens, versions
 from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1.service_pb2_grpc import JumpgateStub
@@ -186,6 +186,15 @@ def test_bad_requests_are_refused_and_the_service_goes_on(rig: Rig) -> None:
     with pytest.raises(grpc.RpcError):
         garbage(b"\xff" * 100)
     assert list(rig.execute(rig.submit().job_id))[-1].state == "done"
+
+
+@pytest.mark.parametrize("version", ["0", "2", "x" * 1000])
+def test_a_client_of_another_version_is_refused_in_words(rig: Rig, version: str) -> None:
+    shown = (*tokens.metadata(tokens.find(rig.service.address)), (versions.HEADER, version))
+    stub = JumpgateStub(rig.channel)  # type: ignore[no-untyped-call]
+    _, typed = failure(lambda: [stub.List(pb.ListRequest(), metadata=shown)])
+    assert typed["code"] == errors.ProtocolError.code and "install the same Jumpgate at both ends" in typed["message"]
+    assert stub.List(pb.ListRequest(), metadata=(*shown[:-1], *versions.METADATA)).jobs == []
 
 
 def test_a_substrait_plan_is_submitted_and_a_bad_one_is_refused(rig: Rig) -> None:

@@ -13,15 +13,19 @@ from typing import Any
 
 import pytest
 
-from jumpgate.dataflow.operators import Aggregate, Filter, Operator
+from jumpgate.client import read
+from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.operators import Aggregate, Filter, Operator, Read
 from jumpgate.errors import ConfigError
-from jumpgate.nca.conformance import Report, breaks, check, compare
+from jumpgate.nca.conformance import Report, breaks, check, compare, kit
 from jumpgate.nca.conformance.breaks import WAYS
 from jumpgate.nca.conformance.kit import BROKEN_PLANS
 from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
 from jumpgate.nca.speeds import Speeds
+from jumpgate.testing import dataflows, oracle
+from jumpgate.testing.dataflows import Generator
 from jumpgate.testing.rig import LocalRig
 from tests.support.fakes import SWITCH, FakeNCA, PartialNCA, PruningNCA
 from tests.support.plans import host
@@ -205,8 +209,84 @@ def test_an_execute_that_hangs_after_a_kill_is_found(monkeypatch: pytest.MonkeyP
     assert "killed after execute: execute does not return when its instance has ended" in found
 
 
+def test_a_destroy_that_hangs_is_found_and_the_kit_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it took does not lengthen what the others may take."""
+    limits: list[float] = []
+    right = kit.break_off
+
+    async def noted(*arguments: Any) -> list[str]:
+        limits.append(arguments[-1])
+        return await right(*arguments)
+
+    class Hangs(Runs):
+        async def destroy(self, handle: Any) -> None:
+            await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(kit, "break_off", noted)
+    monkeypatch.setattr(breaks, "LIMIT_S", 0.02)
+    monkeypatch.setattr(breaks, "GONE_S", 0.02)
+    assert "destroy (the first time) does not return" in findings(Filters("hangs", runs=Hangs()), 30)
+    assert len(limits) == len(WAYS) and max(limits) == 0.02
+
+
+def test_every_exception_is_a_finding() -> None:
+    class Raises(Filters):
+        def answer(self, node: Operator) -> Match | Unsupported | None:
+            raise KeyError("answer")
+
+    assert "raises KeyError: 'answer'" in findings(Raises("raises", runs=Runs()))
+    nca = Filters("filters", runs=Runs())
+    with LocalRig(Registry([*default_registry(), nca]), (host("a"), SWITCH), formats=("parquet",), directed=6) as rig:
+        rig.difference = lambda result, root: 1 / 0  # type: ignore[method-assign, assignment]
+        report = compare(nca, rig, CASES)
+    assert any("running it raises ZeroDivisionError" in f.what for f in report.findings if f.part == "results")
+
+
+def test_a_report_that_fails_says_why() -> None:
+    """Also of an accelerator of which no instance runs."""
+
+    async def nothing() -> None:
+        report = Report("idle", compared=9)
+        with LocalRig(Registry([*default_registry()]), (host("a"), SWITCH), formats=("parquet",), directed=1) as rig:
+            await kit._break_off(FakeNCA("idle", runs=Runs()), rig, 1, report)
+        assert not report.passed and "no life-cycle was interrupted" in str(report.findings[0])
+
+    asyncio.run(nothing())
+
+
 def test_nothing_compared_is_no_pass() -> None:
     assert not checked(FakeNCA("idle", runs=Runs())).passed
+
+
+def test_a_format_that_no_other_engine_reads_breaks_nobodys_check(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = replace(formats()["csv"], name="own", duckdb=None, dataset="")
+    known = {**formats(), "own": own}
+    monkeypatch.setattr(dataflows.declared, "formats", lambda: known)
+    assert Generator(1, tmp_path).formats == tuple(name for name in known if name != "own")
+    monkeypatch.setattr(oracle, "formats", lambda: known)
+    monkeypatch.setattr("jumpgate.testing.sql.formats", lambda: known)
+    (tmp_path / "t.own").write_text("a\n1\n")
+    root = read(str(tmp_path / "t.own"), format="csv", schema={"a": "int64"}).root
+    assert isinstance(root, Read)
+    with pytest.raises(ConfigError, match="neither `duckdb` nor `dataset`"):
+        oracle.run(replace(root, format="own"))
+
+
+def test_equal_nested_values_are_equal_with_nan_in_them() -> None:
+    """Whichever object NaN is, and wherever it is nested."""
+
+    def rows() -> list[tuple[Any, ...]]:
+        return [(1, [float("nan"), 2.0], {"a": float("nan"), "b": [1]}), (2, None, {"a": 0.1 + 0.2, "b": None})]
+
+    assert oracle._bag_difference(rows(), rows()[::-1], oracle.TOLERANCE) == ""
+    near = [rows()[0], (2, None, {"a": 0.3, "b": None})]
+    assert oracle._bag_difference(rows(), near, oracle.TOLERANCE) == ""
+    other = [rows()[0], (2, None, {"a": 0.3, "b": [1]})]
+    assert "unexpected row" in oracle._bag_difference(rows(), other, oracle.TOLERANCE)
+    longer = [(1, [float("nan"), 2.0, 3.0], rows()[0][2]), rows()[1]]
+    assert "unexpected row" in oracle._bag_difference(rows(), longer, oracle.TOLERANCE)
 
 
 # ---- scaffold -------------------------------------------------------------------------------------------------------

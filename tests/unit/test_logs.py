@@ -61,6 +61,12 @@ def test_rows_are_counted_once_and_by_what_they_crossed() -> None:
     assert result_rows(record()) == 11
 
 
+def test_counters_of_an_accelerators_own_harm_nobody() -> None:
+    strange = record()
+    strange.counters = {"f0.0": {"sinks": [{"rows": 1}, {"edge": "mine"}], "sources": [{}]}, "f9.0": {}}
+    assert traffic(strange) == {Way("read", "file"): Flow()}
+
+
 def test_a_job_is_a_line_and_a_slow_one_two(stream: io.StringIO) -> None:
     logs.begin(False, "info", stream)
     logs.job_ended(record(), slow_s=3.5)

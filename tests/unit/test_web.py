@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
 from jumpgate.errors import ConfigError
 from jumpgate.service import web
+from jumpgate.service.page import encryption
 from jumpgate.service.web import Asked, Page, Web
+from jumpgate.trust import certificates
+from jumpgate.trust.tls import Identity
 
 
 async def make(asked: Asked) -> Page | None:
@@ -107,6 +112,25 @@ def test_a_connection_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
         writer.close()
 
     serving(body)
+
+
+def test_pages_over_tls(tmp_path: Path) -> None:
+    """For who has no certificate of this authority, but knows it."""
+    certificates.init(tmp_path)
+    folder = certificates.issue(tmp_path, "here", ["127.0.0.1"])
+
+    async def run() -> None:
+        served = await Web.start("127.0.0.1", 0, make, encryption(Identity.load(folder)))
+        assert served.url.startswith("https://127.0.0.1:")
+        trusted = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+        host, _, port = served.address.rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port), ssl=trusted)
+        writer.write(asked("/a").encode())
+        assert (await reader.read()).endswith(b"for text/plain")
+        writer.close()
+        await served.close()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
 
 
 def test_a_taken_port_says_so() -> None:

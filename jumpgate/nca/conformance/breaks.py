@@ -15,8 +15,10 @@ from jumpgate.nca.interface import Device, Driver, Host, InstancePlan, JobContex
 VERBS = ("compile", "allocate", "configure", "execute")
 #: for all calls to one instance after compilation, and again for its end
 LIMIT_S = 10.0
-#: or this many times the time to allocate and destroy an instance
-ROUND_TRIPS = 50
+#: or this many times the time to allocate and destroy an instance, but no more than that
+ROUND_TRIPS, LIMIT_S_MAX = 50, 60.0
+#: for a program to be compiled
+COMPILE_S = 600.0
 #: for the resources of an ended instance to disappear
 GONE_S = 5.0
 POLL_S = 0.01
@@ -68,7 +70,10 @@ async def break_off(
     drivers: dict[str, Driver] = {}
     if isinstance(lifecycle, Reaches):
         for device in dict.fromkeys(i.device for i in plan.instances if i.nca == nca):
-            drivers[device.name] = await live.reach(lifecycle, device)
+            try:
+                drivers[device.name] = await asyncio.wait_for(live.reach(lifecycle, device), limit_s)
+            except Exception as error:
+                return [raised("reach", error)]
     with socket.create_server(("127.0.0.1", 0), backlog=128) as mute:
         address = f"127.0.0.1:{mute.getsockname()[1]}"
         edges = tuple(e if e.consumers else replace(e, endpoints=(address,)) for e in plan.edges)
@@ -79,7 +84,10 @@ async def break_off(
             problems += await _one(lifecycle, instance, way, context, live, limit_s)
     problems += [f"left behind: {thing}" for thing in await _left(live)]
     for lent in (*live.hosts.values(), *drivers.values()):
-        await lent.release(job)
+        try:
+            await asyncio.wait_for(lent.release(job), limit_s)
+        except Exception as error:
+            problems.append(raised("release", error))
     return problems
 
 
@@ -89,14 +97,14 @@ async def _one(
     host: Any = context.hosts.get(instance.device.name)  # None for a device without an agent
     problems: list[str] = []
     try:
-        artifact = await lifecycle.compile(instance, host)
-        if await lifecycle.compile(instance, host) != artifact:
+        artifact = await asyncio.wait_for(lifecycle.compile(instance, host), COMPILE_S)
+        if await asyncio.wait_for(lifecycle.compile(instance, host), COMPILE_S) != artifact:
             problems.append("compile gives another artifact the second time")
         if way.verb == "compile":
             return problems
         handle = await asyncio.wait_for(lifecycle.allocate(instance, context), limit_s)
     except Exception as error:  # any exception of a verb is the finding
-        return [*problems, _raised("the way to allocate", error)]
+        return [*problems, raised("the way to allocate", error)]
     running: asyncio.Task[None] | None = None
     try:
         async with asyncio.timeout(limit_s):
@@ -112,7 +120,7 @@ async def _one(
             if way.end == "killed":
                 live.kill()
     except Exception as error:
-        problems.append(_raised(f"the way to {way.verb}", error))
+        problems.append(raised(f"the way to {way.verb}", error))
     problems += await _destroyed(lifecycle, handle, limit_s)
     if way.end == "misused":
         problems += await _refused("execute after destroy", lifecycle.execute(handle, 1), limit_s)
@@ -162,7 +170,7 @@ async def _destroyed(lifecycle: LifeCycle, handle: Any, limit_s: float) -> list[
         try:
             await asyncio.wait_for(lifecycle.destroy(handle), limit_s)
         except Exception as error:  # any other exception is a finding
-            problems.append(_raised(f"destroy (the {time} time)", error))
+            problems.append(raised(f"destroy (the {time} time)", error))
     return problems
 
 
@@ -179,7 +187,8 @@ async def _ended(running: asyncio.Task[None], limit_s: float) -> list[str]:
     return []
 
 
-def _raised(what: str, error: Exception) -> str:
+def raised(what: str, error: Exception) -> str:
+    """Return the finding of a verb that raised."""
     if isinstance(error, TimeoutError):
         return f"{what} does not return"
     return f"{what} raises {type(error).__name__}: {error}"

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace, JumpgateError
+from jumpgate.nca.conformance import breaks
 from jumpgate.nca.conformance.answers import ask, operator_of
-from jumpgate.nca.conformance.breaks import LIMIT_S, ROUND_TRIPS, WAYS, LiveHosts, break_off
+from jumpgate.nca.conformance.breaks import LIMIT_S_MAX, ROUND_TRIPS, WAYS, LiveHosts, break_off, raised
 from jumpgate.nca.interface import NCA, Device, JobPlan
 
 #: plans whose life-cycles are interrupted in every way
@@ -121,12 +122,19 @@ def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False, before: Rep
     wrong = 0
     for case in itertools.chain(rig.directed(), (Case(f"seed {s}", rig.dataflow(s)) for s in range(cases))):
         matched: dict[str, int] = {}
-        problems = ask(nca, case.root, rig.devices, matched, report.refused)
+        try:
+            problems = ask(nca, case.root, rig.devices, matched, report.refused)
+        except Exception as error:  # any exception of an answer is the finding
+            problems = [raised("asking it", error)]
         for name, times in matched.items():
             report.matched[name] = report.matched.get(name, 0) + times
         report.asked += 1
         report.findings += [Finding("answers", case.name, p) for p in problems]
-        plan = _planned(nca, rig, case.root)
+        try:
+            plan = _planned(nca, rig, case.root)
+        except Exception as error:
+            report.findings.append(Finding("answers", case.name, raised("planning", error)))
+            continue
         if plan is not None and nca.name in plan.explain["ncas"]:
             wrong += _compare(rig, case, plan, report)
             for kind in {operator_of(name) for name in matched}:
@@ -170,6 +178,8 @@ def _compare(rig: Rig, case: Case, plan: JobPlan, report: Report) -> bool:
     except JumpgateError as error:
         if error.code != case.error:
             wrong = f"{error.code}: {error}"
+    except Exception as error:
+        wrong = raised("running it", error)
     if wrong:
         report.findings.append(Finding("results", case.name, wrong))
     return bool(wrong)
@@ -178,15 +188,18 @@ def _compare(rig: Rig, case: Case, plan: JobPlan, report: Report) -> bool:
 async def _break_off(nca: NCA, rig: Rig, cases: int, report: Report) -> None:
     plans = list(_own(nca, rig, cases))
     if not plans:
+        what = f"no plan has an instance of it, so that no life-cycle was interrupted. {MORE}"
+        report.findings.append(Finding("life-cycle", "all dataflows", what))
         return
     async with rig.live_hosts() as live:
-        limit_s = LIMIT_S
+        limit_s = breaks.LIMIT_S
         for name, plan in plans:
             for way in WAYS:
                 began = time.monotonic()
                 problems = await break_off(nca.lifecycle, plan, nca.name, way, live, limit_s)
-                if way.verb == "allocate" and way.end == "destroyed":  # a loaded machine has more time for the others
-                    limit_s = max(limit_s, ROUND_TRIPS * (time.monotonic() - began))
+                took_s = time.monotonic() - began
+                if way.verb == "allocate" and way.end == "destroyed" and not problems:
+                    limit_s = max(limit_s, min(LIMIT_S_MAX, ROUND_TRIPS * took_s))  # on a loaded machine it has more
                 report.broken_off += 1
                 report.findings += [Finding("life-cycle", f"{name}, {way}", p) for p in problems]
             if any(f.part == "life-cycle" for f in report.findings):
@@ -199,7 +212,10 @@ def _own(nca: NCA, rig: Rig, cases: int) -> Iterator[tuple[str, JobPlan]]:
     found = 0
     for case in itertools.chain((Case(f"seed {s}", rig.dataflow(s)) for s in range(cases)), rig.directed()):
         for node in case.root.walk():
-            plan = _planned(nca, rig, node)
+            try:
+                plan = _planned(nca, rig, node)
+            except Exception:  # it was found when the answers were compared
+                plan = None
             if plan is not None and any(i.nca == nca.name for i in plan.instances):
                 yield case.name, plan
                 found += 1

@@ -21,7 +21,7 @@ from jumpgate.cli import serve
 from jumpgate.cli.jobs import command
 from jumpgate.client import col, read
 from jumpgate.client.session import Session
-from jumpgate.errors import Cancelled, ConfigError, DivisionByZero, Unauthenticated
+from jumpgate.errors import Cancelled, ConfigError, DivisionByZero, Unauthenticated, Unreachable
 from jumpgate.testing.leaks import wait_until
 from jumpgate.trust import tokens
 from tests.support.served import Served, serving
@@ -212,3 +212,19 @@ def test_the_live_page_wants_a_token_and_shows_whose_jobs_it_may(tmp_path: Path)
 def test_the_live_page_is_not_shown_to_others_in_clear(tmp_path: Path) -> None:
     done = CliRunner().invoke(serve.command, ["--port", "0", "--http", "0.0.0.0:0"])
     assert isinstance(done.exception, ConfigError) and "[tls]" in done.exception.message
+
+
+def test_a_service_without_hosts_is_not_ready(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a secret")
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "t.parquet")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]  # where nobody listens in a moment
+    host = f'[[host]]\nname = "gone"\nagent = "127.0.0.1:{port}"\ntoken_file = "{tmp_path / "token"}"\n'
+    (tmp_path / "jumpgate.toml").write_text(host)
+    with serving(tmp_path, "--metrics", "0") as served, Session(served.address) as session:
+        with pytest.raises(Unreachable):
+            session.run(read(str(tmp_path / "t.parquet"))).to_arrow()
+        assert page(f"{served.metrics}/readyz") == (503, "no host answers\n")
+        assert page(f"{served.metrics}/healthz")[0] == 200
+        assert samples(served.metrics)["jumpgate_device_up", "gone", "host"] == 0
+        assert "jumpgate: host_lost host=gone\n" in (tmp_path / "service.log").read_text()
