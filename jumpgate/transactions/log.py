@@ -5,6 +5,7 @@ A record is its length, its CRC-32C and JSON. What follows a record that is torn
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -39,26 +40,25 @@ class Log:
         self.records, end = _read(path)
         os.ftruncate(self._file, end)
         self._end = end
+        self._unwritten: list[bytes] = []
         self._lock = threading.RLock()
         self._synced_more = threading.Condition(self._lock)
         self._syncing = False
-        self._written = self._synced = 0
+        self._appended = self._synced = 0
         self._failure: ConfigError | None = None
 
     def append(self, record: dict[str, Any], wait: bool = True) -> None:
-        """Raises ConfigError if the disk is full or failed: from then on always, as what is there is not known."""
+        """Raises ConfigError if the disk is full or failed: from then on always, as what is there is not known.
+
+        What nobody waits for is written, in order, with the next record that somebody waits for.
+        """
         body = json.dumps(record, separators=(",", ":")).encode()
-        data = _HEAD.pack(len(body), crc32c(body)) + body
         with self._lock:
             if self._failure is not None:
                 raise self._failure
-            try:
-                self._write(data)
-            except OSError as error:
-                self._fail(error)
-            self._end += len(data)
-            self._written += 1
-            mine = self._written
+            self._unwritten.append(_HEAD.pack(len(body), crc32c(body)) + body)
+            self._appended += 1
+            mine = self._appended
         if wait:
             self._sync(mine)
 
@@ -76,8 +76,11 @@ class Log:
                 raise self._failure
             if self._synced >= mine:
                 return
-            self._syncing, upto = True, self._written
+            self._syncing, upto = True, self._appended
+            data, self._unwritten = b"".join(self._unwritten), []
         try:
+            self._write(data)
+            self._end += len(data)
             os.fdatasync(self._file)
         except OSError as error:
             with self._lock:
@@ -99,9 +102,12 @@ class Log:
     def clear(self) -> None:
         """Forget all records, which do not count any more, while nobody appends."""
         os.ftruncate(self._file, 0)
-        self._end = 0
+        self._end, self._unwritten = 0, []
 
     def close(self) -> None:
+        if self._failure is None:
+            with contextlib.suppress(OSError):  # nobody was told that it is there
+                self._write(b"".join(self._unwritten))
         os.close(self._file)
 
 
