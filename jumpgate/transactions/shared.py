@@ -46,10 +46,11 @@ class Folder:
         return dict(found)
 
     def write(self, base: dict[str, Any]) -> None:
-        """Replace the base, all or nothing. Raises ConfigError."""
+        """Replace the base, which has the workers' secrets, all or nothing. Raises ConfigError."""
         made = self.base.with_suffix(".new")
         try:
-            with made.open("wb") as file:
+            made.unlink(missing_ok=True)
+            with open(os.open(made, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
                 file.write(json.dumps(base, separators=(",", ":")).encode())
                 file.flush()
                 os.fsync(file.fileno())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpgate.errors import ConfigError, Unreachable
+from jumpgate.errors import ConfigError, InvalidDataflow, Unreachable
 from jumpgate.transactions import Database, LocalSwitch, Node
 from jumpgate.transactions.steps import amount_max
 from tests.support.pg import Postgres
@@ -120,8 +120,9 @@ def test_a_node_follows_what_node_0_changes(bank: Postgres, tmp_path: Path) -> N
     switch = LocalSwitch()
     with Database(bank.url, switch, tmp_path, workers=1, nodes=2) as database, Node(bank.url, tmp_path, 1) as other:
         database.offload("accounts", "id", ["balance"], [0, 1])
+        assert all(path.stat().st_mode & 0o077 == 0 for path in tmp_path.iterdir())
         t = other.transaction()
-        with pytest.raises(Exception, match="is not in the switch"):
+        with pytest.raises(InvalidDataflow, match="is not in the switch"):
             t.read("accounts", 0, "balance")
         t.sql("SELECT 1")
         other.commit(t)
