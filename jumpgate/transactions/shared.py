@@ -1,4 +1,4 @@
-"""What the nodes of a database share in a folder: a base, a log of each, and a lock of two modes.
+"""Files that the nodes of a database share: a base, a log of each, and a lock of two modes.
 
 The base is what the registers held when nobody had a transaction on the way. It has an epoch; of the logs only records
 of that epoch count, so replacing the base by one of the next epoch empties all logs at once.
