@@ -14,6 +14,7 @@ from jumpgate.transactions import Database, LocalSwitch, Node
 from jumpgate.transactions.steps import amount_max
 from tests.support.pg import Postgres
 
+ROOT = Path(__file__).resolve().parents[2]
 EACH = 1000
 POINTS = ("prepared", "logged", "answered", "executed", "decided")
 
@@ -35,10 +36,10 @@ def bank(server: Postgres) -> Postgres:
     return server
 
 
-def node(bank: Postgres, folder: Path, number: int, count: int, point: str = "") -> subprocess.Popen[str]:
+def node(bank: Postgres, folder: Path, number: int, count: int, point: str = "") -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.support.transactions_node"]
     arguments = [bank.url, str(folder), str(number), str(count), point]
-    return subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([*command, *arguments], cwd=ROOT)
 
 
 def transfer(database: Database | Node, amount: int = 1) -> None:
