@@ -317,6 +317,71 @@ def postgres_hot_row_speedup(_: int) -> Figure:
     return Figure("postgres_hot_row_speedup", mine / plain, 10.0, "higher", f"{CLIENTS} clients, every commit synced")
 
 
+def payment_postgres_speedup(_: int) -> Figure:
+    """TPC-C's Payment on one warehouse: its totals and its districts' in the switch, customers in PostgreSQL."""
+    import psycopg
+
+    with _bank() as bank, tempfile.TemporaryDirectory(prefix="jumpgate-bench-") as name, LocalSwitch() as switch:
+        for table, rows in (("warehouse", 1), ("district", 10), ("customer", 30_000)):
+            bank.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, ytd bigint NOT NULL)")
+            bank.execute(f"INSERT INTO {table} SELECT i, 0 FROM generate_series(0, {rows - 1}) i")
+        cold = (
+            ("UPDATE customer SET ytd = ytd - %s WHERE id = %s", lambda amount, _, customer: (amount, customer)),
+            ("INSERT INTO history VALUES (%s)", lambda amount, *_: (amount,)),
+        )
+        hot = (
+            ("UPDATE warehouse SET ytd = ytd + %s WHERE id = 0", lambda amount, *_: (amount,)),
+            ("UPDATE district SET ytd = ytd + %s WHERE id = %s", lambda amount, district, _: (amount, district)),
+        )
+
+        def drawn(client: int) -> Iterator[tuple[int, int, int]]:
+            rng = random.Random(client)
+            while True:
+                yield rng.randint(1, 5000), rng.randrange(10), rng.randrange(30_000)
+
+        def plain(client: int, until: float) -> int:
+            done = 0
+            with psycopg.connect(bank.url) as connection:
+                for payment in drawn(client):
+                    if time.monotonic() >= until:
+                        return done
+                    for statement, parameters in (*hot, *cold):
+                        connection.execute(statement, parameters(*payment))
+                    connection.commit()
+                    done += 1
+            return done
+
+        before = _clients(plain)
+        with Database(bank.url, switch, Path(name), workers=CLIENTS) as database:
+            database.offload("warehouse", "id", ["ytd"], [0])
+            database.offload("district", "id", ["ytd"], range(10))
+
+            def pay(client: int, until: float) -> int:
+                done = 0
+                for payment in drawn(client):
+                    if time.monotonic() >= until:
+                        return done
+                    t = database.transaction()
+                    for statement, parameters in cold:
+                        t.sql(statement, parameters(*payment))
+                    t.add("warehouse", 0, "ytd", payment[0])
+                    t.add("district", payment[1], "ytd", payment[0])
+                    database.commit(t)
+                    done += 1
+                return done
+
+            mine = _clients(pay)
+            database.release()
+        sums = {
+            bank.execute(f"SELECT abs(sum({what}))::bigint FROM {table}")[0]
+            for what, table in (("ytd", "warehouse"), ("ytd", "district"), ("ytd", "customer"), ("amount", "history"))
+        }
+        assert len(sums) == 1, sums
+    remark(f"payments/s: PostgreSQL {before:,.0f}, with the switch {mine:,.0f}")
+    notes = f"TPC-C's Payment, 1 warehouse, {CLIENTS} clients, every commit synced, sums checked"
+    return Figure("payment_postgres_speedup", mine / before, 2.0, "higher", notes)
+
+
 FIGURES = (
     switch_transactions_per_core_s,
     exactly_once,
@@ -326,6 +391,7 @@ FIGURES = (
     layout_single_pass,
     stages,
     postgres_hot_row_speedup,
+    payment_postgres_speedup,
     ycsb_a_speedup,
     smallbank_speedup,
     tpcc_speedup,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import select
 import socket
+import struct
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +17,8 @@ TIMEOUT_FIRST_S, TIMEOUT_MAX_S = 0.02, 0.5
 #: without any answer for so long the switch counts as lost
 LOST_S = 10.0
 DATAGRAM_BYTES_MAX = 2048
+
+_TIME = struct.Struct("@ll")
 
 Address = tuple[str, int]
 
@@ -49,7 +51,6 @@ class Channel:
         self.sequence = 0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.connect(switch)
-        self._socket.setblocking(False)
         self._send: Callable[[bytes], object] = self._socket.send
 
     def execute(self, instructions: Sequence[Instruction], transaction: int = 0, announce: bool = False) -> Answer:
@@ -89,10 +90,13 @@ class Channel:
 
     def _await(self, until: float, count: int) -> Answer | None:
         while (left := until - time.monotonic()) > 0:
-            if not select.select([self._socket], [], [], left)[0]:
-                return None
+            # One call, not a select and a recv: threads of Python contend for what each call gives up and takes again.
+            wait = _TIME.pack(*divmod(int(left * 1e6) + 1, 1_000_000))
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, wait)
             try:
                 data = self._socket.recv(DATAGRAM_BYTES_MAX)
+            except BlockingIOError:
+                return None
             except OSError:  # the switch is not there
                 time.sleep(min(left, TIMEOUT_FIRST_S))
                 continue

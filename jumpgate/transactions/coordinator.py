@@ -205,14 +205,20 @@ class Coordinator:
     def _worker(self) -> Iterator[Worker]:
         worker = self._idle.get()
         try:
-            with worker.latch.shared():
+            with worker.latch.shared() if self._is_shared else contextlib.nullcontext():
                 self._check()
-                self._renew()
+                if self._is_shared:
+                    self._renew()
                 if worker.connection.closed:  # its server ended it, perhaps
                     worker.connection = self._connect()
                 yield worker
         finally:
             self._idle.put(worker)
+
+    @property
+    def _is_shared(self) -> bool:
+        """Tell if other processes may change what is where."""
+        return True
 
     def _renew(self) -> None:
         """Take on what node 0 changed since."""

@@ -67,6 +67,10 @@ class Database(Coordinator):
             self.switch.load(self.number, cells)
             self._restart(cells, places)
 
+    @property
+    def _is_shared(self) -> bool:
+        return self.nodes > 1
+
     # ---- what is in the switch ----
 
     def offload(self, table: str, key: str, columns: Sequence[str], rows: Sequence[Any], checked: bool = True) -> None:

@@ -5,12 +5,14 @@ A record is its length, its CRC-32C and JSON. What follows a record that is torn
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import struct
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,16 @@ from jumpgate.errors import ConfigError
 
 _HEAD = struct.Struct("<II")
 RECORD_BYTES_MAX = 1 << 20
+
+
+@dataclass
+class _Batch:
+    """Records that one sync brings to the disk. The first thread that waits for one leads: it syncs for all."""
+
+    records: list[bytes] = field(default_factory=list)
+    has_leader: bool = False
+    ended: threading.Event = field(default_factory=threading.Event)
+    failure: ConfigError | None = None
 
 
 class Log:
@@ -39,69 +51,71 @@ class Log:
         self.records, end = _read(path)
         os.ftruncate(self._file, end)
         self._end = end
-        self._lock = threading.RLock()
-        self._synced_more = threading.Condition(self._lock)
-        self._syncing = False
-        self._written = self._synced = 0
+        self._batch = _Batch()
+        self._lock = threading.Lock()  # of the batch
+        self._turn = threading.Lock()  # to write and sync
         self._failure: ConfigError | None = None
 
     def append(self, record: dict[str, Any], wait: bool = True) -> None:
-        """Raises ConfigError if the disk is full or failed: from then on always, as what is there is not known."""
+        """Raises ConfigError if the disk is full or failed: from then on always, as what is there is not known.
+
+        What nobody waits for is written, in order, with the next record that somebody waits for.
+        """
         body = json.dumps(record, separators=(",", ":")).encode()
-        data = _HEAD.pack(len(body), crc32c(body)) + body
         with self._lock:
             if self._failure is not None:
                 raise self._failure
-            try:
-                self._write(data)
-            except OSError as error:
-                self._fail(error)
-            self._end += len(data)
-            self._written += 1
-            mine = self._written
-        if wait:
-            self._sync(mine)
+            batch = self._batch
+            batch.records.append(_HEAD.pack(len(body), crc32c(body)) + body)
+            leads, batch.has_leader = wait and not batch.has_leader, batch.has_leader or wait
+        if leads:
+            self._sync(batch)
+        elif wait:
+            batch.ended.wait()
+            if batch.failure is not None:
+                raise batch.failure
 
     def _write(self, data: bytes) -> None:
         done = os.pwrite(self._file, data, self._end)
         while done < len(data):
             done += os.pwrite(self._file, data[done:], self._end + done)
 
-    def _sync(self, mine: int) -> None:
-        """Waits until record `mine` is on the disk; one of those that wait syncs for all that are written by then."""
-        with self._synced_more:
-            while self._synced < mine and self._syncing and self._failure is None:
-                self._synced_more.wait()
-            if self._failure is not None and self._synced < mine:
-                raise self._failure
-            if self._synced >= mine:
-                return
-            self._syncing, upto = True, self._written
-        try:
-            os.fdatasync(self._file)
-        except OSError as error:
+    def _sync(self, batch: _Batch) -> None:
+        """Brings a batch to the disk, with what others append until its turn comes."""
+        with self._turn:
             with self._lock:
-                self._fail(error)
-        else:
-            self._synced = upto
-        finally:
-            with self._synced_more:
-                self._syncing = False
-                self._synced_more.notify_all()
+                self._batch = _Batch()
+            failure: ConfigError | None = self._failure or self._failed("it was broken off")
+            try:
+                if self._failure is not None:
+                    raise self._failure
+                data = b"".join(batch.records)
+                self._write(data)
+                self._end += len(data)
+                os.fdatasync(self._file)
+                failure = None
+            except OSError as error:
+                failure = self._failed(error.strerror or str(error))
+                raise failure from error
+            finally:
+                self._failure = batch.failure = failure
+                batch.ended.set()
 
-    def _fail(self, error: OSError) -> None:
-        self._failure = ConfigError(
-            f"cannot write the log {self.path}: {error.strerror}. Make room, and open the database again: it recovers",
+    def _failed(self, reason: str) -> ConfigError:
+        return ConfigError(
+            f"cannot write the log {self.path}: {reason}. Make room, and open the database again: it recovers",
             file=self.path,
         )
-        raise self._failure from error
 
     def clear(self) -> None:
         """Forget all records, which do not count any more, while nobody appends."""
         os.ftruncate(self._file, 0)
-        self._end = 0
+        self._end, self._batch = 0, _Batch()
 
     def close(self) -> None:
+        if self._failure is None:
+            with contextlib.suppress(OSError):  # nobody was told that it is there
+                self._write(b"".join(self._batch.records))
         os.close(self._file)
 
 

@@ -1,4 +1,4 @@
-"""Shares a folder among the nodes of a database: a base, a log of each, and a lock of two modes.
+"""Files that the nodes of a database share: a base, a log of each, and a lock of two modes.
 
 The base is what the registers held when nobody had a transaction on the way. It has an epoch; of the logs only records
 of that epoch count, so replacing the base by one of the next epoch empties all logs at once.
@@ -46,10 +46,11 @@ class Folder:
         return dict(found)
 
     def write(self, base: dict[str, Any]) -> None:
-        """Replace the base, all or nothing. Raises ConfigError."""
+        """Replace the base, which has the workers' secrets, all or nothing. Raises ConfigError."""
         made = self.base.with_suffix(".new")
         try:
-            with made.open("wb") as file:
+            made.unlink(missing_ok=True)
+            with open(os.open(made, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
                 file.write(json.dumps(base, separators=(",", ":")).encode())
                 file.flush()
                 os.fsync(file.fileno())

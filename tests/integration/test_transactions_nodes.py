@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from jumpgate.errors import ConfigError, Unreachable
+from jumpgate.errors import ConfigError, InvalidDataflow, Unreachable
 from jumpgate.transactions import Database, LocalSwitch, Node
 from jumpgate.transactions.steps import amount_max
 from tests.support.pg import Postgres
 
+ROOT = Path(__file__).resolve().parents[2]
 EACH = 1000
 POINTS = ("prepared", "logged", "answered", "executed", "decided")
 
@@ -35,10 +36,10 @@ def bank(server: Postgres) -> Postgres:
     return server
 
 
-def node(bank: Postgres, folder: Path, number: int, count: int, point: str = "") -> subprocess.Popen[str]:
+def node(bank: Postgres, folder: Path, number: int, count: int, point: str = "") -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tests.support.transactions_node"]
     arguments = [bank.url, str(folder), str(number), str(count), point]
-    return subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([*command, *arguments], cwd=ROOT)
 
 
 def transfer(database: Database | Node, amount: int = 1) -> None:
@@ -120,8 +121,9 @@ def test_a_node_follows_what_node_0_changes(bank: Postgres, tmp_path: Path) -> N
     switch = LocalSwitch()
     with Database(bank.url, switch, tmp_path, workers=1, nodes=2) as database, Node(bank.url, tmp_path, 1) as other:
         database.offload("accounts", "id", ["balance"], [0, 1])
+        assert all(path.stat().st_mode & 0o077 == 0 for path in tmp_path.iterdir())
         t = other.transaction()
-        with pytest.raises(Exception, match="is not in the switch"):
+        with pytest.raises(InvalidDataflow, match="is not in the switch"):
             t.read("accounts", 0, "balance")
         t.sql("SELECT 1")
         other.commit(t)

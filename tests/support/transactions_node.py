@@ -1,6 +1,6 @@
-"""A node of a database in a process of its own: `URL FOLDER NODE COUNT POINT`. Prints how many transactions were done.
+"""A node of a database in a process of its own: `URL FOLDER NODE COUNT POINT`.
 
-It ends at once where the last transaction reaches POINT, if that is not empty.
+It does COUNT transactions, and ends at once where the last of them reaches POINT, if that is not empty.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ def main(url: str, folder: str, node: str, count: str, point: str) -> None:
             t.add("accounts", 0, "balance", -1, at_least=0)
             t.add("accounts", 1, "balance", 1)
             assert database.commit(t).done
-        print(count)
 
 
 if __name__ == "__main__":

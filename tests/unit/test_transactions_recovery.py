@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -136,4 +138,42 @@ def test_a_log_is_one_databases_at_a_time(tmp_path: Path) -> None:
     log.close()
     log = Log(tmp_path / "log")
     assert log.records == [{"n": 2}]
+    log.close()
+
+
+def test_threads_share_syncs_and_all_learn_of_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, syncs = Log(tmp_path / "log"), list[int]()
+    gathered, release = threading.Barrier(9), threading.Event()
+
+    def sync(file: int) -> None:
+        syncs.append(file)
+        if len(syncs) == 1:  # the others append meanwhile
+            gathered.wait()
+            release.wait()
+        if len(syncs) == 3:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fdatasync", sync)
+
+    def work(number: int) -> None:
+        if number:
+            gathered.wait()
+        log.append({"n": number})
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(9)]
+    for thread in threads:
+        thread.start()
+    while len(log._batch.records) < 8:
+        time.sleep(0.001)
+    release.set()
+    for thread in threads:
+        thread.join()
+    assert len(syncs) == 2
+    with pytest.raises(ConfigError, match="No space left on device. Make room"):
+        log.append({"n": 9})
+    with pytest.raises(ConfigError, match="No space left on device. Make room"):
+        log.append({"n": 10})
+    log.close()
+    log = Log(tmp_path / "log")
+    assert sorted(r["n"] for r in log.records)[:9] == list(range(9))
     log.close()
