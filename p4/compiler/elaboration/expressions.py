@@ -31,9 +31,9 @@ COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 EXTERNS = {
     "Register": 2, "RegisterAction": 3, "DirectRegister": 1, "DirectRegisterAction": 2, "Counter": 2,
     "DirectCounter": 1, "Hash": 1, "CRCPolynomial": 1, "Random": 1, "Mirror": 0, "Digest": 1, "Resubmit": 0,
-    "Checksum": 0, "ParserPriority": 0, "packet_in": 0, "packet_out": 0, "ActionProfile": 0, "ActionSelector": 0,
-    "Atcam": 0, "Alpm": 0, "Meter": 1, "DirectMeter": 0, "Lpf": 2, "DirectLpf": 1, "Wred": 2, "DirectWred": 1,
-    "value_set": 1, "RegisterParam": 1,
+    "Checksum": 0, "ParserCounter": 0, "ParserPriority": 0, "packet_in": 0, "packet_out": 0, "ActionProfile": 0,
+    "ActionSelector": 0, "Atcam": 0, "Alpm": 0, "Meter": 1, "DirectMeter": 0, "Lpf": 2, "DirectLpf": 1, "Wred": 2,
+    "DirectWred": 1, "value_set": 1, "RegisterParam": 1,
 }  # fmt: skip
 
 
