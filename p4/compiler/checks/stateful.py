@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jumpgate.p4.compiler import ir
-from jumpgate.p4.compiler.checks.operations import BITWISE, NUMERIC, inverts_operands, operations, predicate
+from jumpgate.p4.compiler.checks.operations import BITWISE, NUMERIC, operations, predicate
 from jumpgate.p4.compiler.elaboration.expressions import COMPARISONS
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Position
 from jumpgate.p4.compiler.profile import Profile
@@ -79,7 +79,7 @@ def _values(access: ir.Execute, limits: dict[str, int]) -> Iterator[tuple[Positi
         unknown += [type(e).__name__.lower() for e in every(s.value) if isinstance(e, ir.Mux | ir.Hash | ir.Random)]
         if unknown and not limits["any_operation"]:
             yield s.position, f"computes '{unknown[0]}'; {', '.join(OPERATIONS)} are possible"
-        elif operations(s.value) + any(inverts_operands(e) for e in every(s.value)) > limits["depth"]:
+        elif operations(s.value) > limits["depth"]:
             yield s.position, "computes with the result of another operation; one operation makes a value"
         if s.slot != access.output and (s.slot, s.value) not in computed:
             computed.add((s.slot, s.value))
