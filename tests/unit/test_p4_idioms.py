@@ -140,6 +140,8 @@ def test_what_is_declared_outside_of_controls_only(inner: str) -> None:
         ("Register(4) r;", "Register<…> needs its type"),
         ("Hash<int>(HashAlgorithm_t.CRC16) h;", "numbers need a width"),
         ("Hash<bit<16>>(99) h;", "there is no hash algorithm 99"),
+        ("MathUnit<bit<32>>(MathOp_t.MUL, 1, 10) m;", "unknown type 'MathUnit': .*; look the values up in a table"),
+        ("tuple<bit<8>, bit<16>> t;", "unknown type 'tuple': declare a struct with its fields"),
         ("RegisterParam<bit<8>>() p;", "a RegisterParam is made with its values"),
         ("Wred<bit<8>, bit<8>>() w;", "a Wred is made with its values"),
     ],
@@ -199,6 +201,18 @@ def test_structs_in_headers() -> None:
                "header outer_h { bit<8> a; in_t in_; bit<32> d; }",
     )  # fmt: skip
     assert out == bytes.fromhex("0102040905060708 aa")
+
+
+def test_headers_of_flexible_structs_are_padded() -> None:
+    out = made(
+        "bridge_h bridge;", "state begin { pkt.extract(hdr.bridge); transition accept; }", "",
+        "hdr.bridge.a = 7; hdr.bridge.in_.c = 1;", bytes.fromhex("01a0bb"),
+        before="@flexible struct in_t { bit<3> b; bit<1> c; } header bridge_h { bit<8> a; in_t in_; }",
+    )  # fmt: skip
+    assert out == bytes.fromhex("07b0bb")
+    with pytest.raises(P4Error, match="bridge_h has 12 bits; whole bytes are needed"):
+        made("bridge_h bridge;", "state begin { transition accept; }", "", "", b"",
+             before="struct in_t { bit<4> b; } header bridge_h { bit<8> a; in_t in_; }")  # fmt: skip
 
 
 STACK = "header tag_h { bit<8> x; }"
@@ -318,6 +332,25 @@ def test_actions_of_a_register_read_its_bits_signed_or_not() -> None:
     assert ran(declares, apply, (0, 2, 3, 4, 5, 6, 7)) == (0, 2, 0xFFFE, 4, 5, 6, 7)
     with pytest.raises(P4Error, match="the value's type is not that of the register"):
         ran(declares.replace("inout bit<16>", "inout bit<8>").replace("o = v;", "o = 0;"), apply)
+
+
+def test_controls_have_instances_of_one_name() -> None:
+    """Each with registers of its own; one instance is applied once."""
+    before = """
+    control Counts(inout bit<32> x) {
+        Register<bit<32>, bit<8>>(4) r;
+        RegisterAction<bit<32>, bit<8>, bit<32>>(r) add = {
+            void apply(inout bit<32> v, out bit<32> o) { v = v + 1; o = v; }
+        };
+        apply { x = add.execute(0); }
+    }
+    control First(inout headers_t hdr) { Counts() counts; apply { counts.apply(hdr.data.a); } }
+    control Second(inout headers_t hdr) { Counts() counts; apply { counts.apply(hdr.data.b); } }
+    """
+    declares = "First() first; Second() second;"
+    assert ran(declares, "first.apply(hdr); second.apply(hdr);", before=before) == (1, 2, 3, 1, 1, 6, 7)
+    with pytest.raises(P4Error, match="control 'first' is applied twice; make two instances"):
+        ran(declares, "first.apply(hdr); first.apply(hdr);", before=before)
 
 
 COUNTED = "ParserCounter() left;"

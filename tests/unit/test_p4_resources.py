@@ -106,6 +106,20 @@ def test_bitwise_operations_invert_what_they_take(value: str) -> None:
     assert len(made.resources.stages) == 1
 
 
+def test_stateful_alus_invert_what_they_take() -> None:
+    declares = """
+    Register<bit<32>, bit<8>>(4) r;
+    RegisterAction<bit<32>, bit<8>, bit<32>>(r) clear = {
+        void apply(inout bit<32> v, out bit<32> o) { o = v; v = v & ~hdr.data.b; }
+    };
+    """
+    made = compile_source(whole(declares, "hdr.data.a = clear.execute(1);"), str(CASES / "x.p4"))
+    assert made.resources.totals["stateful_alus"] == 1
+    with pytest.raises(P4Error, match="computes with the result of another operation"):
+        text = whole(declares.replace("~hdr.data.b", "~(hdr.data.b | hdr.data.c)"), "hdr.data.a = clear.execute(1);")
+        compile_source(text, str(CASES / "x.p4"))
+
+
 @pytest.mark.parametrize("value", ["~(md.x + 1) & md.y", "~md.x + md.y", "(~md.x & md.y) ^ hdr.data.b"])
 def test_further_operations_take_further_stages(value: str) -> None:
     with pytest.raises(P4Error, match="one action would take several stages"):

@@ -52,7 +52,8 @@ class Lower(Expressions):
         self.calls = 0
         self.at = Position(program.name, 1, 1)  # the statement at hand
         self.entry: ir.Slot | None = None  # of the table whose action is at hand
-        self.applied: dict[str, int] = {}
+        self.applied: dict[str, int] = {}  # tables by name
+        self.blocks: list[Closure] = []  # instances of controls that were applied
         self.sums: dict[str, ir.Slot] = {}  # of checksums and counters in the parser at hand, by name
 
     # ---- slots ----
