@@ -45,6 +45,15 @@ PROOFS = {
         ("bucket_pkg", "fifo", "newest_match", "axi4_memory"), 10,
         ("pending[at] && addresses[at] == staged_address", "1'b0"),
     ),
+    "frame_parser": Proof(
+        ("frame_pkg", "frame_parser"), 8,
+        ("(spent || kept_count <= 8'(HELD_BYTES - BUS_BYTES))", "kept_count <= 8'(HELD_BYTES - BUS_BYTES)"),
+    ),
+    "overflow": Proof(
+        ("bucket_pkg", "newest_match", "build_unit"), 8,
+        ("(!full || !overflow_valid || overflow_ready)", "1'b1"),
+    ),
+    "drain": Proof(("fifo", "drain"), 12, ("!rst && !stale && !(&owed)", "!rst && !(&owed)")),
 }  # fmt: skip
 
 

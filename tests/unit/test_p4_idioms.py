@@ -140,6 +140,8 @@ def test_what_is_declared_outside_of_controls_only(inner: str) -> None:
         ("Register(4) r;", "Register<…> needs its type"),
         ("Hash<int>(HashAlgorithm_t.CRC16) h;", "numbers need a width"),
         ("Hash<bit<16>>(99) h;", "there is no hash algorithm 99"),
+        ("MathUnit<bit<32>>(MathOp_t.MUL, 1, 10) m;", "unknown type 'MathUnit': .*; look the values up in a table"),
+        ("tuple<bit<8>, bit<16>> t;", "unknown type 'tuple': declare a struct with its fields"),
         ("RegisterParam<bit<8>>() p;", "a RegisterParam is made with its values"),
         ("Wred<bit<8>, bit<8>>() w;", "a Wred is made with its values"),
     ],
@@ -199,6 +201,18 @@ def test_structs_in_headers() -> None:
                "header outer_h { bit<8> a; in_t in_; bit<32> d; }",
     )  # fmt: skip
     assert out == bytes.fromhex("0102040905060708 aa")
+
+
+def test_headers_of_flexible_structs_are_padded() -> None:
+    out = made(
+        "bridge_h bridge;", "state begin { pkt.extract(hdr.bridge); transition accept; }", "",
+        "hdr.bridge.a = 7; hdr.bridge.in_.c = 1;", bytes.fromhex("01a0bb"),
+        before="@flexible struct in_t { bit<3> b; bit<1> c; } header bridge_h { bit<8> a; in_t in_; }",
+    )  # fmt: skip
+    assert out == bytes.fromhex("07b0bb")
+    with pytest.raises(P4Error, match="bridge_h has 12 bits; whole bytes are needed"):
+        made("bridge_h bridge;", "state begin { transition accept; }", "", "", b"",
+             before="struct in_t { bit<4> b; } header bridge_h { bit<8> a; in_t in_; }")  # fmt: skip
 
 
 STACK = "header tag_h { bit<8> x; }"
@@ -282,6 +296,120 @@ def test_headers_are_skipped() -> None:
         "hdr.tag.x = 9;", bytes.fromhex("01020304"), before=STACK + "header skip_h { bit<16> a; }",
     )  # fmt: skip
     assert out.hex() == "0904"
+
+
+def test_key_sets_begin_with_casts() -> None:
+    declares = """
+    action put(bit<32> x) { hdr.data.a = x; }
+    table t {
+        key = { hdr.data.short: range; }
+        actions = { put; }
+        const entries = {
+            (bit<16>)-5 .. (bit<16>)-3 : put(9);
+            (bit<16>)7 : put(8);
+            (5 .. 6) : put(7);
+        }
+    }
+    """
+    for short, a in ((0xFFFA, 4), (0xFFFB, 9), (0xFFFD, 9), (0xFFFE, 4), (7, 8), (6, 7)):
+        assert ran(declares, "t.apply();", (1, 2, short, 4, 5, 6, 7)) == (1, 2, short, a, 5, 6, 7)
+
+
+def test_actions_of_a_register_read_its_bits_signed_or_not() -> None:
+    declares = """
+    Register<int<16>, bit<8>>(4, -2) r;
+    RegisterAction<int<16>, bit<8>, bit<16>>(r) signed = {
+        void apply(inout int<16> v, out bit<16> o) { o = 1; if (v < 0) { o = 2; } v = v + 1; }
+    };
+    RegisterAction<bit<16>, bit<8>, bit<16>>(r) plain = {
+        void apply(inout bit<16> v, out bit<16> o) { o = v; }
+    };
+    """
+    apply = (
+        "if (hdr.data.kind == 1) { hdr.data.short = signed.execute(1); } else { hdr.data.short = plain.execute(1); }"
+    )
+    assert ran(declares, apply) == (1, 2, 2, 4, 5, 6, 7)
+    assert ran(declares, apply, (0, 2, 3, 4, 5, 6, 7)) == (0, 2, 0xFFFE, 4, 5, 6, 7)
+    with pytest.raises(P4Error, match="the value's type is not that of the register"):
+        ran(declares.replace("inout bit<16>", "inout bit<8>").replace("o = v;", "o = 0;"), apply)
+
+
+def test_controls_have_instances_of_one_name() -> None:
+    """Each with registers of its own; one instance is applied once."""
+    before = """
+    control Counts(inout bit<32> x) {
+        Register<bit<32>, bit<8>>(4) r;
+        RegisterAction<bit<32>, bit<8>, bit<32>>(r) add = {
+            void apply(inout bit<32> v, out bit<32> o) { v = v + 1; o = v; }
+        };
+        apply { x = add.execute(0); }
+    }
+    control First(inout headers_t hdr) { Counts() counts; apply { counts.apply(hdr.data.a); } }
+    control Second(inout headers_t hdr) { Counts() counts; apply { counts.apply(hdr.data.b); } }
+    """
+    declares = "First() first; Second() second;"
+    assert ran(declares, "first.apply(hdr); second.apply(hdr);", before=before) == (1, 2, 3, 1, 1, 6, 7)
+    with pytest.raises(P4Error, match="control 'first' is applied twice; make two instances"):
+        ran(declares, "first.apply(hdr); first.apply(hdr);", before=before)
+
+
+COUNTED = "ParserCounter() left;"
+OPTIONS = STACK + "header len_h { bit<8> n; }  header two_h { bit<16> x; }  header three_h { bit<24> x; }"
+ONE_BY_ONE = """state begin {
+    pkt.extract(hdr.len);
+    left.set(hdr.len.n);
+    transition select(left.is_zero()) { true: accept; false: more; }
+}
+state more {
+    left.decrement(1);
+    pkt.extract(hdr.tags.next);
+    transition select(left.is_zero()) { true: accept; false: more; }
+}"""
+BY_KIND = """state begin { pkt.extract(hdr.len); left.set(hdr.len.n); transition next; }
+state next {
+    transition select(left.is_zero(), left.is_negative(), pkt.lookahead<bit<8>>()) {
+        (true, _, _): accept;
+        (_, true, _): broken;
+        (_, _, 2): two;
+        (_, _, 3): three;
+    }
+}
+state two { pkt.extract(hdr.two); left.decrement(2); transition next; }
+state three { pkt.extract(hdr.three); left.increment(1); left.decrement(4); transition next; }
+state broken { hdr.len.n = 0xff; transition accept; }"""
+
+
+@pytest.mark.parametrize(
+    ("headers", "states", "apply", "frame", "out"),
+    [
+        ("len_h len; tag_h[3] tags;", ONE_BY_ONE, "hdr.tags[0].x = 0x11;", "00aabbcc", "00aabbcc"),
+        ("len_h len; tag_h[3] tags;", ONE_BY_ONE, "hdr.tags[1].x = 0x11;", "02aabbcc", "02aa11cc"),
+        ("len_h len; tag_h[3] tags;", ONE_BY_ONE, "hdr.tags[2].x = 0x11;", "03aabbccdd", "03aabb11dd"),
+        # options of two and of three bytes, as many as the length says
+        ("len_h len; two_h two; three_h three;", BY_KIND, "hdr.two.x = 9;", "050201030102aa", "050009030102aa"),
+        ("len_h len; two_h two; three_h three;", BY_KIND, "hdr.three.x = 9;", "030301020201", "030000090201"),
+        ("len_h len; two_h two; three_h three;", BY_KIND, "", "0402010301aacc", "ff02010301aacc"),
+    ],
+)
+def test_parsers_count(headers: str, states: str, apply: str, frame: str, out: str) -> None:
+    states = COUNTED + states
+    assert made(headers, states, "", apply, bytes.fromhex(frame), before=OPTIONS).hex() == out
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("left.set(16w7);", "set to bit<8> at most, this is bit<16>"),
+        ("left.set(256);", "256 does not fit in bit<8>"),
+        ("left.decrement(256);", "counts by 0 to 255, not by 256"),
+        ("left.decrement(hdr.len.n);", "must be known when the program is compiled"),
+        ("left.set(hdr.len.n, 15, 2, 7, 0);", "ParserCounter.set with 5 arguments is not supported"),
+    ],
+)
+def test_counts_that_parsers_have_not(call: str, said: str) -> None:
+    states = COUNTED + f"state begin {{ pkt.extract(hdr.len); {call} transition accept; }}"
+    with pytest.raises(P4Error, match=said):
+        made("len_h len;", states, "", "", b"", before=OPTIONS)
 
 
 def test_folders_to_include_from(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from jumpgate.errors import ConfigError
 from jumpgate.p4.compiler import P4Error, compile_source, front_end, report
 from jumpgate.p4.compiler.allocation.phv import Containers
 from jumpgate.p4.compiler.allocation.placement import place
+from jumpgate.p4.compiler.allocation.resources import Resources
 from jumpgate.p4.compiler.frontend.source import Diagnostics
 from jumpgate.p4.compiler.profile import load_profile
 from jumpgate.p4.programs import transactions
@@ -100,6 +101,103 @@ def test_stages_keep_the_order_of_reads_and_writes(name: str) -> None:
             shared = {slot for slot in shared if not slot.name.endswith(decided)}
         assert first < second or not shared, (a.name, b.name)
         assert first <= second or not a.reads & b.writes, (a.name, b.name)
+
+
+# ---- gateways, and tables that no stage has room for ----
+
+
+def whole(declares: str, apply: str) -> str:
+    return f'#include "include/frame.p4h"\nINGRESS {{ {declares} apply {{ {apply} }} }}\n#include "include/rest.p4h"'
+
+
+def placed(declares: str, apply: str) -> Resources:
+    return report(whole(declares, apply), str(CASES / "x.p4"))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "hdr.data.short < 1024", "1024 > hdr.data.short", "hdr.data.short >= 1024", "1023 >= hdr.data.short",
+        "hdr.data.a > 0xffff", "hdr.data.a < 1", "(int<32>)hdr.data.a < 0", "0 <= (int<32>)hdr.data.a",
+        "(int<32>)hdr.data.a > -1", "-1 >= (int<32>)hdr.data.a",
+    ],
+)  # fmt: skip
+def test_gateways_ask_whether_high_bits_are_set(condition: str) -> None:
+    made = compile_source(whole("", f"if ({condition}) {{ hdr.data.flag = 1; }}"), str(CASES / "x.p4"))
+    assert made.resources.totals["gateways"] == 1
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "hdr.data.short < 1000", "hdr.data.short <= 1024", "1024 < hdr.data.short", "hdr.data.short < md.s",
+        "hdr.data.a >= 0xffff", "(int<32>)hdr.data.a < 1024", "(int<32>)hdr.data.a <= 0",
+    ],
+)  # fmt: skip
+def test_other_orders_of_wide_fields_are_refused(condition: str) -> None:
+    with pytest.raises(P4Error, match="a gateway of a Tofino 1 orders fields of 12 bits and constants"):
+        compile_source(whole("", f"if ({condition}) {{ hdr.data.flag = 1; }}"), str(CASES / "x.p4"))
+
+
+@pytest.mark.parametrize("value", ["~md.x & md.y", "md.x & ~md.y", "~md.x | ~md.y", "md.x ^ ~md.y", "~(md.x & ~md.y)"])
+def test_bitwise_operations_invert_what_they_take(value: str) -> None:
+    made = compile_source(whole("", f"hdr.data.a = {value};"), str(CASES / "x.p4"))
+    assert len(made.resources.stages) == 1
+
+
+def test_stateful_alus_invert_what_they_take() -> None:
+    declares = """
+    Register<bit<32>, bit<8>>(4) r;
+    RegisterAction<bit<32>, bit<8>, bit<32>>(r) clear = {
+        void apply(inout bit<32> v, out bit<32> o) { o = v; v = v & ~hdr.data.b; }
+    };
+    """
+    made = compile_source(whole(declares, "hdr.data.a = clear.execute(1);"), str(CASES / "x.p4"))
+    assert made.resources.totals["stateful_alus"] == 1
+    with pytest.raises(P4Error, match="computes with the result of another operation"):
+        text = whole(declares.replace("~hdr.data.b", "~(hdr.data.b | hdr.data.c)"), "hdr.data.a = clear.execute(1);")
+        compile_source(text, str(CASES / "x.p4"))
+
+
+@pytest.mark.parametrize("value", ["~(md.x + 1) & md.y", "~md.x + md.y", "(~md.x & md.y) ^ hdr.data.b"])
+def test_further_operations_take_further_stages(value: str) -> None:
+    with pytest.raises(P4Error, match="one action would take several stages"):
+        compile_source(whole("", f"hdr.data.a = {value};"), str(CASES / "x.p4"))
+
+
+SET = "action set(bit<8> x) { hdr.data.flag = x; } action put(bit<8> x) { hdr.data.kind = x; }"
+BEHIND = "table behind { key = { hdr.data.flag: exact; } actions = { put; } size = 100; }"
+
+
+@pytest.mark.parametrize(
+    ("key", "size", "what", "blocks"),
+    [
+        ("hdr.data.a: exact", 300_000, "sram_blocks", [80, 67, 4]),  # two entries of 48 bits in a word
+        ("hdr.data.a: ternary", 20_000, "tcam_blocks", [24, 16, 0]),
+        ("hdr.data.a: lpm", 1 << 16, "tcam_blocks", [24, 24, 24, 24, 24, 8, 0]),
+        ("hdr.data.a: exact", 100_000, "sram_blocks", [49, 4]),
+    ],
+)
+def test_tables_lie_in_as_many_stages_as_they_need(key: str, size: int, what: str, blocks: list[int]) -> None:
+    """What waits for such a table comes behind all of it."""
+    declares = SET + BEHIND + f"table large {{ key = {{ {key}; }} actions = {{ set; }} size = {size}; }}"
+    made = placed(declares, "large.apply(); behind.apply();")
+    assert not made.problems and [stage[what] for stage in made.stages] == blocks
+    assert made.holds == (*[("Ingress.large",)] * (len(blocks) - 1), ("Ingress.behind",))
+
+
+@pytest.mark.parametrize(
+    ("declares", "apply", "said"),
+    [
+        ("table large { key = { hdr.data.a: exact; } actions = { set; } size = 3000000; }", "large.apply();",
+         "needs 19 stages, a Tofino 1 has 12; table 'Ingress.large' comes too late"),
+        ("DirectCounter<bit<32>>(CounterType_t.PACKETS) hits; action count() { hits.count(); }"
+         "table large { key = { hdr.data.a: exact; } actions = { count; } size = 300000; counters = hits; }",
+         "large.apply();", "needs 245 sram blocks in one stage; there are 80"),
+    ],
+)  # fmt: skip
+def test_tables_that_no_stages_have_room_for(declares: str, apply: str, said: str) -> None:
+    assert any(said in message for _, message in placed(SET + declares, apply).problems)
 
 
 # ---- the packet header vector ----

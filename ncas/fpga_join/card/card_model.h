@@ -51,7 +51,11 @@ class CardModel {
  public:
   using Memories = std::vector<std::unique_ptr<Memory>>;
 
-  explicit CardModel(Memories memories) : memories_(std::move(memories)) {}
+  explicit CardModel(Memories memories) : memories_(std::move(memories)) {
+    card.memory_rst = 1;
+    reset();
+    card.memory_rst = 0;
+  }
   ~CardModel() { card.final(); }
 
   V card;  // configuration and counters are its ports
@@ -59,10 +63,18 @@ class CardModel {
   std::function<void()> overflowed, rested;  // those ports have something
   std::vector<Bytes> sent;                   // frames
 
+  // Of the card alone: the memories go on. Frames that have not entered are forgotten.
   void reset() {
+    arriving_.clear();
+    at_ = 0;
     card.rst = 1;
-    for (int i = 0; i < 4; i++) edge();
+    for (int i = 0; i < 4; i++) step();
     card.rst = 0;
+    leaving_.clear();
+    sent.clear();
+  }
+  void clear() {
+    for (const auto& memory : memories_) memory->clear();
   }
   uint64_t cycles() const { return cycles_; }
 

@@ -40,6 +40,8 @@ class Memory {
   virtual void tick() = 0;
 
   const Bucket& at(uint32_t address) const { return buckets_[address]; }
+  // What reads on their way answer stays as it was.
+  void clear() { std::memset(static_cast<void*>(buckets_), 0, bytes_); }
 
  protected:
   Bucket& at(uint32_t address) { return buckets_[address]; }

@@ -1,4 +1,5 @@
-// Puts tuples into their buckets: one a cycle, whatever their keys are.
+// Puts tuples into their buckets: one a cycle, whatever their keys are. After a reset no answer may come to a read from
+// before it (`drain`).
 //
 // A bucket is read, changed and written, and the memory answers some cycles later. Tuples on their way are in a window.
 // When one enters, its address is compared with all those before it in the window (look-ahead): if one is equal, it will
@@ -120,10 +121,8 @@ module build_unit
     else next[2:0] = base[2:0] + 1'b1;
   end
 
-  assign overflow_valid = answer_valid && full && (!written_valid || write_ready);
-  assign overflow_key = keys[changed];
-  assign overflow_value = values[changed];
-  assign answer_ready = (!written_valid || write_ready) && (!full || overflow_ready);
+  // A tuple without room waits in a register of its own: what is offered stays offered, whatever the memory does.
+  assign answer_ready = (!written_valid || write_ready) && (!full || !overflow_valid || overflow_ready);
   assign changes = answer_valid && answer_ready;
   assign forwarded = changes && depends[changed];
 
@@ -134,9 +133,16 @@ module build_unit
 
   always_ff @(posedge clk) begin
     if (rst) begin
-      changed       <= '0;
-      written_valid <= 1'b0;
+      changed        <= '0;
+      written_valid  <= 1'b0;
+      overflow_valid <= 1'b0;
     end else begin
+      if (changes && full) begin
+        overflow_key   <= keys[changed];
+        overflow_value <= values[changed];
+      end
+      if (changes && full) overflow_valid <= 1'b1;
+      else if (overflow_ready) overflow_valid <= 1'b0;
       if (changes) begin
         made[changed] <= next;
         write_data    <= next;
@@ -165,7 +171,7 @@ module build_unit
     end
   end
 
-  assign idle = !staged && count == 0;
+  assign idle = !staged && count == 0 && !overflow_valid;
 
 `ifndef SYNTHESIS
   // A source is still in the window's memory when its bucket is taken: places are reused only after that many tuples.

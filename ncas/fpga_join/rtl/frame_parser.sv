@@ -33,10 +33,10 @@ module frame_parser
   logic [8*HELD_BYTES-1:0] held, kept;
   logic [7:0] count, kept_count;  // bytes held
   logic [10:0] rest;  // bytes of rows of this frame that have not left
-  logic [6:0] stride;
+  logic [6:0] stride, stride_now;
   logic [2:0] flow;
   logic ended;  // the frame's last word has come
-  logic takes, leaves, finishes;
+  logic takes, leaves, finishes, spent;
 
   // ---- headers: they are in the first word ----
 
@@ -56,6 +56,8 @@ module frame_parser
   assign flow_now = word16(headers, frame_pkg::FLOW);
   assign udp_length = word16(headers, frame_pkg::UDP_LENGTH);
   assign rows_length = udp_length - 16'(frame_pkg::UDP + frame_pkg::JUMPGATE);
+  // A row has a byte at least and ROW_BYTES at most: of another stride no row would ever be the last, or be whole.
+  assign stride_now = strides[7*flow_now[2:0]+:7];
   assign right = word16(headers, frame_pkg::ETHER_TYPE) == 16'h0800
       && headers[8*frame_pkg::ETHERNET+:8] == 8'h45
       && headers[8*frame_pkg::IP_PROTOCOL+:8] == 8'd17
@@ -66,12 +68,11 @@ module frame_parser
       && rows_length <= 16'(frame_pkg::PAYLOAD_MAX)
       && headers[8*frame_pkg::KIND+:8] == 8'(frame_pkg::DATA)
       && headers[8*frame_pkg::PRESENT+:8] == 8'd1
-      && flow_now <= 16'(TABLES)
+      && flow_now <= 16'(TABLES) && stride_now != 0 && stride_now <= 7'(ROW_BYTES)
       && word64(headers, frame_pkg::SECRET) == secret;
 
   // ---- rows ----
 
-  assign stride = strides[7*flow+:7];
   always_comb begin
     row = '0;
     for (int i = 0; i < ROW_BYTES; i++) if (i < 32'(stride)) row[8*i+:8] = held[8*i+:8];
@@ -82,9 +83,10 @@ module frame_parser
   assign kept = leaves ? held >> {stride, 3'b0} : held;
   assign kept_count = leaves ? count - 8'(stride) : count;
 
-  // What is left behind the last row is padding, or part of a row, which is no row.
-  assign finishes = state == ROWS && ended && (rest < 11'(stride) || count < 8'(stride));
-  assign in_ready = state != ROWS || (!ended && kept_count <= 8'(HELD_BYTES - BUS_BYTES));
+  // What is left behind the last row is padding, or part of a row, which is no row: it is taken and not kept.
+  assign spent = rest < 11'(stride);
+  assign finishes = state == ROWS && ended && (spent || count < 8'(stride));
+  assign in_ready = state != ROWS || (!ended && (spent || kept_count <= 8'(HELD_BYTES - BUS_BYTES)));
   assign takes = in_valid && in_ready;
   assign dropped = takes && state == HEADER && !right;
   assign idle = state == HEADER;
@@ -105,6 +107,7 @@ module frame_parser
     end
     if (state == HEADER) begin
       flow  <= flow_now[2:0];
+      stride <= stride_now;
       rest  <= rows_length[10:0];
       held  <= {{8 * (HELD_BYTES - BUS_BYTES + HEADERS) {1'b0}}, in_data[8*BUS_BYTES-1:8*HEADERS]};
       count <= 8'(BUS_BYTES - HEADERS);

@@ -1,6 +1,6 @@
 // The card between its network port and its memory banks: frames of rows come in, those of build sides fill tables, and
 // those that probe leave as frames of joined rows, or add to a count and a sum. What a job is stands at the inputs
-// above the first handshake; they may change while the card is idle.
+// above the first handshake; they may change while the card is idle, or in a reset, which may come at any time.
 module join_card
 #(
     parameter int TABLES = 4,
@@ -26,6 +26,7 @@ module join_card
 ) (
     input logic clk,
     input logic rst,
+    input logic memory_rst,  // the memories are reset, with `rst`; else they go on, and `drain` takes their answers
     input logic [63:0] secret,
     input logic [15:0] udp_port,
     input logic [TABLES*ADDRESS_BITS-1:0] masks,  // of each table's addresses in use
@@ -170,17 +171,33 @@ module join_card
     );
   end
 
+  logic [BANKS-1:0] banks_ask, banks_ask_ready, banks_answer, banks_answer_ready;
+  for (genvar b = 0; b < BANKS; b++) begin : drains
+    drain #(WINDOW_BITS + $clog2(TABLES) + 1) at (
+        .clk, .rst, .memory_rst, .read_valid(banks_ask[b]), .read_ready(banks_ask_ready[b]),
+        .answer_valid(banks_answer[b]), .answer_ready(banks_answer_ready[b]),
+        .memory_read_valid(read_valid[b]), .memory_read_ready(read_ready[b]),
+        .memory_answer_valid(answer_valid[b]), .memory_answer_ready(answer_ready[b])
+    );
+  end
+
   interleaver #(TABLES, BANKS, ADDRESS_BITS, MEMORY_BITS, WINDOW_BITS) memory (
       .clk, .rst, .bases,
       .read_valid(asks), .read_ready(asks_ready), .read_address(asks_address),
       .answer_valid(got), .answer_ready(got_ready), .answer_data(got_data),
       .write_valid(puts), .write_ready(puts_ready), .write_address(puts_address), .write_data(puts_data),
-      .bank_read_valid(read_valid), .bank_read_ready(read_ready), .bank_read_address(read_address),
-      .bank_answer_valid(answer_valid), .bank_answer_ready(answer_ready), .bank_answer_data(answer_data),
+      .bank_read_valid(banks_ask), .bank_read_ready(banks_ask_ready), .bank_read_address(read_address),
+      .bank_answer_valid(banks_answer), .bank_answer_ready(banks_answer_ready), .bank_answer_data(answer_data),
       .bank_write_valid(write_valid), .bank_write_ready(write_ready), .bank_write_address(write_address),
       .bank_write_data(write_data)
   );
 
+  logic overflow_waits;  // what is offered stays, whatever comes of other tables
+  logic [2:0] overflow_before;
+  always_ff @(posedge clk) begin
+    overflow_waits  <= !rst && overflow_valid && !overflow_ready;
+    overflow_before <= overflow_table;
+  end
   assign overflow_valid = |overflows;
   always_comb begin
     overflow_takes = '0;
@@ -188,13 +205,17 @@ module join_card
     overflow_key   = '0;
     overflow_value = '0;
     for (int t = TABLES - 1; t >= 0; t--)
-      if (overflows[t]) begin
+      if (overflows[t] && (!overflow_waits || overflow_before == 3'(t))) begin
         overflow_takes = TABLES'(overflow_ready) << t;
         overflow_table = 3'(t);
         overflow_key   = overflow_keys[t*KEY_BITS+:KEY_BITS];
         overflow_value = overflow_values[t*VALUE_BITS+:VALUE_BITS];
       end
   end
+`ifndef SYNTHESIS
+  always_ff @(posedge clk)
+    if (!rst && overflow_waits) assert (overflow_valid && overflow_table == overflow_before);
+`endif
 
   // ---- joined rows ----
 

@@ -1,5 +1,5 @@
 // Looks keys up: one a cycle, answers in the order of the keys. A key that is not looked up (NULL) takes its turn without a
-// read.
+// read. After a reset no answer may come to a read from before it (`drain`).
 module probe_unit
 #(
     parameter int KEY_BITS = 64,

@@ -2,15 +2,17 @@
 seen to follow that order so far that a program's longest branch should come first.
 
 All accesses to a register, and all applications of a table, are one place: they lie in one stage. A place goes into
-the first stage that its edges allow and that has room. Two registers that must each come before the other cannot be
-placed. Known to be strict: a table does not spread over stages, branches are not exchanged, and conditions over hits
-and actions aside every `if` takes a gateway.
+the first stage that its edges allow and that has room. A table whose entries no stage has room for lies in several,
+with as many entries in each as there is room for; what waits for it waits for the last. Two registers that must each
+come before the other cannot be placed. Known to be strict: a table with counters or registers of its own lies in one
+stage, branches are not exchanged, and conditions over hits and actions aside every `if` takes a gateway.
 """
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.allocation.units import Unit, units_of
@@ -40,15 +42,19 @@ class Place:
 
 @dataclass
 class Stage:
-    """What lies in a stage, and what that takes."""
+    """What lies in a stage, and what that takes. `entries`: of tables that lie in others, too, how many are here."""
 
     units: list[Unit] = field(default_factory=list)
+    entries: dict[int, int] = field(default_factory=dict)
 
     def used(self, program: ir.Program, profile: Profile) -> dict[str, int]:
         registers = {r for u in self.units for r in u.registers}
         tables = {u.table for u in self.units if u.table >= 0}
         counters = {c for u in self.units for c in u.counters}
-        memory = [table_memory(program.tables[t], profile) for t in tables]
+        memory = [
+            table_memory(replace(program.tables[t], size=self.entries.get(t, program.tables[t].size)), profile)
+            for t in tables
+        ]
         stateful = sum(register_blocks(program.registers[r], profile) for r in registers)
         counted = sum(_blocks(program.counters[c].size * 64, profile) for c in counters)
         counted += sum(
@@ -152,6 +158,7 @@ def place(program: ir.Program, profile: Profile, diagnostics: Diagnostics) -> li
     stages: list[Stage] = []
     at: dict[int, int] = {}
     waiting = list(order)
+    left = {p.units[0].table: program.tables[p.units[0].table].size for p in order if _spreads(p, program, profile)}
     while waiting and len(stages) < STAGES_MAX:
         here, number = Stage(), len(stages)
         stages.append(here)
@@ -161,14 +168,13 @@ def place(program: ir.Program, profile: Profile, diagnostics: Diagnostics) -> li
             for p in sorted(waiting, key=lambda p: p.number):
                 if any(n not in at or at[n] + d > number for n, d in p.needs.items()):
                     continue
-                over = _over(here, p, program, profile)
-                if not over:
-                    here.units += p.units
-                    at[p.number] = number
-                    waiting.remove(p)
+                if _put(here, p, left, program, profile):
                     moved = True
+                    if not left.get(p.units[0].table):
+                        at[p.number] = number
+                        waiting.remove(p)
                 elif not here.units:
-                    what, need, limit = over
+                    what, need, limit = _over(here, p, program, profile) or ("", 0, 0)
                     diagnostics.error(
                         p.position, f"{p.names} needs {need} {what.replace('_', ' ')} in one stage; there are {limit}"
                     )
@@ -184,8 +190,45 @@ def place(program: ir.Program, profile: Profile, diagnostics: Diagnostics) -> li
     return stages
 
 
+def _spreads(place: Place, program: ir.Program, profile: Profile) -> bool:
+    """Tell whether the place is a table whose entries no stage has room for, and that nothing keeps in one stage."""
+    over = _over(Stage(), place, program, profile)
+    return (
+        over is not None
+        and over[0] in ("sram_blocks", "tcam_blocks")
+        and all(u.kind == "table" and not (u.registers or u.counters or u.meters) for u in place.units)
+    )
+
+
+def _put(stage: Stage, more: Place, left: dict[int, int], program: ir.Program, profile: Profile) -> bool:
+    """Put the place into the stage, or as many of a spreading table's entries that are `left` as there is room for."""
+    table = more.units[0].table
+    if table in left:
+        entries = 0 if table in stage.entries else _room(stage, more, left[table], program, profile)
+        if not entries:
+            return False
+        stage.entries[table] = entries
+        left[table] -= entries
+    elif _over(stage, more, program, profile):
+        return False
+    stage.units += more.units
+    return True
+
+
+def _room(stage: Stage, more: Place, entries: int, program: ir.Program, profile: Profile) -> int:
+    """How many of a table's entries the stage has room for, by whole rows of a block."""
+    table, rows = more.units[0].table, profile.memory["sram_rows"]
+
+    def exceeds(blocks: int) -> bool:
+        here = Stage(stage.units, {**stage.entries, table: min(entries, blocks * rows)})
+        return _over(here, more, program, profile) is not None
+
+    steps = range(1, -(-entries // rows) + 1)
+    return min(entries, bisect.bisect_left(steps, True, key=exceeds) * rows)
+
+
 def _over(stage: Stage, more: Place, program: ir.Program, profile: Profile) -> tuple[str, int, int] | None:
-    used = Stage(stage.units + more.units).used(program, profile)
+    used = Stage(stage.units + more.units, stage.entries).used(program, profile)
     return next(((k, v, profile.stage[k]) for k, v in used.items() if v > profile.stage[k]), None)
 
 

@@ -67,16 +67,26 @@ class Unit:
 
 @dataclass
 class State:
-    """At a point of the program: who wrote a field last, who has read it since, and what it equals."""
+    """At a point of the program: who wrote a field last, who has read it since, and what it equals. `sources`: of each
+    field, others that may be held by an expression over it."""
 
     writers: dict[ir.Slot, frozenset[int]] = field(default_factory=dict)
     readers: dict[ir.Slot, frozenset[int]] = field(default_factory=dict)
     values: dict[ir.Slot, ir.Expr] = field(default_factory=dict)
     past: dict[ir.Slot, tuple[ir.Expr, int]] = field(default_factory=dict)  # held until that unit wrote
     defined: frozenset[ir.Slot] = frozenset()  # written on every path
+    sources: dict[ir.Slot, frozenset[ir.Slot]] = field(default_factory=dict)
 
     def copy(self) -> State:
-        return State(dict(self.writers), dict(self.readers), dict(self.values), dict(self.past), self.defined)
+        return State(
+            dict(self.writers), dict(self.readers), dict(self.values), dict(self.past), self.defined, dict(self.sources)
+        )
+
+    def hold(self, slot: ir.Slot, value: ir.Expr) -> None:
+        """From here on the field equals that, which is not over the field itself."""
+        self.values[slot] = value
+        for source in gets(value):
+            self.sources[source] = self.sources.get(source, frozenset()) | {slot}
 
 
 def merge(states: Sequence[State]) -> State:
@@ -90,7 +100,7 @@ def merge(states: Sequence[State]) -> State:
         out.readers[slot] = frozenset().union(*(state.readers.get(slot, frozenset()) for state in states))
     for slot, value in states[0].values.items():
         if all(state.values.get(slot) == value for state in states[1:]):
-            out.values[slot] = value
+            out.hold(slot, value)
     out.defined = frozenset.intersection(*(state.defined for state in states))
     return out
 
@@ -231,7 +241,7 @@ class Extract:
             self._moves(unit, s.slot, value)
         self._write(unit, s.slot)
         if s.slot not in gets(value):
-            state.values[s.slot] = value
+            state.hold(s.slot, value)
 
     def _apply(self, s: ir.Apply) -> None:
         assert self.state is not None
@@ -276,7 +286,7 @@ class Extract:
                         self._moves(unit, s.slot, value, own)
                     self._write(unit, s.slot)
                     if s.slot not in gets(value):
-                        self.state.values[s.slot] = value
+                        self.state.hold(s.slot, value)
                 case ir.If():
                     self._read(unit, self._plain(s.condition), own)
                     self._inside((*s.then, *s.otherwise), unit, own)
@@ -389,8 +399,9 @@ class Extract:
         state.readers[slot] = frozenset()
         state.values.pop(slot, None)
         state.past.pop(slot, None)
-        for target in [t for t, v in state.values.items() if slot in gets(v)]:
-            state.past[target] = (state.values.pop(target), unit)
+        for target in state.sources.pop(slot, ()):
+            if target in state.values and slot in gets(state.values[target]):
+                state.past[target] = (state.values.pop(target), unit)
         self.results.pop(slot, None)
 
     def _absorb(self, number: int, slot: ir.Slot) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.expressions import COMPARISONS
 from jumpgate.p4.compiler.walk import every, parts
@@ -9,6 +11,7 @@ from jumpgate.p4.compiler.walk import every, parts
 BITWISE = ("&", "|", "^")
 NUMERIC = ("+", "-", "|+|", "|-|", "min", "max")
 ORDERS = ("<", ">", "<=", ">=")
+MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def is_linear(e: ir.Expr) -> bool:
@@ -34,6 +37,15 @@ def is_numeric(e: ir.Expr) -> bool:
     return any(isinstance(x, ir.Binary) and x.op in (*NUMERIC, "*", "<<", ">>") for x in every(e))
 
 
+def _is_inverted(e: ir.Expr) -> TypeGuard[ir.Unary]:
+    return isinstance(e, ir.Unary) and e.op == "~"
+
+
+def inverts_operands(e: ir.Expr) -> bool:
+    """Tell whether it is `~a & b` or the like, which has instructions of its own."""
+    return isinstance(e, ir.Binary) and e.op in BITWISE and any(_is_inverted(p) for p in parts(e))
+
+
 def operations(e: ir.Expr) -> int:
     """Operations of the stages' ALUs that depend on each other; a plain field or constant is none."""
     match e:
@@ -41,6 +53,8 @@ def operations(e: ir.Expr) -> int:
             return operations(e.operand)
         case ir.Unary(op="~", operand=ir.Binary(op=op)) if op in BITWISE:
             return operations(e.operand)
+        case ir.Binary() if inverts_operands(e):  # in the same step
+            return 1 + max(operations(p.operand if _is_inverted(p) else p) for p in parts(e))
         case ir.Binary(op="|", left=ir.Binary(op="&", right=ir.Const()) as masked, right=ir.Binary(op="<<") as shifted):
             return 1 + max(operations(masked.left), operations(shifted.left))
         case ir.Unary() | ir.Binary() | ir.Mux() | ir.Hash():
@@ -70,6 +84,19 @@ def predicate(e: ir.Expr) -> tuple[ir.Expr, ...]:
         case ir.Mux(condition=first, yes=ir.Const(value=2), no=ir.Const(value=1)):
             return (first,)
     return ()
+
+
+def asks_high_bits(e: ir.Binary) -> bool:
+    """Tell whether an order asks for high bits alone: `x < 1024`, if none is set above the lowest ten; of a signed
+    number whether it is negative."""
+    if isinstance(e.left, ir.Const):
+        op, bound, kind = MIRRORED[e.op], e.left.value, e.left.type
+    elif isinstance(e.right, ir.Const):
+        op, bound, kind = e.op, e.right.value, e.right.type
+    else:
+        return False
+    below = bound + (op in ("<=", ">"))  # x < below, or x >= below
+    return below in (0, 1 << kind.width) if kind.signed else below.bit_count() == 1
 
 
 def copied(e: ir.Expr) -> ir.Slot | None:

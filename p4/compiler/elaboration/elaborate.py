@@ -99,6 +99,7 @@ class Elaborate(Parsers, Externs):
         fields = tuple((f.name, self.type(f.type, scope)) for f in node.fields)
         if len({n for n, _ in fields}) < len(fields):
             raise Mistake(node.position, f"{node.name} has two fields of one name")
+        flexible = any(f.flexible for f in node.fields) or any(getattr(kind, "flexible", False) for _, kind in fields)
         if node.kind == "header":
             for f, (_, kind) in zip(node.fields, fields, strict=True):
                 if is_varbit(kind):
@@ -107,11 +108,11 @@ class Elaborate(Parsers, Externs):
                 elif not _is_plain(kind):
                     raise Mistake(f.position, "a header's fields are scalars, or structs of such")
             bits = sum(t.width for _, k in fields if not is_varbit(k) for _, t in flat_fields(k))
-            if bits % 8 and any(f.flexible for f in node.fields):
+            if bits % 8 and flexible:
                 fields = (*fields, (PADDING, ir.Bits(-bits % 8)))
             elif bits % 8:
                 raise Mistake(node.position, f"header {node.name} has {bits} bits; whole bytes are needed, so pad it")
-        return Composite(node.kind, node.name, fields)
+        return Composite(node.kind, node.name, fields, flexible)
 
     def _enum(self, node: ast.Enum, scope: Scope) -> None:
         bits = self.bits(self.type(node.underlying, scope), node.position) if node.underlying else ir.Bits(32)
@@ -165,9 +166,9 @@ class Elaborate(Parsers, Externs):
         control = block.node
         if not isinstance(control, ast.Control):
             raise Mistake(node.position, "only controls and tables can be applied here")
-        if block.name in self.applied:
+        if any(block is other for other in self.blocks):
             raise Mistake(node.position, f"control '{block.name}' is applied twice; make two instances")
-        self.applied[block.name] = 1
+        self.blocks.append(block)
         inner = Scope(block.scope)
         self.bind(control.parameters, node, scope, inner)
         self.block(block, [inner.values[p.name] for p in control.parameters], f"{scope.prefix}{block.name}.")
@@ -356,7 +357,7 @@ class Elaborate(Parsers, Externs):
                 raise Mistake(argument.position, f"expected a {kind.__name__.lower()} here")
             values = argument.arguments if isinstance(argument, ast.Call) else ()
             blocks.append(self.made(found, values, scope, found.name, argument.position))
-        self.applied = {}
+        self.applied, self.blocks = {}, []
         prefix = f"{made.name}." if made.name else ""
         for gress, three in ((made.ingress, blocks[:3]), (made.egress, blocks[3:])):
             self._gress(gress, three, prefix)

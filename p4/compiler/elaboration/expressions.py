@@ -31,10 +31,15 @@ COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 EXTERNS = {
     "Register": 2, "RegisterAction": 3, "DirectRegister": 1, "DirectRegisterAction": 2, "Counter": 2,
     "DirectCounter": 1, "Hash": 1, "CRCPolynomial": 1, "Random": 1, "Mirror": 0, "Digest": 1, "Resubmit": 0,
-    "Checksum": 0, "ParserPriority": 0, "packet_in": 0, "packet_out": 0, "ActionProfile": 0, "ActionSelector": 0,
-    "Atcam": 0, "Alpm": 0, "Meter": 1, "DirectMeter": 0, "Lpf": 2, "DirectLpf": 1, "Wred": 2, "DirectWred": 1,
-    "value_set": 1, "RegisterParam": 1,
+    "Checksum": 0, "ParserCounter": 0, "ParserPriority": 0, "packet_in": 0, "packet_out": 0, "ActionProfile": 0,
+    "ActionSelector": 0, "Atcam": 0, "Alpm": 0, "Meter": 1, "DirectMeter": 0, "Lpf": 2, "DirectLpf": 1, "Wred": 2,
+    "DirectWred": 1, "value_set": 1, "RegisterParam": 1,
 }  # fmt: skip
+#: of types that TNA has, what to write in their place
+INSTEAD = {
+    "MathUnit": ": its approximations are the hardware's own; look the values up in a table",
+    "tuple": ": declare a struct with its fields",
+}
 
 
 class Expressions:
@@ -91,7 +96,7 @@ class Expressions:
         if found is None:
             if isinstance(scope.value(node.name), Broken):
                 raise Consequence(node.position, f"type '{node.name}' is wrong")
-            raise Mistake(node.position, f"unknown type '{node.name}'")
+            raise Mistake(node.position, f"unknown type '{node.name}'{INSTEAD.get(node.name, '')}")
         return found
 
     def _listed(self, node: ast.ListExpression, scope: Scope) -> Listed:

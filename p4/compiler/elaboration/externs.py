@@ -81,8 +81,6 @@ HASH_ALGORITHMS = ("IDENTITY", "RANDOM", "CRC8", "CRC16", "CRC32", "CRC64", "XOR
 
 class Externs(Lower):
     ids: dict[int, str]
-    #: of checksums in the parser at hand, by name
-    sums: dict[str, ir.Slot]
 
     def id(self, kind: str, name: str) -> int:
         """A P4Runtime id: the kind's prefix and 24 bits of the name's CRC; the next free one on a collision."""

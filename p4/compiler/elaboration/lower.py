@@ -52,7 +52,9 @@ class Lower(Expressions):
         self.calls = 0
         self.at = Position(program.name, 1, 1)  # the statement at hand
         self.entry: ir.Slot | None = None  # of the table whose action is at hand
-        self.applied: dict[str, int] = {}
+        self.applied: dict[str, int] = {}  # tables by name
+        self.blocks: list[Closure] = []  # instances of controls that were applied
+        self.sums: dict[str, ir.Slot] = {}  # of checksums and counters in the parser at hand, by name
 
     # ---- slots ----
 
@@ -405,7 +407,7 @@ class Lower(Expressions):
         if leaves(body, self.exit):
             raise Mistake(action.apply.position, "'exit' is not possible in a RegisterAction")
         values = slots(value)
-        if tuple(v.type for v in values) != tuple(t for _, t in register.fields):
+        if [v.type.width for v in values] != [t.width for _, t in register.fields]:
             raise Mistake(action.apply.position, f"the value's type is not that of the register {register.name}")
         if output is not None:
             self.set(output, ir.Const(0, output.type))

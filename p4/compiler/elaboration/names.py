@@ -17,11 +17,12 @@ PADDING = "$padding"
 
 @dataclass(frozen=True)
 class Composite:
-    """A header or struct type."""
+    """A header or struct type. `flexible`: it, or something in it, is `@flexible`."""
 
     kind: str
     name: str
     fields: tuple[tuple[str, Type], ...]
+    flexible: bool = False
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
 
 STATES_MAX = 4096
+#: what a ParserCounter holds
+COUNTED = ir.Bits(32, signed=True)
 #: of a select's subjects: not compared; true
 ANY, HOLDS = ("mask", 0, 0), ("mask", 1, 1)
 #: of a table that is looked up
@@ -309,7 +311,39 @@ class Parsers(Lower):
             base = self.expression(node.function.base, scope)
             if isinstance(base, Packet):
                 return self._packet(node.function.name, node, scope)
+            if isinstance(base, Instance) and base.type.name == "ParserCounter":
+                return self._counted(base.name, node.function.name, node, scope)
         return super().invoke(node, scope)
+
+    def _counted(self, counter: str, name: str, node: ast.Call, scope: Scope) -> Value | None:
+        """A ParserCounter: a number that is set to 8 bits at most, and that does not wrap."""
+        if counter not in self.sums:
+            self.sums[counter] = self.slot(f"{counter}.count", COUNTED)
+        slot = self.sums[counter]
+        count, zero = ir.Get(slot), ir.Const(0, COUNTED)
+        arguments = in_order(node.arguments, ("value",), node.position)
+        match name, len(arguments):
+            case "set", 1:
+                value = self.scalar(arguments[0], scope)
+                value = self.convert(value, ir.Bits(8), node.position) if value.type == ir.INTEGER else value
+                if value.type.width > 8 or value.type.signed or value.type.boolean:
+                    raise Mistake(node.position, f"a ParserCounter is set to bit<8> at most, this is {value.type}")
+                self.set(slot, ir.Cast(value, COUNTED))
+                return None
+            case (("increment" | "decrement"), 1):
+                step = self.constant(arguments[0], scope)
+                if not 0 <= step < 256:
+                    raise Mistake(node.position, f"a ParserCounter counts by 0 to 255, not by {step}")
+                op = "+" if name == "increment" else "-"
+                self.set(slot, ir.Binary(op, count, ir.Const(step, COUNTED), COUNTED))
+                return None
+            case (("is_zero" | "is_negative"), 0):
+                return ir.Binary("==" if name == "is_zero" else "<", count, zero, ir.BOOL)
+        raise Mistake(
+            node.position,
+            f"ParserCounter.{name} with {len(arguments)} arguments is not supported; there are set(value), "
+            "increment(constant), decrement(constant), is_zero() and is_negative()",
+        )
 
     def _packet(self, name: str, node: ast.Call, scope: Scope) -> Value | None:
         if name == "extract" and len(node.arguments) == 1 and isinstance(node.arguments[0], ast.Anything):

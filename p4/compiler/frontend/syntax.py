@@ -324,7 +324,7 @@ class Syntax:
         """An element of select cases and const entries: value, value &&& mask, low .. high, default, _."""
         if self.sees("default", "_"):
             return ast.Anything(self.take().position)
-        if self.sees("("):
+        if self.sees("(") and not self._is_cast():
             start = self.at
             token = self.take()
             items = self.nested(lambda: self.listed(self.keyset, ")"))

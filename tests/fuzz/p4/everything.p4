@@ -19,6 +19,7 @@ parser Sub(packet_in pkt, out headers_t hdr)(bit<8> limit = 3) {
 parser IngressParser(packet_in pkt, out headers_t hdr, out meta_t md, out ingress_intrinsic_metadata_t ig) {
     Sub(4) sub;
     Checksum() sum;
+    ParserCounter() left;
     value_set<bit<16>>(4) known;
     state start {
         pkt.extract(ig);
@@ -40,7 +41,9 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out meta_t md, out ingres
     }
     state tag {
         pkt.extract(hdr.tags.next);
-        transition select(hdr.tags.last.op) { Op.GET: tag; Op.PUT: rest; default: reject; }
+        left.set(hdr.tags.last.c);
+        left.decrement(1);
+        transition select(hdr.tags.last.op, left.is_zero()) { (Op.GET, false): tag; (Op.PUT, _): rest; default: reject; }
     }
     state rest { sub.apply(pkt, hdr); transition accept; }
 }
