@@ -30,6 +30,11 @@ class Client:
         self._roots = [] if config is None else [os.path.realpath(root) for root in config.roots]
 
     @property
+    def config(self) -> ClientConfig | None:
+        """Return the client's entry in the configuration."""
+        return self._config
+
+    @property
     def weight(self) -> float:
         """Of its turns among all users'."""
         return 1.0 if self._config is None else float(self._config.weight or 1)
@@ -113,6 +118,10 @@ class Guard:
 
     def admit(self, token: str, client: Client) -> None:
         self._clients[_digest(token)] = client
+
+    def dismiss(self, token: str) -> None:
+        """Let nobody in with the token any more; nothing happens if it is not known."""
+        self._clients.pop(_digest(token), None)
 
     def client(self, metadata: Any) -> Client:
         """Who makes a call with that metadata. Raises Unauthenticated."""
