@@ -26,7 +26,15 @@ _VALUE = pa.dense_union([
     pa.field("int32_to_int32_list_map", pa.map_(pa.int32(), pa.list_(pa.field("$data$", pa.int32())))),
 ])  # fmt: skip
 _SQL_INFO = pa.schema([pa.field("info_name", pa.uint32(), False), pa.field("value", _VALUE)])
-_STRING, _BOOL, _BIGINT, _INT32, _STRINGS = range(5)
+_STRING, _BOOL, _BIGINT, _INT32, _STRINGS, _CONVERSIONS = range(6)
+#: numbers of types in SqlSupportsConvert that CAST converts among themselves; and from and to text
+_OF_NUMBERS, _OF_TIME, _OF_TEXT = (0, 5, 6, 7, 12, 13, 14, 17), (4, 16), (3, 19)
+_KIND_OF: dict[int, tuple[int, ...]] = {
+    **dict.fromkeys(_OF_NUMBERS, _OF_NUMBERS),
+    **dict.fromkeys(_OF_TIME, _OF_TIME),
+    **dict.fromkeys(_OF_TEXT, (*_OF_NUMBERS, *_OF_TIME, 15)),
+    15: (15,),
+}
 
 #: number → member, value
 _INFO: dict[int, tuple[int, Any]] = {
@@ -59,6 +67,7 @@ _INFO: dict[int, tuple[int, Any]] = {
     514: (_STRING, ""),
     515: (_BOOL, True),
     516: (_BOOL, True),
+    517: (_CONVERSIONS, [(type, [*_KIND_OF[type], *_OF_TEXT]) for type in sorted(_KIND_OF)]),
     518: (_BOOL, True),
     519: (_BOOL, False),
     520: (_BOOL, True),
@@ -86,7 +95,7 @@ _INFO: dict[int, tuple[int, Any]] = {
     556: (_BOOL, False),
     557: (_BIGINT, TEXT_BYTES_MAX),
     558: (_BIGINT, PREPARED_MAX),
-    562: (_INT32, 2),
+    562: (_BIGINT, 2),  # as JDBC's driver reads it
     563: (_BOOL, True),
     564: (_INT32, _READ_COMMITTED),
     565: (_BOOL, False),

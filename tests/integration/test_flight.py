@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+import subprocess
+import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -10,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import adbc_driver_flightsql.dbapi as adbc
+import pandas
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -127,6 +134,13 @@ def test_a_query(shop: Shop) -> None:
         ]
         cursor.execute("SELECT * FROM extra.more ORDER BY c")
         assert cursor.fetchall() == [(1, "x"), (2, "y")]
+
+
+def test_frames_of_pandas_and_polars(shop: Shop) -> None:
+    text = "SELECT a, b FROM t WHERE a < 3 ORDER BY a"
+    with shop.connect("guest") as connection:
+        assert pandas.read_sql(text, connection)["b"].tolist() == ["x0", "x1", "x2"]
+        assert polars.read_database(text, connection)["a"].to_list() == [0, 1, 2]
 
 
 def test_a_large_result_is_whole(shop: Shop) -> None:
@@ -431,3 +445,49 @@ def test_what_is_no_flight_sql(shop: Shop) -> None:
         raw.client.do_get(flight.Ticket(sql.CommandGetCatalogs().SerializeToString()), raw.options)
     with pytest.raises(pa.ArrowInvalid, match="action 'Dance' is not known"):
         raw.action("Dance", sql.CloseSessionRequest())
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """A folder in which `jumpgate serve --flight` runs, with the page's file and table, and what it printed."""
+    program = Path(sys.executable).with_name("jumpgate")
+    for line in code_of_the_page()[0].splitlines():
+        if line.startswith(("python", "printf")):
+            subprocess.run(line.replace("python", sys.executable, 1), shell=True, cwd=tmp_path, check=True)
+    command = [program, "serve", "--port", "0", "--flight", "0", "--json"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        printed = ""
+        while not printed.endswith("}\n"):
+            line = process.stdout.readline()
+            assert line, "the service has ended"
+            printed += line
+        yield tmp_path, json.loads(printed)
+        process.terminate()
+        assert process.wait() == 0
+
+
+def code_of_the_page() -> list[str]:
+    """Return the indented blocks of docs/flight-sql.md."""
+    page = (Path(__file__).parents[2] / "docs" / "flight-sql.md").read_text()
+    blocks = re.findall(r"(?:^(?: {4}[^\n]*)?\n)+", page, re.M)
+    return [found for block in blocks if (found := textwrap.dedent(block).strip("\n"))]
+
+
+def test_the_tour_of_the_page(served: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, printed = served
+    text = code_of_the_page()[1]
+    assert "127.0.0.1:7411" in text and "grpc://127.0.0.1:7412" in text
+    text = text.replace("127.0.0.1:7411", printed["address"]).replace("grpc://127.0.0.1:7412", printed["flight"])
+    exec(compile(text, "flight-sql.md", "exec"), {})
+    found = ast.literal_eval(capsys.readouterr().out)
+    assert found["day"] == list(range(7))
+    assert sum(found["total"]) == sum(range(1000)) / 2
+
+
+def test_errors_show_nothing_of_the_service(served: tuple[Path, dict[str, Any]]) -> None:
+    _, printed = served
+    raw = Raw(flight.connect(printed["flight"]), tokens.find(printed["address"]) or "")
+    with pytest.raises(pa.ArrowInvalid, match="nothing") as error:
+        raw.info("SELECT nothing FROM sales")
+    assert "File " not in str(error.value)
