@@ -44,11 +44,11 @@ TABLE, VIEW = "TABLE", "VIEW"
 
 _SCHEMA_ROWS = (
     f"SELECT database_name, schema_name FROM duckdb_schemas() WHERE database_name = '{CATALOG}' "
-    "AND schema_name NOT IN ('information_schema', 'pg_catalog') AND schema_name LIKE $1 ESCAPE '\\' ORDER BY ALL"
+    "AND schema_name NOT IN ('information_schema', 'pg_catalog') AND schema_name ILIKE $1 ESCAPE '\\' ORDER BY ALL"
 )
 _TABLE_ROWS = (
     "SELECT table_catalog, table_schema, table_name, table_type FROM information_schema.tables "
-    f"WHERE table_catalog = '{CATALOG}' AND table_schema LIKE $1 ESCAPE '\\' AND table_name LIKE $2 ESCAPE '\\' "
+    f"WHERE table_catalog = '{CATALOG}' AND table_schema ILIKE $1 ESCAPE '\\' AND table_name ILIKE $2 ESCAPE '\\' "
     "ORDER BY ALL"
 )
 

@@ -78,7 +78,7 @@ _INFO: dict[int, tuple[int, Any]] = {
     525: (_INT32, 0b111),
     526: (_INT32, 0b1),
     527: (_BOOL, False),
-    528: (_INT32, 2),  # full outer joins
+    528: (_INT32, 0b110),  # limited and full outer joins; JDBC's driver reads bits
     529: (_STRING, "schema"),
     530: (_STRING, "procedure"),
     531: (_STRING, "catalog"),

@@ -31,7 +31,8 @@ from jumpgate.flight.door import Door
 from jumpgate.flight.messages import unwrap, wrap
 from jumpgate.hosts.config import ClientConfig, TableConfig, local_hosts
 from jumpgate.service import embedded
-from jumpgate.trust import tokens
+from jumpgate.trust import certificates, tokens
+from jumpgate.trust.tls import Identity
 from jumpgate.v1 import flight_sql_pb2 as sql
 
 ROWS = 100_000
@@ -44,6 +45,7 @@ class Shop:
     """A service with tables, and two clients of whom one may read all of them."""
 
     door: Door
+    clients: Clients
     service: embedded.Embedded
     tokens: dict[str, str]
 
@@ -64,10 +66,12 @@ class Raw:
 
     client: flight.FlightClient
     token: str
+    cookie: str = ""
 
     @property
     def options(self) -> flight.FlightCallOptions:
-        return flight.FlightCallOptions(headers=[(b"authorization", f"Bearer {self.token}".encode())])
+        headers = {"authorization": f"Bearer {self.token}"} | ({"cookie": self.cookie} if self.cookie else {})
+        return flight.FlightCallOptions(headers=[(k.encode(), v.encode()) for k, v in headers.items()])
 
     def info(self, text: str) -> flight.FlightInfo:
         command = wrap(sql.CommandStatementQuery(query=text))
@@ -110,8 +114,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         ),
     )
     service = embedded.start(config)
-    door = Door(Clients(config, service.guard, service.stub), "127.0.0.1", 0, None)
-    yield Shop(door, service, {"": service.token, **shown})
+    clients = Clients(config, service.guard, service.stub)
+    door = Door(clients, "127.0.0.1", 0, None)
+    yield Shop(door, clients, service, {"": service.token, **shown})
     door.close()
     service.close()
 
@@ -491,3 +496,47 @@ def test_errors_show_nothing_of_the_service(served: tuple[Path, dict[str, Any]])
     with pytest.raises(pa.ArrowInvalid, match="nothing") as error:
         raw.info("SELECT nothing FROM sales")
     assert "File " not in str(error.value)
+
+
+def test_options_by_the_driver(shop: Shop) -> None:
+    with shop.connect("guest") as connection, connection.cursor() as cursor:
+        connection.adbc_connection.set_options(**{"adbc.flight.sql.session.option.offload": "always"})
+        assert connection.adbc_connection.get_option("adbc.flight.sql.session.option.offload") == "always"
+        with pytest.raises(ProgrammingError, match="mode = always"):
+            cursor.execute("SELECT random()")
+
+
+def test_a_session_by_its_cookie(shop: Shop) -> None:
+    raw = shop.raw("guest")
+    raw.option("timeout_ms", "55")
+    (session,) = [s for s in shop.door._sessions._by_id.values() if s.timeout_ms == 55]
+    cookie = f"jumpgate-session={session.id.hex()}"
+    for name, seen in (("guest", 55), ("analyst", 0)):
+        other = replace(shop.raw(name), cookie=cookie)
+        answer = other.action("GetSessionOptions", sql.GetSessionOptionsRequest(), wrapped=False)
+        assert sql.GetSessionOptionsResult.FromString(answer).session_options["timeout_ms"].int64_value == seen
+
+
+def test_certificates_at_both_ends(shop: Shop, tmp_path: Path) -> None:
+    certificates.init(tmp_path)
+    for name in ("service", "client"):
+        certificates.issue(tmp_path, name, ["127.0.0.1"])
+    door = Door(shop.clients, "127.0.0.1", 0, Identity.load(tmp_path / "service"))
+    shown = Identity.load(tmp_path / "client")
+    options = {
+        DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {shop.tokens['guest']}",
+        DatabaseOptions.TLS_ROOT_CERTS.value: shown.ca.decode(),
+    }
+    own = {
+        DatabaseOptions.MTLS_CERT_CHAIN.value: shown.certificate.decode(),
+        DatabaseOptions.MTLS_PRIVATE_KEY.value: shown.key.decode(),
+    }
+    try:
+        connected = adbc.connect(door.address, db_kwargs={**options, **own}, autocommit=True)
+        with connected as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM t")
+            assert cursor.fetchone() == (ROWS,)
+        with pytest.raises(OperationalError):
+            adbc.connect(door.address, db_kwargs=options, autocommit=True).cursor().execute("SELECT 1")
+    finally:
+        door.close()
