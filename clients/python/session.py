@@ -136,6 +136,7 @@ class Session:
     whose host, device or service was lost before any of its result arrived (a service that is restarted is waited for).
     progress: whether a job of more than a second shows
     how far it is while somebody waits for its result, in notebooks and, on stderr, in terminals.
+    service: one of this process, with the calls and the token to use; it is closed with the session.
     """
 
     def __init__(
@@ -153,8 +154,9 @@ class Session:
         tls: str | Path | None = None,
         retries: int = 0,
         progress: bool = True,
+        service: Any = None,
     ) -> None:
-        self._service = None
+        self._service = service
         if address is None:
             from jumpgate.service import embedded
 

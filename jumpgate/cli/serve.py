@@ -22,6 +22,7 @@ from jumpgate.extras import explained
 from jumpgate.ntf.addresses import is_loopback, joined
 
 if TYPE_CHECKING:
+    from jumpgate.flight.door import Door
     from jumpgate.orchestrator.record import JobRecord
     from jumpgate.service.server import Serving
     from jumpgate.service.web import Web
@@ -35,6 +36,7 @@ STOP_S_MAX = 15.0
 @click.command("serve")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: a free one.")
+@click.option("--flight", type=click.IntRange(0, 65535), help="A port for Flight SQL, too. 0: a free one.")
 @click.option("--config", type=click.Path(path_type=Path), help="[default: $JUMPGATE_CONFIG, else ./jumpgate.toml]")
 @click.option(
     "--trusted-network",
@@ -66,7 +68,7 @@ STOP_S_MAX = 15.0
 @click.option("--slow-s", type=click.FloatRange(0), default=0.0, help="Log the phases of jobs that take so long.")
 @json_option
 def command(config: Path | None, **options: Any) -> None:
-    """Run the gRPC service until it is interrupted.
+    """Run the gRPC service, and Flight SQL where it is asked for, until it is interrupted.
 
     Programs of the same user on this machine find it and may do everything. Others need a certificate and a token: see
     docs/security.md.
@@ -80,6 +82,7 @@ class _Options:
 
     host: str
     port: int
+    flight: int | None
     trusted_network: bool
     drain_s: float
     metrics: str | None
@@ -105,12 +108,14 @@ async def _serve(config: Path | None, options: _Options) -> None:
     registry = configured_registry(configuration)
     serving = await serve(configuration, registry, options.host, options.port, trusted_network=options.trusted_network)
     webs: dict[str, Web] = {}
+    door: Door | None = None
     try:
         await _watched(serving, options, webs)
+        door = None if options.flight is None else _open_door(serving, options.host, options.flight)
         if options.http is not None:
             webs["page"] = await _page(serving, options.http, options.trusted_network)
     except BaseException:
-        await _stop(serving, webs)
+        await _stop(serving, webs, door)
         raise
     collect_seldom()
     stop, interrupted = asyncio.Event(), asyncio.Event()
@@ -125,7 +130,7 @@ async def _serve(config: Path | None, options: _Options) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, serving, config)
-    _greet(serving, webs, options)
+    _greet(serving, webs, door, options)
     systemd.notify(notified, "READY=1")
     try:
         await stop.wait()
@@ -137,7 +142,7 @@ async def _serve(config: Path | None, options: _Options) -> None:
         impatient.cancel()
     finally:
         _end_within(STOP_S_MAX)
-        await _stop(serving, webs)
+        await _stop(serving, webs, door)
 
 
 def _reload(serving: Serving, config: Path | None) -> None:
@@ -153,7 +158,9 @@ def _reload(serving: Serving, config: Path | None) -> None:
         logs.say(logging.INFO, "reloaded", after_restart=",".join(rest))
 
 
-async def _stop(serving: Serving, webs: dict[str, Web]) -> None:
+async def _stop(serving: Serving, webs: dict[str, Web], door: Door | None) -> None:
+    if door is not None:
+        await asyncio.to_thread(door.close)
     for web in webs.values():
         await web.close()
     await serving.stop(STOP_GRACE_S)
@@ -216,17 +223,37 @@ def _place(text: str, option: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def _greet(serving: Serving, webs: dict[str, Web], options: _Options) -> None:
+def _greet(serving: Serving, webs: dict[str, Web], door: Door | None, options: _Options) -> None:
     """Says where the service is."""
     if options.as_json:
         hosts = [host.device.name for host in serving.engine.config.hosts]
         places = {name: web.address for name, web in webs.items()}
+        if door is not None:
+            places["flight"] = door.address
         output.print_json({"address": serving.address, "hosts": hosts, **places})
         sys.stdout.flush()
         return
-    print(f"serving on {serving.address}; interrupt to stop", flush=True)
+    also = "" if door is None else f", Flight SQL on {door.address}"
+    print(f"serving on {serving.address}{also}; interrupt to stop", flush=True)
     for name, web in webs.items():
         print(f"{name} on {web.url}{'metrics' if name == 'metrics' else ''}", flush=True)
+
+
+def _open_door(serving: Serving, host: str, port: int) -> Door:
+    """Serve Flight SQL, encrypted as the service is. Raises ConfigError."""
+    from jumpgate.service.direct import Stub
+
+    with explained():
+        from jumpgate.flight.clients import Clients
+        from jumpgate.flight.door import Door
+
+    if "JUMPGATE_DEBUG" not in os.environ:
+        sys.tracebacklimit = 0  # Arrow adds the server's stack to errors that clients see
+    os.environ.setdefault("ACERO_ALIGNMENT_HANDLING", "ignore")  # of batches that arrive; else each is a warning
+    configuration = serving.engine.config
+    identity = None if is_loopback(joined(host, port)) else configuration.identity
+    stub = Stub(serving.handlers, asyncio.get_running_loop())
+    return Door(Clients(configuration, serving.handlers.guard, stub), host, port, identity)
 
 
 def _end_within(seconds: float) -> None:

@@ -32,6 +32,13 @@ priority = 0                    # its jobs are before those of all clients with 
 running = 0                     # jobs that run at once, while its others wait
 parallelism = 0                 # and all others of [service]; 0: as there
 
+[[table]]                       # what Flight SQL serves: docs/flight-sql.md
+name = "sales"
+paths = ["/data/sales/*.parquet"]   # files, folders and globs
+format = "parquet"              # or csv, json; absent: as the first path ends
+schema = "main"                 # absent: main
+readers = ["reports"]           # clients who may read it, besides the service's own user; absent: every client
+
 [[host]]
 name = "worker1"
 agent = "10.0.0.7:7400"         # absent: an agent of our own on this machine
@@ -94,6 +101,12 @@ LIMITS = (
     "literals",
     "literal_bytes",
 )
+#: format of a [[table]] → how its files end
+TABLE_FORMATS = {
+    "parquet": (".parquet",),
+    "csv": (".csv", ".csv.gz"),
+    "json": (".json", ".jsonl", ".ndjson", ".json.gz"),
+}
 #: table → key → type
 _KEYS: dict[str, dict[str, type]] = {
     "service": {"stall_timeout_ms": int, "memory_limit_bytes": int, "request_bytes": int, **dict.fromkeys(LIMITS, int)},
@@ -111,6 +124,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "running": int,
         **dict.fromkeys(LIMITS, int),
     },
+    "table": {"name": str, "paths": list, "format": str, "schema": str, "readers": list},
     "host": {
         "name": str,
         "agent": str,
@@ -131,6 +145,7 @@ _REQUIRED = {
     "service": (),
     "tls": ("folder",),
     "client": ("name", "token_file"),
+    "table": ("name", "paths"),
     "host": ("name",),
     "device": ("name", "kind"),
     "nca": ("name", "path"),
@@ -188,6 +203,17 @@ class ClientConfig:
 
 
 @dataclass(frozen=True)
+class TableConfig:
+    """A table that Flight SQL serves. `readers` are clients; none: all of them."""
+
+    name: str
+    paths: tuple[str, ...]
+    format: str
+    schema: str = "main"
+    readers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class TlsConfig:
     """Where this machine's certificate is, and whether tuples are encrypted, too."""
 
@@ -206,6 +232,7 @@ class Config:
     device_kinds: tuple[tuple[str, str], ...] = ()
     service: dict[str, int] = field(default_factory=dict)
     clients: tuple[ClientConfig, ...] = ()
+    tables: tuple[TableConfig, ...] = ()
     tls: TlsConfig | None = None
     host_program: Path | None = None
 
@@ -256,11 +283,13 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
     devices = _devices(_tables(data, "device", where), DeviceKinds(paths["device_kind"]), where)
     _differ([h.device.name for h in hosts] + [d.name for d in devices], "devices", where)
     _differ([c.name for c in clients], "clients", where)
+    tables = tuple(_served(table, clients, where) for table in _tables(data, "table", where))
+    _differ([f"{t.schema}.{t.name}".lower() for t in tables], "tables", where)
     for host in hosts:
         _check_agent(host, where)
     hosts = reachable(hosts)
     return Config(
-        hosts or local_hosts(1).hosts, devices, paths["nca"], paths["device_kind"], service, clients=clients, tls=tls
+        hosts or local_hosts(1).hosts, devices, paths["nca"], paths["device_kind"], service, clients, tables, tls
     )
 
 
@@ -315,6 +344,24 @@ def _client(table: dict[str, Any]) -> ClientConfig:
     own = {key: value for key, value in table.items() if key not in LIMITS}
     limits = {key: table[key] for key in LIMITS if key in table}
     return ClientConfig(**{**own, "roots": tuple(table.get("roots", ())), "limits": limits})
+
+
+def _served(table: dict[str, Any], clients: tuple[ClientConfig, ...], where: str) -> TableConfig:
+    """A table that can be served: its format and its readers are known."""
+    name, paths = table["name"], tuple(table["paths"])
+    if not paths:
+        raise ConfigError(f"{where}: table '{name}' has no paths", file=where)
+    ending = next((f for f, endings in TABLE_FORMATS.items() if paths[0].endswith(endings)), None)
+    format = table.get("format", ending)
+    if format not in TABLE_FORMATS:
+        known = ", ".join(TABLE_FORMATS)
+        raise ConfigError(f"{where}: format of table '{name}' is {format!r}; it can be {known}", file=where)
+    readers = tuple(table.get("readers", ()))
+    unknown = sorted(set(readers) - {client.name for client in clients})
+    if unknown:
+        message = f"{where}: '{unknown[0]}', a reader of table '{name}', is no [[client]]: add one, or correct the name"
+        raise ConfigError(message, file=where)
+    return TableConfig(name, paths, format, table.get("schema", "main"), readers)
 
 
 def _host(table: dict[str, Any]) -> HostConfig:

@@ -30,6 +30,7 @@ class Embedded:
             self._end_loop()
             raise
         self.engine, self.address, self.token = self._serving.engine, self._serving.address, self._serving.token
+        self.guard = self._serving.handlers.guard
         #: its RPCs, without a network between
         self.stub = Stub(self._serving.handlers, self._loop)
         atexit.register(self.close)

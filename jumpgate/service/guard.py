@@ -30,6 +30,11 @@ class Client:
         self.name = "" if config is None else config.name
         self._roots = [] if config is None else [os.path.realpath(root) for root in config.roots]
 
+    @property
+    def config(self) -> ClientConfig | None:
+        """Return the client's entry in the configuration."""
+        return self._config
+
     def user(self, peer: str) -> User:
         """The client as it takes turns; of those without a name the machine, however many connections it has."""
         if self._config is None:
@@ -122,6 +127,10 @@ class Guard:
         """Return the name of the client who makes a call with that metadata; "" for others, known or not."""
         found = self._found(tokens.shown(metadata))
         return "" if found is None else found.name
+
+    def dismiss(self, token: str) -> None:
+        """Let nobody in with the token any more; nothing happens if it is not known."""
+        self._admitted.pop(_digest(token), None)
 
     def client(self, metadata: Any) -> Client:
         """Return the client that makes a call with that metadata. Raises Unauthenticated."""

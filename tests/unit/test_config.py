@@ -68,7 +68,10 @@ def test_everything_that_a_file_can_say() -> None:
     ("data", "message"),
     [
         ({"hosts": []}, r"unknown key 'hosts' in the top level; did you mean 'host'\?"),
-        ({"zzz": 1}, "unknown key 'zzz' in the top level; known: client, device, device_kind, host, nca, service, tls"),
+        (
+            {"zzz": 1},
+            "unknown key 'zzz' in the top level; known: client, device, device_kind, host, nca, service, table, tls",
+        ),
         ({"host": [{"name": "a", "core": 1}]}, r"unknown key 'core' in \[\[host\]\]; did you mean 'cores'\?"),
         ({"service": {"stall_timeout": 1}}, r"unknown key .* in \[service\]; did you mean 'stall_timeout_ms'\?"),
         ({"service": [{}]}, r"write \[service\], not \[\[service\]\]"),
@@ -143,6 +146,13 @@ def test_everything_that_a_file_can_say() -> None:
         ),
         ({"host": [{"name": "a", "agent": "there", "token_file": "t"}]}, "agent of host 'a' is 'there', not HOST:PORT"),
         ({"host": [{"name": "a", "agent": "there:99999", "token_file": "t"}]}, "not HOST:PORT"),
+        ({"table": [{"name": "t", "paths": []}]}, "table 't' has no paths"),
+        ({"table": [{"name": "t", "paths": ["x.orc"]}]}, "format of table 't' is None; it can be parquet, csv, json"),
+        (
+            {"table": [{"name": "t", "paths": ["x.csv"], "readers": ["who"]}]},
+            r"'who', a reader of table 't', is no \[\[client\]\]: add one",
+        ),
+        ({"table": [{"name": n, "paths": ["x.csv"]} for n in "tT"]}, "two tables are called 'main.t'; rename one"),
         ({"host": [{"name": "a", "agent": "there:7"}]}, "host 'a' names an agent but no token_file: put the secret"),
     ],
 )

@@ -47,6 +47,7 @@ MAY_KNOW = {
     "simulate": {"dataflow", "nca", "compiler", "converters", "study"},  # of study: its pages
     # to start one; schemas; the cache folder; numbers for people
     "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "trust"},
+    "flight": {"client", "hosts", "ntf", "service", "trust", "v1"},  # of hosts: the configuration
     "spark": set(),  # finds a jar
     "presto": set(),  # copies one
     "trino": {"presto"},  # copies one likewise

@@ -1,0 +1,52 @@
+"""Makes sessions for clients of the service: what each may read, and in whose name its jobs run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jumpgate.flight.database import Database, session_memory
+from jumpgate.flight.running import OwnService
+from jumpgate.flight.sessions import Session
+from jumpgate.flight.tables import Files, files_of, readable
+from jumpgate.hosts.config import Config
+from jumpgate.service.guard import Client, Guard
+from jumpgate.trust import tokens
+
+
+@dataclass(frozen=True)
+class Clients:
+    """The service's clients; `stub` has its calls, without a network between."""
+
+    config: Config
+    guard: Guard
+    stub: Any
+
+    def session(self, client: Client) -> Session:
+        """Return a new session for the client."""
+        tables = readable(self.config.tables, client.config)
+        token = tokens.new()
+        service = OwnService(self.stub, self.guard.address, token)
+
+        def make(files: Files) -> Database:
+            self.guard.admit(token, _reading(client, files))
+            return Database(files, service, self._memory(client), reads_paths=client.config is None)
+
+        return Session(client.name, make, lambda: files_of(tables), self._forget(token))
+
+    def _forget(self, token: str) -> Callable[[], None]:
+        return lambda: self.guard.dismiss(token)
+
+    def _memory(self, client: Client) -> int:
+        own = 0 if client.config is None else client.config.memory_limit_bytes
+        return session_memory(own or self.config.service.get("memory_limit_bytes", 0))
+
+
+def _reading(client: Client, files: Files) -> Client:
+    """Return the client as jobs of its session run: they may read the tables' files, too."""
+    if client.config is None:
+        return client
+    folders = {os.path.dirname(file) for found in files.values() for file in found}
+    return Client(replace(client.config, roots=(*client.config.roots, *sorted(folders))))

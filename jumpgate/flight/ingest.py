@@ -1,0 +1,46 @@
+"""Rows that a client sends in bulk, into tables of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyarrow import flight
+
+from jumpgate.client.duckdb.sources import quoted
+from jumpgate.errors import InvalidDataflow, NotFound
+from jumpgate.flight.database import CATALOG, Cursor
+from jumpgate.flight.sessions import Session
+from jumpgate.v1.flight_sql_pb2 import CommandStatementIngest as Ingest
+
+_IS_THERE = (
+    "SELECT 1 FROM duckdb_tables() "
+    "WHERE database_name = $1 AND lower(schema_name) = lower($2) AND lower(table_name) = lower($3)"
+)
+
+
+def ingest(
+    session: Session, command: Ingest, batches: flight.MetadataRecordBatchReader, is_gone: Callable[[], bool]
+) -> int:
+    """Write the batches into the table; return the number of rows. Raises NotFound and InvalidDataflow."""
+    if command.HasField("catalog") and command.catalog not in ("", CATALOG):
+        raise NotFound(f"there is no catalog {command.catalog}: a session's is called {CATALOG}")
+
+    def run(cursor: Cursor) -> int:
+        return cursor.ingest(_text(cursor, command), batches.to_reader())
+
+    return session.change(run, command.transaction_id, is_gone)
+
+
+def _text(cursor: Cursor, command: Ingest) -> str:
+    """Return the statement that takes the rows, as the table is there or not."""
+    schema, options = command.schema or "main", command.table_definition_options
+    name = f"{quoted(schema)}.{quoted(command.table)}"
+    if not cursor.rows(_IS_THERE, (CATALOG, schema, command.table)):
+        if options.if_not_exist == Ingest.ABSENT_FAIL:
+            raise NotFound(f"there is no table {command.table}: ingest with mode create")
+        return f"CREATE TABLE {name} AS FROM ingested"
+    if options.if_exists == Ingest.THERE_APPEND:
+        return f"INSERT INTO {name} BY NAME FROM ingested"
+    if options.if_exists == Ingest.THERE_REPLACE:
+        return f"CREATE OR REPLACE TABLE {name} AS FROM ingested"
+    raise InvalidDataflow(f"there is a table {command.table} already: ingest with mode append or replace")

@@ -1,0 +1,542 @@
+"""Flight SQL, by clients that others wrote: ADBC's driver (in Go), and Arrow's own Flight client."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import adbc_driver_flightsql.dbapi as adbc
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from adbc_driver_flightsql import DatabaseOptions
+from adbc_driver_manager import OperationalError, ProgrammingError
+from pyarrow import flight
+
+from jumpgate.errors import ConfigError
+from jumpgate.flight import limits
+from jumpgate.flight.clients import Clients
+from jumpgate.flight.door import Door
+from jumpgate.flight.messages import unwrap, wrap
+from jumpgate.hosts.config import ClientConfig, TableConfig, local_hosts
+from jumpgate.service import embedded
+from jumpgate.trust import certificates, tokens
+from jumpgate.trust.tls import Identity
+from jumpgate.v1 import flight_sql_pb2 as sql
+
+ROWS = 100_000
+#: a query that ends when somebody ends it
+ENDLESS = "SELECT sum(i * j) FROM range(100000000) t(i), range(100000000) u(j)"
+
+
+@dataclass
+class Shop:
+    """A service with tables, and two clients of whom one may read all of them."""
+
+    door: Door
+    clients: Clients
+    service: embedded.Embedded
+    tokens: dict[str, str]
+
+    def connect(self, name: str = "", *, autocommit: bool = True, **options: str) -> adbc.Connection:
+        header = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {self.tokens[name]}"}
+        return adbc.connect(self.door.address, db_kwargs={**header, **options}, autocommit=autocommit)
+
+    def raw(self, name: str = "") -> Raw:
+        return Raw(flight.connect(self.door.address), self.tokens[name])
+
+    def jobs(self) -> int:
+        return len(self.service.engine.jobs())
+
+
+@dataclass
+class Raw:
+    """What a client of Flight itself may do."""
+
+    client: flight.FlightClient
+    token: str
+    cookie: str = ""
+
+    @property
+    def options(self) -> flight.FlightCallOptions:
+        headers = {"authorization": f"Bearer {self.token}"} | ({"cookie": self.cookie} if self.cookie else {})
+        return flight.FlightCallOptions(headers=[(k.encode(), v.encode()) for k, v in headers.items()])
+
+    def info(self, text: str) -> flight.FlightInfo:
+        command = wrap(sql.CommandStatementQuery(query=text))
+        return self.client.get_flight_info(flight.FlightDescriptor.for_command(command), self.options)
+
+    def get(self, info: flight.FlightInfo) -> flight.FlightStreamReader:
+        return self.client.do_get(info.endpoints[0].ticket, self.options)
+
+    def action(self, name: str, message: Any, *, wrapped: bool = True) -> bytes:
+        body = wrap(message) if wrapped else message.SerializeToString()
+        (answer,) = list(self.client.do_action(flight.Action(name, body), self.options)) or [None]
+        return b"" if answer is None else bytes(answer.body.to_pybytes())
+
+    def option(self, name: str, value: str) -> sql.SetSessionOptionsResult:
+        request = sql.SetSessionOptionsRequest()
+        request.session_options[name].string_value = value
+        return sql.SetSessionOptionsResult.FromString(self.action("SetSessionOptions", request, wrapped=False))
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    folder = tmp_path_factory.mktemp("flight")
+    (folder / "open").mkdir()
+    (folder / "closed").mkdir()
+    table = pa.table({"a": range(ROWS), "b": [f"x{i % 10}" for i in range(ROWS)]})
+    pq.write_table(table, folder / "open" / "t.parquet")
+    pq.write_table(pa.table({"secret": [1]}), folder / "closed" / "s.parquet")
+    (folder / "open" / "more.csv").write_text("c,d\n1,x\n2,y\n")
+    shown = {name: tokens.new() for name in ("analyst", "guest")}
+    for name, token in shown.items():
+        (folder / name).write_text(token)
+    config = replace(
+        local_hosts(1),
+        clients=tuple(ClientConfig(name, str(folder / name)) for name in shown),
+        tables=(
+            TableConfig("t", (str(folder / "open" / "*.parquet"),), "parquet"),
+            TableConfig("more", (str(folder / "open" / "more.csv"),), "csv", "extra"),
+            TableConfig("s", (str(folder / "closed"),), "parquet", readers=("analyst",)),
+            TableConfig("gone", (str(folder / "nothing.parquet"),), "parquet"),
+        ),
+    )
+    service = embedded.start(config)
+    clients = Clients(config, service.guard, service.stub)
+    door = Door(clients, "127.0.0.1", 0, None)
+    yield Shop(door, clients, service, {"": service.token, **shown})
+    door.close()
+    service.close()
+
+
+def refused(text: str, shop: Shop, name: str = "guest") -> str:
+    """Return what the client is told."""
+    with shop.connect(name) as connection, connection.cursor() as cursor:
+        with pytest.raises((ProgrammingError, OperationalError)) as error:
+            cursor.execute(text)
+            cursor.fetchall()
+        return str(error.value)
+
+
+def test_a_query(shop: Shop) -> None:
+    with shop.connect("guest") as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT b, count(*) AS n, sum(a) AS s FROM t WHERE a < ? GROUP BY b ORDER BY b", (100,))
+        assert cursor.fetch_arrow_table().slice(0, 2).to_pylist() == [
+            {"b": "x0", "n": 10, "s": 450},
+            {"b": "x1", "n": 10, "s": 460},
+        ]
+        cursor.execute("SELECT * FROM extra.more ORDER BY c")
+        assert cursor.fetchall() == [(1, "x"), (2, "y")]
+
+
+def test_frames_of_pandas_and_polars(shop: Shop) -> None:
+    text = "SELECT a, b FROM t WHERE a < 3 ORDER BY a"
+    with shop.connect("guest") as connection:
+        assert pandas.read_sql(text, connection)["b"].tolist() == ["x0", "x1", "x2"]
+        assert polars.read_database(text, connection)["a"].to_list() == [0, 1, 2]
+
+
+def test_a_large_result_is_whole(shop: Shop) -> None:
+    with shop.connect("guest") as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT a, b, repeat('é', 200) AS c FROM t")
+        table = cursor.fetch_arrow_table()
+    assert table.num_rows == ROWS
+    assert sum(table["a"].to_pylist()) == ROWS * (ROWS - 1) // 2
+
+
+def test_a_query_is_offloaded_where_the_session_says_so(shop: Shop) -> None:
+    raw, before = shop.raw("guest"), shop.jobs()
+    assert not raw.option("offload", "always").errors
+    info = raw.info("SELECT b, sum(a) AS s FROM t GROUP BY b ORDER BY b")
+    assert json.loads(info.app_metadata) == {"offloaded": True, "reason": ""}
+    assert raw.get(info).read_all().to_pylist()[0] == {"b": "x0", "s": sum(range(0, ROWS, 10))}
+    assert shop.jobs() == before + 1
+    with pytest.raises(pa.ArrowInvalid, match="mode = always"):
+        raw.info("SELECT * FROM extra.more")
+
+
+def test_session_options(shop: Shop) -> None:
+    raw = shop.raw("guest")
+    assert raw.option("offload", "sometimes").errors["offload"].value == sql.SetSessionOptionsResult.INVALID_VALUE
+    assert raw.option("colour", "red").errors["colour"].value == sql.SetSessionOptionsResult.INVALID_NAME
+    assert not raw.option("timeout_ms", "200").errors
+    answer = raw.action("GetSessionOptions", sql.GetSessionOptionsRequest(), wrapped=False)
+    found = sql.GetSessionOptionsResult.FromString(answer).session_options
+    assert (found["timeout_ms"].int64_value, found["offload"].string_value) == (200, "auto")
+    with pytest.raises(flight.FlightTimedOutError, match="longer than 200 ms: raise the session option timeout_ms"):
+        raw.get(raw.info(ENDLESS)).read_all()
+    raw.action("CloseSession", sql.CloseSessionRequest(), wrapped=False)
+    answer = raw.action("GetSessionOptions", sql.GetSessionOptionsRequest(), wrapped=False)
+    assert sql.GetSessionOptionsResult.FromString(answer).session_options["timeout_ms"].int64_value == 0
+
+
+def test_metadata(shop: Shop) -> None:
+    with shop.connect("guest") as connection:
+        assert connection.adbc_get_info()["vendor_name"] == "Jumpgate"
+        assert connection.adbc_get_table_types() == ["TABLE", "VIEW"]
+        assert connection.adbc_get_table_schema("t") == pa.schema([("a", pa.int64()), ("b", pa.utf8())])
+        (catalog,) = connection.adbc_get_objects(depth="tables").read_all().to_pylist()
+        found = {
+            schema["db_schema_name"]: [table["table_name"] for table in schema["db_schema_tables"]]
+            for schema in catalog["catalog_db_schemas"]
+        }
+        assert found == {"extra": ["more"], "main": ["gone", "t"]}
+        (catalog,) = connection.adbc_get_objects(depth="columns", table_name_filter="t").read_all().to_pylist()
+        (table,) = [t for schema in catalog["catalog_db_schemas"] for t in schema["db_schema_tables"]]
+        assert [column["column_name"] for column in table["table_columns"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        sql.CommandGetSqlInfo(),
+        sql.CommandGetXdbcTypeInfo(),
+        sql.CommandGetXdbcTypeInfo(data_type=4),
+        sql.CommandGetPrimaryKeys(table="t"),
+        sql.CommandGetExportedKeys(table="t"),
+        sql.CommandGetImportedKeys(table="t"),
+        sql.CommandGetCrossReference(pk_table="t", fk_table="t"),
+        sql.CommandGetDbSchemas(db_schema_filter_pattern="ma%"),
+        sql.CommandGetTables(catalog="elsewhere"),
+        sql.CommandGetTables(include_schema=True, table_types=["TABLE"]),
+    ],
+)
+def test_metadata_comes_with_the_columns_that_were_told(shop: Shop, command: Any) -> None:
+    raw = shop.raw("guest")
+    descriptor = flight.FlightDescriptor.for_command(wrap(command))
+    info = raw.client.get_flight_info(descriptor, raw.options)
+    assert raw.client.get_schema(descriptor, raw.options).schema == info.schema
+    table = raw.get(info).read_all()
+    assert table.schema == info.schema
+    has_rows = not any(word in type(command).__name__ for word in ("Key", "Cross"))
+    assert bool(table.num_rows) == (has_rows and getattr(command, "catalog", "") == "")
+
+
+def test_transactions(shop: Shop) -> None:
+    with shop.connect("guest", autocommit=False) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE own (k INTEGER, v VARCHAR)")
+        cursor.executemany("INSERT INTO own VALUES (?, ?)", [(1, "a"), (2, "b")])
+        assert cursor.rowcount == 2
+        cursor.execute("SELECT count(*) FROM own")
+        assert cursor.fetchone() == (2,)
+        connection.commit()
+        cursor.execute("DELETE FROM own")
+        connection.rollback()
+        cursor.execute("SELECT * FROM own ORDER BY k")
+        assert cursor.fetchall() == [(1, "a"), (2, "b")]
+    with shop.connect("guest") as other, other.cursor() as cursor, pytest.raises(ProgrammingError, match="own"):
+        cursor.execute("SELECT * FROM own")  # it was the session's
+
+
+def test_several_rows_of_parameters_are_one_change(shop: Shop) -> None:
+    with shop.connect("guest") as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE keyed (k INTEGER PRIMARY KEY)")
+        with pytest.raises(ProgrammingError, match="duplicate key"):
+            cursor.executemany("INSERT INTO keyed VALUES (?)", [(1,), (2,), (1,)])
+        cursor.execute("SELECT count(*) FROM keyed")
+        assert cursor.fetchone() == (0,)
+
+
+def test_ingestion(shop: Shop) -> None:
+    sent = pa.table({"k": range(50_000), "v": [None, "é"] * 25_000})
+    with shop.connect("guest", autocommit=False) as connection, connection.cursor() as cursor:
+        assert cursor.adbc_ingest("sent", sent, mode="create") == 50_000
+        assert cursor.adbc_ingest("sent", sent.select(["v", "k"]).to_reader(), mode="append") == 50_000
+        cursor.execute("SELECT count(v), sum(k) FROM sent")
+        assert cursor.fetchone() == (50_000, 2 * sum(range(50_000)))
+        assert cursor.adbc_ingest("sent", sent.slice(0, 5), mode="replace") == 5
+        with pytest.raises(ProgrammingError, match="mode append or replace"):
+            cursor.adbc_ingest("sent", sent, mode="create")
+        with pytest.raises(ProgrammingError, match="no table other: ingest with mode create"):
+            cursor.adbc_ingest("other", sent, mode="append")
+
+
+@pytest.mark.parametrize(
+    ("text", "way_out"),
+    [
+        ("COPY t TO '/tmp/out.parquet'", "COPY is not served: take the result with the client"),
+        ("EXPLAIN ANALYZE COPY t TO '/tmp/out.parquet'", "EXPLAIN of this is not served"),
+        ("SET threads = 1", "SET is not served: session options are set by the driver"),
+        ("PRAGMA threads = 1", "SET is not served"),
+        ("ATTACH 'x.db'", "ATTACH is not served"),
+        ("INSTALL httpfs", "LOAD is not served"),
+        ("PREPARE p AS SELECT 1", "PREPARE is not served"),
+        ("BEGIN", "transactions by the driver"),
+        ("SELECT 1; SELECT 2", "2 statements: send one at a time"),
+        ("-- nothing", "0 statements"),
+        ("CREATE TEMP TABLE x (a INTEGER)", "leave out TEMPORARY"),
+        ("SELECT * FROM gone", "table gone has no files: nothing is at"),
+        ("SELECT nothing FROM t", "nothing"),
+        ("SELECT 1 + '" + "x" * limits.TEXT_BYTES_MAX + "'", "may have 4194304: ingest large data"),
+        ("SELECT * FROM s", "Table with name s does not exist"),
+        ("SELECT * FROM shop", "Table with name shop does not exist"),  # no variable of the service's program
+        ("SELECT * FROM read_text('/etc/passwd')", "can be read by name, and nothing by path"),
+        ("SELECT * FROM glob('/etc/*')", "can be read by name, and nothing by path"),
+    ],
+)
+def test_what_a_client_may_not_do(shop: Shop, text: str, way_out: str) -> None:
+    assert way_out in refused(text, shop)
+
+
+def test_a_table_is_read_by_its_readers(shop: Shop) -> None:
+    with shop.connect("analyst") as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM s")
+        assert cursor.fetchall() == [(1,)]
+    raw = shop.raw("analyst")
+    raw.option("offload", "always")
+    assert raw.get(raw.info("SELECT sum(secret) AS n FROM s")).read_all().to_pylist() == [{"n": 1}]
+
+
+def test_strangers_are_not_served(shop: Shop) -> None:
+    wrong = {"username": "guest", "password": "x"}
+    of_another = {"username": "analyst", "password": shop.tokens["guest"]}
+    for credentials in ({}, wrong, of_another):
+        with pytest.raises((ProgrammingError, OperationalError), match="UNAUTHENTICATED"):
+            adbc.connect(shop.door.address, db_kwargs=credentials, autocommit=True).cursor().execute("SELECT 1")
+
+
+def test_a_name_and_a_password(shop: Shop) -> None:
+    credentials = {"username": "guest", "password": shop.tokens["guest"]}
+    connected = adbc.connect(shop.door.address, db_kwargs=credentials, autocommit=True)
+    with connected as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE mine AS SELECT 1 AS a")
+        cursor.execute("SELECT * FROM mine")
+        assert cursor.fetchall() == [(1,)]
+
+
+def test_a_ticket_is_good_again_on_another_connection(shop: Shop) -> None:
+    raw = shop.raw("guest")
+    info = raw.info("SELECT a FROM t ORDER BY a")
+    assert raw.get(info).read_chunk().data.num_rows  # the rest is not read
+    again = shop.raw("guest").get(info).read_all()
+    assert again["a"].to_pylist() == list(range(ROWS))
+    with pytest.raises(KeyError, match="no such session"):  # nobody else's
+        shop.raw("analyst").get(info).read_all()
+
+
+def test_old_results_are_forgotten(shop: Shop) -> None:
+    raw = shop.raw("guest")
+    first = raw.info("SELECT 1 AS a")
+    for _ in range(limits.RESULTS_MAX):
+        last = raw.info("SELECT 2 AS a")
+    assert raw.get(last).read_all().to_pylist() == [{"a": 2}]
+    with pytest.raises(KeyError, match="no such result: a session keeps the last 64 results"):
+        raw.get(first)
+
+
+def test_prepared_statements_are_bounded(shop: Shop) -> None:
+    raw, request = shop.raw("guest"), sql.ActionCreatePreparedStatementRequest(query="SELECT ?")
+    for _ in range(limits.PREPARED_MAX):
+        answer = unwrap(raw.action("CreatePreparedStatement", request))
+    assert isinstance(answer, sql.ActionCreatePreparedStatementResult)
+    with pytest.raises(pa.ArrowInvalid, match="256 prepared statements open, which is the most: close some"):
+        raw.action("CreatePreparedStatement", request)
+    handle = answer.prepared_statement_handle
+    raw.action("ClosePreparedStatement", sql.ActionClosePreparedStatementRequest(prepared_statement_handle=handle))
+    raw.action("CreatePreparedStatement", request)
+
+
+@pytest.mark.parametrize("name", ["CancelFlightInfo", "CancelQuery"])
+def test_cancellation(shop: Shop, name: str) -> None:
+    raw = shop.raw("guest")
+    info = raw.info("SELECT i FROM range(100000000000) t(i)")
+    reader = raw.get(info)
+    assert reader.read_chunk().data.num_rows
+    if name == "CancelQuery":
+        answer = unwrap(raw.action(name, sql.ActionCancelQueryRequest(info=info.serialize())))
+    else:
+        request = sql.CancelFlightInfoRequest(info=info.serialize())
+        answer = sql.ActionCancelQueryResult.FromString(raw.action(name, request, wrapped=False))
+    assert isinstance(answer, sql.ActionCancelQueryResult)
+    assert answer.result == sql.ActionCancelQueryResult.CANCELLED
+    for found in (reader, raw.get(info)):
+        with pytest.raises((flight.FlightCancelledError, KeyboardInterrupt)):  # pyarrow takes the status for Ctrl-C
+            while True:
+                found.read_chunk()
+
+
+def ended(shop: Shop) -> bool:
+    """Return whether no statement runs."""
+    return not any(session.is_busy for session in shop.door._sessions._by_id.values())
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    while not condition():  # pytest ends what hangs
+        pause.wait(0.05)
+
+
+def test_a_client_that_goes_away_ends_its_statement(shop: Shop) -> None:
+    connection = shop.connect("guest")
+    cursor = connection.cursor()
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            cursor.execute(ENDLESS)
+            cursor.fetchall()
+        except Exception as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    eventually(lambda: not ended(shop))
+    cursor.adbc_cancel()
+    thread.join()
+    eventually(lambda: ended(shop))
+    assert failed
+    cursor.close()
+    connection.close()
+
+
+def test_results_wait_for_who_reads_them(shop: Shop) -> None:
+    """A result of 80 GB is begun, and none of it is kept anywhere."""
+    raw = shop.raw("guest")
+    reader = raw.get(raw.info("SELECT i, i + 1 AS j FROM range(5000000000) t(i)"))
+    assert reader.read_chunk().data["j"][0].as_py() == 1
+    reader.cancel()
+    eventually(lambda: ended(shop))
+
+
+def test_sessions_of_a_client_are_bounded(shop: Shop) -> None:
+    first = shop.raw("guest")
+    first.option("timeout_ms", "77")
+    for _ in range(limits.SESSIONS_MAX):
+        shop.raw("guest").option("offload", "never")
+    answer = first.action("GetSessionOptions", sql.GetSessionOptionsRequest(), wrapped=False)
+    assert sql.GetSessionOptionsResult.FromString(answer).session_options["timeout_ms"].int64_value == 0
+
+
+def test_new_files_are_seen(shop: Shop, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "1.parquet")
+    config = replace(local_hosts(1), tables=(TableConfig("t", (str(tmp_path),), "parquet"),))
+    door = Door(Clients(config, shop.service.guard, shop.service.stub), "127.0.0.1", 0, None)
+    try:
+        raw = Raw(flight.connect(door.address), shop.tokens["guest"])
+        assert raw.get(raw.info("SELECT * FROM t")).read_all().num_rows == 1
+        pq.write_table(pa.table({"a": [2]}), tmp_path / "2.parquet")
+        assert raw.get(raw.info("SELECT * FROM t")).read_all().num_rows == 2
+        raw.get(raw.info("CREATE TABLE own AS FROM t"))
+        pq.write_table(pa.table({"a": [3]}), tmp_path / "3.parquet")
+        with pytest.raises(flight.FlightUnavailableError, match="table t has other files .* connect again"):
+            raw.info("SELECT * FROM t")
+    finally:
+        door.close()
+
+
+def test_a_port_that_is_taken(shop: Shop) -> None:
+    port = int(shop.door.address.rpartition(":")[2])
+    with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port} for Flight SQL.*--flight"):
+        Door(Clients(local_hosts(1), shop.service.guard, shop.service.stub), "127.0.0.1", port, None)
+
+
+def test_what_is_no_flight_sql(shop: Shop) -> None:
+    raw = shop.raw("guest")
+    with pytest.raises(pa.ArrowInvalid, match="no message of Flight SQL"):
+        raw.client.get_flight_info(flight.FlightDescriptor.for_command(b"hello"), raw.options)
+    with pytest.raises(pa.ArrowInvalid, match="no command of Flight SQL"):
+        raw.client.do_get(flight.Ticket(sql.CommandGetCatalogs().SerializeToString()), raw.options)
+    with pytest.raises(pa.ArrowInvalid, match="action 'Dance' is not known"):
+        raw.action("Dance", sql.CloseSessionRequest())
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """A folder in which `jumpgate serve --flight` runs, with the page's file and table, and what it printed."""
+    program = Path(sys.executable).with_name("jumpgate")
+    for line in code_of_the_page()[0].splitlines():
+        if line.startswith(("python", "printf")):
+            subprocess.run(line.replace("python", sys.executable, 1), shell=True, cwd=tmp_path, check=True)
+    command = [program, "serve", "--port", "0", "--flight", "0", "--json"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        printed = ""
+        while not printed.endswith("}\n"):
+            line = process.stdout.readline()
+            assert line, "the service has ended"
+            printed += line
+        yield tmp_path, json.loads(printed)
+        process.terminate()
+        assert process.wait() == 0
+
+
+def code_of_the_page() -> list[str]:
+    """Return the indented blocks of docs/flight-sql.md."""
+    page = (Path(__file__).parents[2] / "docs" / "flight-sql.md").read_text()
+    blocks = re.findall(r"(?:^(?: {4}[^\n]*)?\n)+", page, re.M)
+    return [found for block in blocks if (found := textwrap.dedent(block).strip("\n"))]
+
+
+def test_the_tour_of_the_page(served: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, printed = served
+    text = code_of_the_page()[1]
+    assert "127.0.0.1:7411" in text and "grpc://127.0.0.1:7412" in text
+    text = text.replace("127.0.0.1:7411", printed["address"]).replace("grpc://127.0.0.1:7412", printed["flight"])
+    exec(compile(text, "flight-sql.md", "exec"), {})
+    found = ast.literal_eval(capsys.readouterr().out)
+    assert found["day"] == list(range(7))
+    assert sum(found["total"]) == sum(range(1000)) / 2
+
+
+def test_errors_show_nothing_of_the_service(served: tuple[Path, dict[str, Any]]) -> None:
+    _, printed = served
+    raw = Raw(flight.connect(printed["flight"]), tokens.find(printed["address"]) or "")
+    with pytest.raises(pa.ArrowInvalid, match="nothing") as error:
+        raw.info("SELECT nothing FROM sales")
+    assert "File " not in str(error.value)
+
+
+def test_options_by_the_driver(shop: Shop) -> None:
+    with shop.connect("guest") as connection, connection.cursor() as cursor:
+        connection.adbc_connection.set_options(**{"adbc.flight.sql.session.option.offload": "always"})
+        assert connection.adbc_connection.get_option("adbc.flight.sql.session.option.offload") == "always"
+        with pytest.raises(ProgrammingError, match="mode = always"):
+            cursor.execute("SELECT random()")
+
+
+def test_a_session_by_its_cookie(shop: Shop) -> None:
+    raw = shop.raw("guest")
+    raw.option("timeout_ms", "55")
+    (session,) = [s for s in shop.door._sessions._by_id.values() if s.timeout_ms == 55]
+    cookie = f"jumpgate-session={session.id.hex()}"
+    for name, seen in (("guest", 55), ("analyst", 0)):
+        other = replace(shop.raw(name), cookie=cookie)
+        answer = other.action("GetSessionOptions", sql.GetSessionOptionsRequest(), wrapped=False)
+        assert sql.GetSessionOptionsResult.FromString(answer).session_options["timeout_ms"].int64_value == seen
+
+
+def test_certificates_at_both_ends(shop: Shop, tmp_path: Path) -> None:
+    certificates.init(tmp_path)
+    for name in ("service", "client"):
+        certificates.issue(tmp_path, name, ["127.0.0.1"])
+    door = Door(shop.clients, "127.0.0.1", 0, Identity.load(tmp_path / "service"))
+    shown = Identity.load(tmp_path / "client")
+    options = {
+        DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {shop.tokens['guest']}",
+        DatabaseOptions.TLS_ROOT_CERTS.value: shown.ca.decode(),
+    }
+    own = {
+        DatabaseOptions.MTLS_CERT_CHAIN.value: shown.certificate.decode(),
+        DatabaseOptions.MTLS_PRIVATE_KEY.value: shown.key.decode(),
+    }
+    try:
+        connected = adbc.connect(door.address, db_kwargs={**options, **own}, autocommit=True)
+        with connected as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM t")
+            assert cursor.fetchone() == (ROWS,)
+        with pytest.raises(OperationalError):
+            adbc.connect(door.address, db_kwargs=options, autocommit=True).cursor().execute("SELECT 1")
+    finally:
+        door.close()
