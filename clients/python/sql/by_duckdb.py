@@ -1,4 +1,5 @@
-"""Queries that DuckDB answers, over the tables of a connection as Arrow streams, because DataFusion would be wrong."""
+"""Queries that DuckDB plans, because DataFusion cannot or would be wrong: a plan that is a dataflow runs as a job, and
+DuckDB answers the others, over the tables of a connection as Arrow streams."""
 
 from __future__ import annotations
 
@@ -12,16 +13,22 @@ import duckdb
 import pyarrow as pa
 
 from jumpgate import errors
+from jumpgate.client.duckdb.decide import SMALL, Auto, small
+from jumpgate.client.duckdb.planning import DUCKDB, Offloaded
+from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.duckdb.sources import Files
+from jumpgate.client.spool import Spool
 from jumpgate.client.sql import local, suspects
 from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.cuts import Kept, Split
+from jumpgate.client.sql.cuts import Cut, Kept, Split
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.frontend import Parameters, Planned, parameter_values, quoted
 from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan
-from jumpgate.client.sql.query import Query, conformed
+from jumpgate.client.sql.query import Query, Refused, conformed
 from jumpgate.client.sql.tokens import parts_of, unquoted
-from jumpgate.errors import JumpgateError, NotFound
+from jumpgate.dataflow import located
+from jumpgate.errors import CannotPlace, ComputeError, DataError, JumpgateError, NotFound
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
@@ -30,6 +37,9 @@ if TYPE_CHECKING:
 BATCH_ROWS = 64 << 10
 #: seconds between two interrupts of a query that is closed
 INTERRUPT_S = 0.01
+
+_WAY_OUT = "with offload='auto' or 'never' DuckDB answers"
+_SELECT, _CREATE = duckdb.StatementType.SELECT, duckdb.StatementType.CREATE
 
 T = TypeVar("T")
 _ERRORS: tuple[tuple[type[Exception], type[JumpgateError]], ...] = (
@@ -43,7 +53,9 @@ _ERRORS: tuple[tuple[type[Exception], type[JumpgateError]], ...] = (
 
 
 class DuckdbQuery(Query):
-    """A query of which DuckDB runs the whole text; `reason` says why."""
+    """A query that DuckDB plans, and `reason` says why; it runs as one job, or as a whole in DuckDB."""
+
+    planner, dialect = "DuckDB", DUCKDB
 
     def __init__(self, connection: Connection, text: str, parameters: Parameters, mode: str, reason: str) -> None:
         self.reason = reason
@@ -53,21 +65,89 @@ class DuckdbQuery(Query):
         self._idle = threading.Event()
         self._idle.set()
         with closing(_opened(self._scans, connection)) as database:
-            schema = _schema(database, text, self._values)
+            schema, types = _described(database, text, self._values)
         planned = Planned(
             text, Node(Plan(), cast(Any, None), connection.local), schema, (), f"DuckDB: {reason}", unencoded=reason
         )
-        super().__init__(connection, planned, Split(None, kept=[Kept("query", reason)], whole=True), mode, parameters)
+        super().__init__(connection, planned, Split(None), mode, parameters)
+        self._files: Files | None = None
+        try:
+            self.split = _as_job(self._offload(types), schema)
+        except Stays as stays:
+            if mode == "always":
+                raise CannotPlace(f"{reason}, and DuckDB's plan is not offloaded: {stays}; {_WAY_OUT}") from None
+            self._leave(str(stays))
 
     def explain(self, analyze: bool = False) -> str:
         if analyze:
             self.to_arrow()
-        said = f"DuckDB answers the whole query here: {self.reason}\nOffloaded: 0 of 1 operator, in 0 jobs\n"
+        if self.split.offloaded:
+            return super().explain(analyze)
+        said = f"DuckDB answers the whole query here: {self.split.kept[0].reason}\n"
+        said += "Offloaded: 0 of 1 operator, in 0 jobs\n"
         return said + (
             f"Run\n  rows {self.timings.rows}, total {1e3 * self.timings.total_s:.1f} ms\n" if analyze else ""
         )
 
+    def _offload(self, types: list[str]) -> Offloaded:
+        """The text as a dataflow that is to run, with a result of these types. Raises Stays."""
+        connection = self._connection
+        if self._mode == "never":
+            raise Stays("offload = never")
+        if self._values:
+            raise Stays("a text with parameters is not offloaded")
+        tables = [(scan.table, pa.schema([_as_read(f) for f in scan.table.schema])) for scan in self._scans]
+        found = connection.stand_ins.offload(self.text, tables)
+        self._files = found.files
+        if [str(type) for type in found.types] != types:
+            raise Stays("the result would have other types")
+        if self._mode == "always":
+            return found
+        if not any(located.hosts(list(found.files.files))) and small(found.files.files):
+            raise Stays(SMALL)
+        found.files.fill()
+        reason = Auto(connection.experience).reason(self.text, found, connection.session)
+        if reason:
+            raise Stays(reason)
+        return found
+
+    def _leave(self, why: str) -> None:
+        """To DuckDB."""
+        if self._files is not None:
+            self._files.close()
+        said = self.reason if self._mode == "never" else f"{self.reason}; {why}"
+        self.split = Split(None, kept=[Kept("query", said)], whole=True)
+
     def _placed(self, watched: bool) -> Iterator[pa.RecordBatch]:
+        if self.split.offloaded:
+            with Spool(self._connection.spool_folder()) as spool:
+                if self._run_into(spool, watched):
+                    with pa.memory_map(spool.path) as file:
+                        reader = pa.ipc.open_file(file)
+                        yield from map(reader.get_batch, range(reader.num_record_batches))
+                    return
+        yield from self._here()
+
+    def _run_into(self, spool: Spool, watched: bool) -> bool:
+        """Runs the job to its end: False if it found what DuckDB has an error or another road for."""
+        (cut,) = self.split.cuts
+        try:
+            assert self._files is not None
+            self._files.fill()
+            result = self._run(cut)
+            spool.fill(self.schema, conformed(result.batches(watched=watched), self.schema))
+            self.timings.received_bytes = result.received_bytes
+            return True
+        except Refused as refused:
+            if self._mode == "always":
+                raise refused.error from None
+            why = refused.error.message
+        except (ComputeError, DataError) as error:
+            why = error.message
+        self._leave(f"as a job it failed: {why}")
+        return False
+
+    def _here(self) -> Iterator[pa.RecordBatch]:
         database = _opened(self._scans, self._connection)
         try:
             reader = self._within(
@@ -99,6 +179,8 @@ class DuckdbQuery(Query):
             scan.close()
         while self._running is not None and not self._idle.wait(INTERRUPT_S):
             self._running.interrupt()  # which is forgotten where a statement only begins
+        if self._files is not None:
+            self._files.close()
         super().close()
 
     def _typed(self, error: Exception) -> JumpgateError:
@@ -112,7 +194,7 @@ class Scan:
     """A table as DuckDB reads it: each time a stream of the columns that the text may name."""
 
     def __init__(self, connection: Connection, table: Table, columns: list[str]) -> None:
-        self.name = table.name
+        self.name, self.table = table.name, table
         self.error: JumpgateError | None = None
         self._connection = connection
         self._text = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table.name)}"
@@ -157,12 +239,14 @@ def typed(error: Exception) -> JumpgateError:
 
 def _scans(connection: Connection, text: str) -> list[Scan]:
     tree = suspects.parsed(text)
-    if tree is None:
-        raise InvalidSql("DuckDB would have to answer this, and does not parse it")
     named = {unquoted(part).lower() for part in parts_of(text)[0]}
-    every = any(node.get("class") == "STAR" or node.get("ref_type") == "NATURAL" for node in suspects.nodes(tree))
+    if tree is None:  # as of PIVOT
+        names, every = {table.name for table in connection.tables if table.name.lower() in named}, True
+    else:
+        names = suspects.table_names(tree)
+        every = any(node.get("class") == "STAR" or node.get("ref_type") == "NATURAL" for node in suspects.nodes(tree))
     found = []
-    for name in sorted(suspects.table_names(tree)):
+    for name in sorted(names):
         with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
             table = connection.tables[name]
             columns = [c for c in table.schema.names if every or c.lower() in named]
@@ -188,12 +272,21 @@ def _opened(scans: list[Scan], connection: Connection) -> duckdb.DuckDBPyConnect
     return database
 
 
-def _schema(database: duckdb.DuckDBPyConnection, text: str, values: Any) -> pa.Schema:
-    """Of the result, which is not computed; names may repeat."""
+def _as_job(found: Offloaded, schema: pa.Schema) -> Split:
+    operators = {id(node) for node in found.operator.walk()}
+    return Split(None, [Cut(found.operator, schema, len(operators))])
+
+
+def _described(database: duckdb.DuckDBPyConnection, text: str, values: Any) -> tuple[pa.Schema, list[str]]:
+    """The schema of the result, which is not computed, and DuckDB's types; names may repeat."""
     try:
+        kinds = [statement.type for statement in database.extract_statements(text)]
+        if kinds[-1:] != [_SELECT] or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
+            raise InvalidSql("the text is not one query")
         columns = database.execute(f"DESCRIBE {text}", values).fetchall()
         shown = ", ".join(f"CAST(NULL AS {type}) AS {quoted(name)}" for name, type, *_ in columns)
-        return database.execute(f"SELECT {shown} LIMIT 0").to_arrow_table().schema
+        schema = database.execute(f"SELECT {shown} LIMIT 0").to_arrow_table().schema
+        return schema, [type for _, type, *_ in columns]
     except duckdb.Error as error:
         raise typed(error) from error
 
