@@ -137,6 +137,8 @@ SELECT count(DISTINCT a) AS r, count(DISTINCT (a, b)) AS s FROM t
 RANGE = "SELECT id, count(*) OVER (ORDER BY sm RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS r FROM t"
 #: DataFusion does not plan these: those that a job runs, and those that DuckDB answers itself
 UNPLANNED_JOBS = """
+SELECT #2 AS c FROM u
+SELECT c, a FROM u AS q(c)
 SELECT b, sum(id) AS s FROM t GROUP BY ALL ORDER BY ALL
 SELECT COLUMNS('i.*') FROM t
 SELECT a AS c, c + 1 AS d FROM t
@@ -147,6 +149,8 @@ SELECT a FROM t WHERE a IN (SELECT a FROM u EXCEPT ALL SELECT a FROM t)
 SELECT a FROM t EXCEPT ALL SELECT f FROM t
 """.strip().splitlines()
 UNPLANNED_HERE = """
+SELECT x FROM x
+SELECT q AS r, q.k // 2 AS h FROM x AS q
 PIVOT (SELECT a, b, id FROM t) ON a USING sum(id)
 UNPIVOT x ON k, v
 SELECT t.id, u.b FROM t ASOF JOIN u ON t.id >= u.id
@@ -254,6 +258,29 @@ def test_stand_ins_are_of_every_kind(tmp_path: Path, kind: str) -> None:
             connection.write_data(cut)
             found = conformed(oracle.run(cut.operator, query.dialect).to_batches(), query.schema)
             assert pa.Table.from_batches(found, query.schema).to_pylist() == rows
+
+
+def test_files_that_duckdb_reads(tmp_path: Path) -> None:
+    """NaN is not in a file's statistics, a name is no pattern, and types that differ are widened in any order."""
+    tables: dict[str, dict[str, pa.Array]] = {
+        "nan": {"f": pa.array([1.0, float("nan")])},
+        "x[1]": {"v": pa.array([1])},
+        "x1": {"v": pa.array([2])},
+        "small": {"u": pa.array([255], pa.uint8())},
+        "large": {"u": pa.array([70000], pa.uint32())},
+    }
+    with jumpgate.connect(offload="never") as connection:
+        files = {name: tmp_path / f"{name}.parquet" for name in tables}
+        for name, columns in tables.items():
+            parquet.write_table(pa.table(columns), files[name])
+            connection.register(name, files[name])
+        assert connection.sql("SELECT f FROM nan WHERE f > 5 GROUP BY ALL").to_arrow().num_rows == 1
+        pairs = connection.sql('SELECT a.v AS a, b.v AS b FROM "x[1]" AS a, x1 AS b GROUP BY ALL')
+        assert pairs.to_pylist() == [{"a": 1, "b": 2}]
+        for order in (("small", "large"), ("large", "small")):
+            connection.register("widening", [files[name] for name in order])
+            found = connection.sql("SELECT u FROM widening GROUP BY ALL ORDER BY ALL").to_arrow()
+            assert found["u"].type == pa.uint32() and found["u"].to_pylist() == [255, 70000]
 
 
 @pytest.mark.parametrize("text", PLANNED)

@@ -3,10 +3,10 @@ DuckDB answers the others, over the tables of a connection as Arrow streams."""
 
 from __future__ import annotations
 
-import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import duckdb
@@ -18,17 +18,16 @@ from jumpgate.client.duckdb.planning import DUCKDB, Offloaded
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.sources import Files
 from jumpgate.client.spool import Spool
-from jumpgate.client.sql import local, suspects
-from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.cuts import Cut, Kept, Split
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.frontend import Parameters, Planned, parameter_values, quoted
 from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan
 from jumpgate.client.sql.query import Query, Refused, conformed
-from jumpgate.client.sql.tokens import parts_of, unquoted
+from jumpgate.client.sql.table_scans import as_read, find, opened
 from jumpgate.dataflow import located
-from jumpgate.errors import CannotPlace, ComputeError, DataError, JumpgateError, NotFound
+from jumpgate.dataflow.file_state import check_unchanged, file_states
+from jumpgate.errors import CannotPlace, ComputeError, DataError, JumpgateError
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
@@ -39,6 +38,8 @@ BATCH_ROWS = 64 << 10
 INTERRUPT_S = 0.01
 
 _WAY_OUT = "with offload='auto' or 'never' DuckDB answers"
+#: the place of an error in a text below one line more
+_LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 _SELECT, _CREATE = duckdb.StatementType.SELECT, duckdb.StatementType.CREATE
 
 T = TypeVar("T")
@@ -60,11 +61,11 @@ class DuckdbQuery(Query):
     def __init__(self, connection: Connection, text: str, parameters: Parameters, mode: str, reason: str) -> None:
         self.reason = reason
         self._values = _values(parameters)
-        self._scans = _scans(connection, text)
+        self._scans = find(connection, text)
         self._running: duckdb.DuckDBPyConnection | None = None
         self._idle = threading.Event()
         self._idle.set()
-        with closing(_opened(self._scans, connection)) as database:
+        with closing(opened(self._scans, connection)) as database:
             schema, types = _described(database, text, self._values)
         planned = Planned(
             text, Node(Plan(), cast(Any, None), connection.local), schema, (), f"DuckDB: {reason}", unencoded=reason
@@ -96,7 +97,7 @@ class DuckdbQuery(Query):
             raise Stays("offload = never")
         if self._values:
             raise Stays("a text with parameters is not offloaded")
-        tables = [(scan.table, pa.schema([_as_read(f) for f in scan.table.schema])) for scan in self._scans]
+        tables = [(scan.table, pa.schema([as_read(f) for f in scan.table.schema])) for scan in self._scans]
         found = connection.stand_ins.offload(self.text, tables)
         self._files = found.files
         if [str(type) for type in found.types] != types:
@@ -148,13 +149,17 @@ class DuckdbQuery(Query):
         return False
 
     def _here(self) -> Iterator[pa.RecordBatch]:
-        database = _opened(self._scans, self._connection)
+        database = opened(self._scans, self._connection)
+        states = file_states(file for scan in self._scans if scan.reads_files for file in scan.files)
         try:
+            for scan in self._scans:
+                scan.check_pages()
             reader = self._within(
                 database, lambda: database.execute(self.text, self._values).to_arrow_reader(BATCH_ROWS)
             )
             while (batch := self._within(database, lambda: next(reader, None))) is not None:
                 yield batch
+            check_unchanged(states)
         finally:
             for scan in self._scans:
                 scan.close()
@@ -190,44 +195,6 @@ class DuckdbQuery(Query):
         return failed or typed(error)
 
 
-class Scan:
-    """A table as DuckDB reads it: each time a stream of the columns that the text may name."""
-
-    def __init__(self, connection: Connection, table: Table, columns: list[str]) -> None:
-        self.name, self.table = table.name, table
-        self.error: JumpgateError | None = None
-        self._connection = connection
-        self._text = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table.name)}"
-        self._schema = pa.schema([_as_read(table.schema.field(name)) for name in columns])
-        self._reading: list[Query] = []
-
-    def __arrow_c_schema__(self) -> object:
-        return self._schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        query = self._connection.sql(self._text, offload="never")
-        self._reading.append(query)
-        return pa.RecordBatchReader.from_batches(self._schema, self._batches(query)).__arrow_c_stream__()
-
-    def _batches(self, query: Query) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from conformed(query.batches(), self._schema)
-        except JumpgateError as error:
-            self.error = error
-            raise
-
-    def close(self) -> None:
-        """Ends what still reads."""
-        while self._reading:
-            self._reading.pop().close()
-
-
-def _as_read(field: pa.Field) -> pa.Field:
-    """A column as DuckDB has it of a file: moments of whole seconds and milliseconds are TIMESTAMP as others are."""
-    coarse = pa.types.is_timestamp(field.type) and field.type.unit in ("s", "ms")
-    return field.with_type(pa.timestamp("us", field.type.tz)) if coarse else field
-
-
 def typed(error: Exception) -> JumpgateError:
     """What DuckDB, or the reader of its result, raised."""
     said = str(error)
@@ -235,41 +202,6 @@ def typed(error: Exception) -> JumpgateError:
         if isinstance(error, theirs) or said.startswith(f"Invalid: {theirs.__name__.removesuffix('Exception')}"):
             return ours(f"DuckDB: {said}")
     return errors.ComputeError(f"DuckDB: {said}")
-
-
-def _scans(connection: Connection, text: str) -> list[Scan]:
-    tree = suspects.parsed(text)
-    named = {unquoted(part).lower() for part in parts_of(text)[0]}
-    if tree is None:  # as of PIVOT
-        names, every = {table.name for table in connection.tables if table.name.lower() in named}, True
-    else:
-        names = suspects.table_names(tree)
-        every = any(node.get("class") == "STAR" or node.get("ref_type") == "NATURAL" for node in suspects.nodes(tree))
-    found = []
-    for name in sorted(names):
-        with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
-            table = connection.tables[name]
-            columns = [c for c in table.schema.names if every or c.lower() in named]
-            found.append(Scan(connection, table, columns or table.schema.names[:1]))
-    return found
-
-
-def _opened(scans: list[Scan], connection: Connection) -> duckdb.DuckDBPyConnection:
-    """A database in memory with these tables, which reaches nothing else."""
-    settings = {
-        "memory_limit": f"'{local.memory_max()}B'",
-        "threads": str(len(os.sched_getaffinity(0))),
-        "temp_directory": "'{}'".format(str(connection.spool_folder()).replace("'", "''")),
-        "TimeZone": "'UTC'",
-        "python_enable_replacements": "false",
-        "autoload_known_extensions": "false",
-        "enable_external_access": "false",  # the last one: it closes the others
-    }
-    database = duckdb.connect()
-    database.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
-    for scan in scans:
-        database.register(scan.name, scan)
-    return database
 
 
 def _as_job(found: Offloaded, schema: pa.Schema) -> Split:
@@ -283,12 +215,16 @@ def _described(database: duckdb.DuckDBPyConnection, text: str, values: Any) -> t
         kinds = [statement.type for statement in database.extract_statements(text)]
         if kinds[-1:] != [_SELECT] or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
             raise InvalidSql("the text is not one query")
-        columns = database.execute(f"DESCRIBE {text}", values).fetchall()
+        columns = database.execute(f"DESCRIBE\n{text}", values).fetchall()
         shown = ", ".join(f"CAST(NULL AS {type}) AS {quoted(name)}" for name, type, *_ in columns)
         schema = database.execute(f"SELECT {shown} LIMIT 0").to_arrow_table().schema
         return schema, [type for _, type, *_ in columns]
     except duckdb.Error as error:
-        raise typed(error) from error
+        raise type(found := typed(error))(_LINE.sub(_line_above, found.message)) from error
+
+
+def _line_above(match: re.Match[str]) -> str:
+    return f"LINE {int(match[1]) - 1}:".ljust(len(match[0]))
 
 
 def _values(parameters: Parameters) -> dict[str, Any] | list[Any]:

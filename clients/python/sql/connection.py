@@ -46,6 +46,7 @@ from jumpgate.errors import CannotPlace, ConfigError, InvalidDataflow, JumpgateE
 from jumpgate.service import calibration
 
 OFFLOAD = ("auto", "always", "never")
+PLANNERS = ("datafusion", "duckdb")
 #: what the text means
 DIALECTS = ("duckdb", "datafusion")
 _ONLY_DUCKDB = "is refused, as DataFusion plans it wrongly; with dialect='duckdb' DuckDB answers"
@@ -64,15 +65,26 @@ class Connection:
     the first query needs one. offload: `auto` takes to accelerators what is faster there (as the service estimates or,
     of a query that ran both ways, as measured; DataFusion answers while programs for it are built), `always` all that
     they can do, `never` nothing; each query may say otherwise.
+    planner: `datafusion`, of whose plans parts may be offloaded, or `duckdb`, for the meaning and types of DuckDB:
+    whole texts are offloaded, or run in DuckDB.
     dialect: `duckdb` (numbers divide to fractions, averages are doubles, 0.1 is a decimal) or `datafusion`, which takes
     the text as DataFusion does; see docs/sql.md.
     """
 
     def __init__(
-        self, address: str | None = None, *, offload: str = "auto", dialect: str = "duckdb", **options: Any
+        self,
+        address: str | None = None,
+        *,
+        offload: str = "auto",
+        planner: str = "datafusion",
+        dialect: str = "duckdb",
+        **options: Any,
     ) -> None:
         self.offload = _one_of("offload", offload, OFFLOAD)
+        self.planner = _one_of("planner", planner, PLANNERS)
         self.dialect = _one_of("dialect", dialect, DIALECTS)
+        if self.planner == "duckdb" and self.dialect != "duckdb":
+            raise ConfigError(f"DuckDB does not plan texts in the dialect of {self.dialect}; leave `dialect` out")
         self.local: datafusion.SessionContext = local.context()
         self._frontend = Frontend(local.context(), dialect)
         self._data = DataFiles(self.spool_folder)
@@ -178,6 +190,8 @@ class Connection:
         """The query, by DuckDB if DataFusion would answer it wrongly or cannot plan it. Raises InvalidSql for what
         neither may answer, CannotPlace for what is to run as a job and cannot."""
         check_size(text)
+        if self.planner == "duckdb":
+            return DuckdbQuery(self, text, parameters, mode, "planner = duckdb")
         given = parameters.values() if isinstance(parameters, Mapping) else parameters
         wrong = suspects.find(text, self.tables, given, meaning=self.dialect == "duckdb")
         if not wrong:
@@ -194,6 +208,12 @@ class Connection:
         if self.dialect != "duckdb":
             raise InvalidSql(f"{wrong} {_ONLY_DUCKDB}")
         return DuckdbQuery(self, text, parameters, mode, f"{wrong}: DataFusion plans it wrongly")
+
+    def scan(self, table: str, columns: Sequence[str]) -> Query:
+        """Columns of a table for another planner, as DataFusion reads them, or jobs where it cannot."""
+        text = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}"
+        planned, found = self._planned(text, (), "never")
+        return Query(self, planned, found, "never", ())
 
     def _unplanned(self, text: str, parameters: Parameters, mode: str, error: InvalidSql) -> Query:
         """The query by DuckDB, where it is one to DuckDB. Raises `error` where it is none."""
