@@ -230,8 +230,9 @@ def test_times_are_compared_with_literals(one_host: str, file: Path) -> None:
         connection.register("t", file)
         for mode in ("never", "auto", "always"):
             assert connection.sql(text, offload=mode).to_arrow()["row"].to_pylist() == [0, 3, 5, 6, 8]
-        with pytest.raises(jumpgate.client.sql.errors.InvalidSql, match="CAST may help"):
-            connection.sql("SELECT row FROM t WHERE clock < CAST('00:00:01' AS TIME)")
+        here = connection.sql("SELECT row FROM t WHERE clock < CAST('00:00:01' AS TIME) ORDER BY row")
+        assert "DuckDB answers" in here.explain()
+        assert here.to_arrow()["row"].to_pylist() == [0, 3, 8]
 
 
 def test_dates_are_truncated_to_nanoseconds(one_host: str, tmp_path: Path) -> None:

@@ -77,6 +77,19 @@ def test_datafusion_alone_gives_the_same_answers(
     assert sum(o.offloaded for o in found) == 0
 
 
+@pytest.mark.parametrize(
+    ("suite", "format"),
+    [(TPCDS, "json"), *((TPCH, format) for format in tuple(formats()))],
+    ids=lambda v: getattr(v, "name", v),
+)
+def test_duckdb_plans_every_query_as_one_job(folder: Path, suite: Suite, format: str) -> None:
+    with jumpgate.connect(planner="duckdb", offload="always") as connection:
+        suites.register(connection, suite, folder / suite.name, format)
+        for text in suite.queries().values():
+            with connection.sql(text) as query:
+                assert query.split.offloaded == query.split.operators > 0
+
+
 def test_a_study_counts_and_draws(
     connections: dict[tuple[str, str], Connection], oracles: dict[str, suites.Oracle]
 ) -> None:

@@ -14,7 +14,7 @@ import duckdb
 
 from jumpgate.client.duckdb import planning
 from jumpgate.client.duckdb.answers import Answer, Query, in_sight_of, relation_over
-from jumpgate.client.duckdb.decide import HERE, JOB, Auto, small
+from jumpgate.client.duckdb.decide import HERE, JOB, SMALL, Auto, small
 from jumpgate.client.duckdb.planning import DUCKDB, Offloaded
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.session import Session
@@ -26,7 +26,6 @@ MODES = ("auto", "always", "never")
 #: texts of which a connection remembers that DuckDB answers them
 LEFT_MAX = 1024
 NO_QUERY = "it is not one SELECT"
-SMALL = "it reads so little that DuckDB is through in a few milliseconds"
 #: what fetches the result of `execute`
 _FETCHES = frozenset((
     "fetchone", "fetchmany", "fetchall", "fetchnumpy", "fetchdf", "fetch_df", "df", "fetch_df_chunk", "pl", "torch",

@@ -15,6 +15,7 @@ from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import JumpgateError
 from jumpgate.service import calibration
 
+SMALL = "it reads so little that DuckDB is through in a few milliseconds"
 #: of Parquet files that a text reads: DuckDB is through with fewer in a few milliseconds
 BYTES_MIN = 8 << 20
 #: seconds that DuckDB takes, of those of DataFusion for which there are figures

@@ -216,9 +216,11 @@ def _limit(limit: dict[str, Any], offset: dict[str, Any]) -> Any:
 
 
 def _bound(data: dict[str, Any]) -> int | None:
-    if data.get("type") == "UNSET":
+    if data.keys() != {"type", "constant_integer", "constant_percentage", "expression"}:
+        raise Stays("a LIMIT is written in a way that is not known")
+    if data["type"] == "UNSET":
         return None
-    if data.get("type") != "CONSTANT_VALUE" or data.get("expression") is not None:
+    if data["type"] != "CONSTANT_VALUE" or data["expression"] is not None:
         raise Stays("a LIMIT or OFFSET that is no number is not offloaded")
     return whole(data["constant_integer"])
 

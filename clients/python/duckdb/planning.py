@@ -58,13 +58,13 @@ def is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
     return len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
 
 
-def offload(connection: duckdb.DuckDBPyConnection, text: str) -> Offloaded:
-    """The dataflow that a text is, whole. Raises Stays."""
+def offload(connection: duckdb.DuckDBPyConnection, text: str, files: Files | None = None) -> Offloaded:
+    """The dataflow that a text is, whole; files: how its leaves are read, if not from the connection. Raises Stays."""
     reason = supported()
     if reason:
         raise Stays(reason)
     node = read_plan(_bound_plan(connection, text))
-    files = Files(lambda query: table_of(connection, query))
+    files = files or Files(lambda query: table_of(connection, query))
     try:
         part = translate(node, files)
         types = tuple(type for type in part.types if type is not None)

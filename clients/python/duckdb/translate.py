@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from jumpgate.client.duckdb import plan as p
 from jumpgate.client.duckdb.aggregates import Aggregated, only_rows
+from jumpgate.client.duckdb.expressions import Constant
 from jumpgate.client.duckdb.functions import as_type
+from jumpgate.client.duckdb.quantified import COMPARED, marked
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scalars import Scalars
 from jumpgate.client.duckdb.scans import Scan
@@ -159,7 +161,9 @@ class Translator:
 
     @_part.register
     def _(self, node: p.Projection) -> Part:
-        found = self._input(node)
+        counted = all(isinstance(e, Constant) for e in node.expressions)  # as of EXISTS
+        limits = [child for child in node.children if isinstance(child, p.Limit)]
+        found = self._limited(limits[0], any_rows=True) if counted and limits else self._input(node)
         values = found.scalars.all(node.expressions)
         names = tuple(f"c{i}" for i in range(len(values)))
         return Part(Project(found.operator, values, names), tuple(b.type for b in node.expressions))
@@ -179,6 +183,12 @@ class Translator:
         for item in node.conditions:
             if item.left.type != item.right.type:
                 raise Stays("a join condition of two types is not offloaded")
+        if node.type == "MARK" and len(conditions) == 1 and conditions[0][0] in COMPARED:
+            if node.conditions[0].left.type.id == "FLOAT":
+                raise Stays("ANY and ALL of FLOAT are not offloaded")
+            operator = marked(left.operator, right.operator, *conditions[0])
+            return _joined(node, Part(operator, _columns(node.type, left, right)), len(left.types))
+        for item in node.conditions:
             if node.type in ("MARK", "SINGLE") and item.function not in ("eq", "is_not_distinct"):
                 raise Stays("ANY, ALL and scalar subqueries but for equality are not offloaded")
         if node.type == "MARK" and sum(function == "eq" for function, _, _ in conditions) > 1:
@@ -249,11 +259,15 @@ class Translator:
 
     @_part.register
     def _(self, node: p.Limit) -> Part:
+        return self._limited(node, any_rows=False)
+
+    def _limited(self, node: p.Limit, any_rows: bool) -> Part:
+        """The first rows, or any, where only their number counts."""
         found = self._input(node)
         operator = found.operator
         if isinstance(operator, Sort) and operator.limit is None and node.count is not None:
             return Part(Sort(operator.input, operator.keys, node.count, node.offset), found.types)
-        if not one_row(operator) and not _is_sorted(operator):
+        if not any_rows and not one_row(operator) and not _is_sorted(operator):
             raise Stays("LIMIT without ORDER BY takes the rows that come first")
         count = (1 << 63) - 2 if node.count is None else node.count
         return Part(Limit(operator, count, node.offset), found.types)

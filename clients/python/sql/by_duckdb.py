@@ -1,27 +1,33 @@
-"""Queries that DuckDB answers, over the tables of a connection as Arrow streams, because DataFusion would be wrong."""
+"""Queries that DuckDB plans, because DataFusion cannot or would be wrong: a plan that is a dataflow runs as a job, and
+DuckDB answers the others, over the tables of a connection as Arrow streams."""
 
 from __future__ import annotations
 
-import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import duckdb
 import pyarrow as pa
 
 from jumpgate import errors
-from jumpgate.client.sql import local, suspects
-from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.cuts import Kept, Split
+from jumpgate.client.duckdb.decide import SMALL, Auto, small
+from jumpgate.client.duckdb.planning import DUCKDB, Offloaded
+from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.duckdb.sources import Files
+from jumpgate.client.spool import Spool
+from jumpgate.client.sql.cuts import Cut, Kept, Split
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.frontend import Parameters, Planned, parameter_values, quoted
 from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan
-from jumpgate.client.sql.query import Query, conformed
-from jumpgate.client.sql.tokens import parts_of, unquoted
-from jumpgate.errors import JumpgateError, NotFound
+from jumpgate.client.sql.query import Query, Refused, conformed
+from jumpgate.client.sql.table_scans import as_read, find, opened
+from jumpgate.dataflow import located
+from jumpgate.dataflow.file_state import check_unchanged, file_states
+from jumpgate.errors import CannotPlace, ComputeError, DataError, JumpgateError
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
@@ -30,6 +36,11 @@ if TYPE_CHECKING:
 BATCH_ROWS = 64 << 10
 #: seconds between two interrupts of a query that is closed
 INTERRUPT_S = 0.01
+
+_WAY_OUT = "with offload='auto' or 'never' DuckDB answers"
+#: the place of an error in a text below one line more
+_LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
+_SELECT, _CREATE = duckdb.StatementType.SELECT, duckdb.StatementType.CREATE
 
 T = TypeVar("T")
 _ERRORS: tuple[tuple[type[Exception], type[JumpgateError]], ...] = (
@@ -43,38 +54,112 @@ _ERRORS: tuple[tuple[type[Exception], type[JumpgateError]], ...] = (
 
 
 class DuckdbQuery(Query):
-    """A query of which DuckDB runs the whole text; `reason` says why."""
+    """A query that DuckDB plans, and `reason` says why; it runs as one job, or as a whole in DuckDB."""
+
+    planner, dialect = "DuckDB", DUCKDB
 
     def __init__(self, connection: Connection, text: str, parameters: Parameters, mode: str, reason: str) -> None:
         self.reason = reason
         self._values = _values(parameters)
-        self._scans = _scans(connection, text)
+        self._scans = find(connection, text)
         self._running: duckdb.DuckDBPyConnection | None = None
         self._idle = threading.Event()
         self._idle.set()
-        with closing(_opened(self._scans, connection)) as database:
-            schema = _schema(database, text, self._values)
+        with closing(opened(self._scans, connection)) as database:
+            schema, types = _described(database, text, self._values)
         planned = Planned(
             text, Node(Plan(), cast(Any, None), connection.local), schema, (), f"DuckDB: {reason}", unencoded=reason
         )
-        super().__init__(connection, planned, Split(None, kept=[Kept("query", reason)], whole=True), mode, parameters)
+        super().__init__(connection, planned, Split(None), mode, parameters)
+        self._files: Files | None = None
+        try:
+            self.split = _as_job(self._offload(types), schema)
+        except Stays as stays:
+            if mode == "always":
+                raise CannotPlace(f"{reason}, and DuckDB's plan is not offloaded: {stays}; {_WAY_OUT}") from None
+            self._leave(str(stays))
 
     def explain(self, analyze: bool = False) -> str:
         if analyze:
             self.to_arrow()
-        said = f"DuckDB answers the whole query here: {self.reason}\nOffloaded: 0 of 1 operator, in 0 jobs\n"
+        if self.split.offloaded:
+            return super().explain(analyze)
+        said = f"DuckDB answers the whole query here: {self.split.kept[0].reason}\n"
+        said += "Offloaded: 0 of 1 operator, in 0 jobs\n"
         return said + (
             f"Run\n  rows {self.timings.rows}, total {1e3 * self.timings.total_s:.1f} ms\n" if analyze else ""
         )
 
+    def _offload(self, types: list[str]) -> Offloaded:
+        """The text as a dataflow that is to run, with a result of these types. Raises Stays."""
+        connection = self._connection
+        if self._mode == "never":
+            raise Stays("offload = never")
+        if self._values:
+            raise Stays("a text with parameters is not offloaded")
+        tables = [(scan.table, pa.schema([as_read(f) for f in scan.table.schema])) for scan in self._scans]
+        found = connection.stand_ins.offload(self.text, tables)
+        self._files = found.files
+        if [str(type) for type in found.types] != types:
+            raise Stays("the result would have other types")
+        if self._mode == "always":
+            return found
+        if not any(located.hosts(list(found.files.files))) and small(found.files.files):
+            raise Stays(SMALL)
+        found.files.fill()
+        reason = Auto(connection.experience).reason(self.text, found, connection.session)
+        if reason:
+            raise Stays(reason)
+        return found
+
+    def _leave(self, why: str) -> None:
+        """To DuckDB."""
+        if self._files is not None:
+            self._files.close()
+        said = self.reason if self._mode == "never" else f"{self.reason}; {why}"
+        self.split = Split(None, kept=[Kept("query", said)], whole=True)
+
     def _placed(self, watched: bool) -> Iterator[pa.RecordBatch]:
-        database = _opened(self._scans, self._connection)
+        if self.split.offloaded:
+            with Spool(self._connection.spool_folder()) as spool:
+                if self._run_into(spool, watched):
+                    with pa.memory_map(spool.path) as file:
+                        reader = pa.ipc.open_file(file)
+                        yield from map(reader.get_batch, range(reader.num_record_batches))
+                    return
+        yield from self._here()
+
+    def _run_into(self, spool: Spool, watched: bool) -> bool:
+        """Runs the job to its end: False if it found what DuckDB has an error or another road for."""
+        (cut,) = self.split.cuts
         try:
+            assert self._files is not None
+            self._files.fill()
+            result = self._run(cut)
+            spool.fill(self.schema, conformed(result.batches(watched=watched), self.schema))
+            self.timings.received_bytes = result.received_bytes
+            return True
+        except Refused as refused:
+            if self._mode == "always":
+                raise refused.error from None
+            why = refused.error.message
+        except (ComputeError, DataError) as error:
+            why = error.message
+        self._leave(f"as a job it failed: {why}")
+        return False
+
+    def _here(self) -> Iterator[pa.RecordBatch]:
+        database = opened(self._scans, self._connection)
+        states = file_states(file for scan in self._scans if scan.reads_files for file in scan.files)
+        try:
+            for scan in self._scans:
+                scan.check_pages()
             reader = self._within(
                 database, lambda: database.execute(self.text, self._values).to_arrow_reader(BATCH_ROWS)
             )
             while (batch := self._within(database, lambda: next(reader, None))) is not None:
                 yield batch
+            check_unchanged(states)
         finally:
             for scan in self._scans:
                 scan.close()
@@ -99,6 +184,8 @@ class DuckdbQuery(Query):
             scan.close()
         while self._running is not None and not self._idle.wait(INTERRUPT_S):
             self._running.interrupt()  # which is forgotten where a statement only begins
+        if self._files is not None:
+            self._files.close()
         super().close()
 
     def _typed(self, error: Exception) -> JumpgateError:
@@ -106,44 +193,6 @@ class DuckdbQuery(Query):
         if self._closed:
             return errors.Cancelled("the query was closed")
         return failed or typed(error)
-
-
-class Scan:
-    """A table as DuckDB reads it: each time a stream of the columns that the text may name."""
-
-    def __init__(self, connection: Connection, table: Table, columns: list[str]) -> None:
-        self.name = table.name
-        self.error: JumpgateError | None = None
-        self._connection = connection
-        self._text = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table.name)}"
-        self._schema = pa.schema([_as_read(table.schema.field(name)) for name in columns])
-        self._reading: list[Query] = []
-
-    def __arrow_c_schema__(self) -> object:
-        return self._schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        query = self._connection.sql(self._text, offload="never")
-        self._reading.append(query)
-        return pa.RecordBatchReader.from_batches(self._schema, self._batches(query)).__arrow_c_stream__()
-
-    def _batches(self, query: Query) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from conformed(query.batches(), self._schema)
-        except JumpgateError as error:
-            self.error = error
-            raise
-
-    def close(self) -> None:
-        """Ends what still reads."""
-        while self._reading:
-            self._reading.pop().close()
-
-
-def _as_read(field: pa.Field) -> pa.Field:
-    """A column as DuckDB has it of a file: moments of whole seconds and milliseconds are TIMESTAMP as others are."""
-    coarse = pa.types.is_timestamp(field.type) and field.type.unit in ("s", "ms")
-    return field.with_type(pa.timestamp("us", field.type.tz)) if coarse else field
 
 
 def typed(error: Exception) -> JumpgateError:
@@ -155,47 +204,27 @@ def typed(error: Exception) -> JumpgateError:
     return errors.ComputeError(f"DuckDB: {said}")
 
 
-def _scans(connection: Connection, text: str) -> list[Scan]:
-    tree = suspects.parsed(text)
-    if tree is None:
-        raise InvalidSql("DuckDB would have to answer this, and does not parse it")
-    named = {unquoted(part).lower() for part in parts_of(text)[0]}
-    every = any(node.get("class") == "STAR" or node.get("ref_type") == "NATURAL" for node in suspects.nodes(tree))
-    found = []
-    for name in sorted(suspects.table_names(tree)):
-        with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
-            table = connection.tables[name]
-            columns = [c for c in table.schema.names if every or c.lower() in named]
-            found.append(Scan(connection, table, columns or table.schema.names[:1]))
-    return found
+def _as_job(found: Offloaded, schema: pa.Schema) -> Split:
+    operators = {id(node) for node in found.operator.walk()}
+    return Split(None, [Cut(found.operator, schema, len(operators))])
 
 
-def _opened(scans: list[Scan], connection: Connection) -> duckdb.DuckDBPyConnection:
-    """A database in memory with these tables, which reaches nothing else."""
-    settings = {
-        "memory_limit": f"'{local.memory_max()}B'",
-        "threads": str(len(os.sched_getaffinity(0))),
-        "temp_directory": "'{}'".format(str(connection.spool_folder()).replace("'", "''")),
-        "TimeZone": "'UTC'",
-        "python_enable_replacements": "false",
-        "autoload_known_extensions": "false",
-        "enable_external_access": "false",  # the last one: it closes the others
-    }
-    database = duckdb.connect()
-    database.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
-    for scan in scans:
-        database.register(scan.name, scan)
-    return database
-
-
-def _schema(database: duckdb.DuckDBPyConnection, text: str, values: Any) -> pa.Schema:
-    """Of the result, which is not computed; names may repeat."""
+def _described(database: duckdb.DuckDBPyConnection, text: str, values: Any) -> tuple[pa.Schema, list[str]]:
+    """The schema of the result, which is not computed, and DuckDB's types; names may repeat."""
     try:
-        columns = database.execute(f"DESCRIBE {text}", values).fetchall()
+        kinds = [statement.type for statement in database.extract_statements(text)]
+        if kinds[-1:] != [_SELECT] or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
+            raise InvalidSql("the text is not one query")
+        columns = database.execute(f"DESCRIBE\n{text}", values).fetchall()
         shown = ", ".join(f"CAST(NULL AS {type}) AS {quoted(name)}" for name, type, *_ in columns)
-        return database.execute(f"SELECT {shown} LIMIT 0").to_arrow_table().schema
+        schema = database.execute(f"SELECT {shown} LIMIT 0").to_arrow_table().schema
+        return schema, [type for _, type, *_ in columns]
     except duckdb.Error as error:
-        raise typed(error) from error
+        raise type(found := typed(error))(_LINE.sub(_line_above, found.message)) from error
+
+
+def _line_above(match: re.Match[str]) -> str:
+    return f"LINE {int(match[1]) - 1}:".ljust(len(match[0]))
 
 
 def _values(parameters: Parameters) -> dict[str, Any] | list[Any]:

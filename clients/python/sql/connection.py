@@ -24,7 +24,7 @@ from jumpgate.client.sql.by_duckdb import DuckdbQuery
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, read_table
 from jumpgate.client.sql.cuts import Cut, Split
 from jumpgate.client.sql.data_files import NUMBERS, DataFiles
-from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.client.sql.errors import InvalidSql, TooLarge
 from jumpgate.client.sql.experience import Experience
 from jumpgate.client.sql.frontend import Frontend, Parameters, Planned, quoted
 from jumpgate.client.sql.logical import frames, sketches
@@ -32,6 +32,7 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.relations import Reader
 from jumpgate.client.sql.preparation import check_size
 from jumpgate.client.sql.query import Query
+from jumpgate.client.sql.stand_ins import StandIns
 from jumpgate.codegen import cache
 from jumpgate.converters.probe import check_pages, closed_to_datafusion, infer_schema
 from jumpgate.converters.prober import prober
@@ -41,13 +42,13 @@ from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Schema
-from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError, SchemaMismatch
+from jumpgate.errors import CannotPlace, ConfigError, InvalidDataflow, JumpgateError, SchemaMismatch
 from jumpgate.service import calibration
 
 OFFLOAD = ("auto", "always", "never")
+PLANNERS = ("datafusion", "duckdb")
 #: what the text means
 DIALECTS = ("duckdb", "datafusion")
-_NOT_OFFLOADED = "is not offloaded, as DataFusion plans it wrongly; with offload='auto' or 'never' DuckDB answers"
 _ONLY_DUCKDB = "is refused, as DataFusion plans it wrongly; with dialect='duckdb' DuckDB answers"
 #: texts of which a connection remembers the plan
 PLANS_MAX = 256
@@ -64,15 +65,26 @@ class Connection:
     the first query needs one. offload: `auto` takes to accelerators what is faster there (as the service estimates or,
     of a query that ran both ways, as measured; DataFusion answers while programs for it are built), `always` all that
     they can do, `never` nothing; each query may say otherwise.
+    planner: `datafusion`, of whose plans parts may be offloaded, or `duckdb`, for the meaning and types of DuckDB:
+    whole texts are offloaded, or run in DuckDB.
     dialect: `duckdb` (numbers divide to fractions, averages are doubles, 0.1 is a decimal) or `datafusion`, which takes
     the text as DataFusion does; see docs/sql.md.
     """
 
     def __init__(
-        self, address: str | None = None, *, offload: str = "auto", dialect: str = "duckdb", **options: Any
+        self,
+        address: str | None = None,
+        *,
+        offload: str = "auto",
+        planner: str = "datafusion",
+        dialect: str = "duckdb",
+        **options: Any,
     ) -> None:
         self.offload = _one_of("offload", offload, OFFLOAD)
+        self.planner = _one_of("planner", planner, PLANNERS)
         self.dialect = _one_of("dialect", dialect, DIALECTS)
+        if self.planner == "duckdb" and self.dialect != "duckdb":
+            raise ConfigError(f"DuckDB does not plan texts in the dialect of {self.dialect}; leave `dialect` out")
         self.local: datafusion.SessionContext = local.context()
         self._frontend = Frontend(local.context(), dialect)
         self._data = DataFiles(self.spool_folder)
@@ -82,10 +94,11 @@ class Connection:
         self._lock = threading.Lock()
         #: of these tables, by text and mode; None: cut anew each time
         self._plans: dict[tuple[str, str], tuple[Planned, Split | None]] = {}
+        self.stand_ins = StandIns(self._read)
         self._refused: dict[Operator, str] = {}  # what no accelerator took, and why
         self._states: dict[str, FileStates] = {}  # of files whose columns are known, by table
         self._version = 0  # of the tables
-        self._experience = Experience()
+        self.experience = Experience()
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
         prober.hold()  # its start is not part of the first query's time
@@ -174,23 +187,44 @@ class Connection:
         return query
 
     def _answered(self, text: str, parameters: Parameters, mode: str) -> Query:
-        """The query, by DuckDB if DataFusion would answer it wrongly. Raises InvalidSql for what neither may answer."""
+        """The query, by DuckDB if DataFusion would answer it wrongly or cannot plan it. Raises InvalidSql for what
+        neither may answer, CannotPlace for what is to run as a job and cannot."""
         check_size(text)
+        if self.planner == "duckdb":
+            return DuckdbQuery(self, text, parameters, mode, "planner = duckdb")
         given = parameters.values() if isinstance(parameters, Mapping) else parameters
         wrong = suspects.find(text, self.tables, given, meaning=self.dialect == "duckdb")
         if not wrong:
-            planned, found = self._planned(
-                text, parameters, self._advised(text, parameters) if mode == "auto" else mode
-            )
+            try:
+                planned, found = self._planned(
+                    text, parameters, self._advised(text, parameters) if mode == "auto" else mode
+                )
+            except InvalidSql as error:
+                return self._unplanned(text, parameters, mode, error)
             if any(kept.kind == "window" for kept in found.kept):
                 wrong = suspects.of_ranges(text, self.tables)
         if not wrong:
             return Query(self, planned, found, mode, parameters)
-        if mode == "always":
-            raise InvalidSql(f"{wrong} {_NOT_OFFLOADED}")
         if self.dialect != "duckdb":
             raise InvalidSql(f"{wrong} {_ONLY_DUCKDB}")
-        return DuckdbQuery(self, text, parameters, mode, wrong)
+        return DuckdbQuery(self, text, parameters, mode, f"{wrong}: DataFusion plans it wrongly")
+
+    def scan(self, table: str, columns: Sequence[str]) -> Query:
+        """Columns of a table for another planner, as DataFusion reads them, or jobs where it cannot."""
+        text = f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table)}"
+        planned, found = self._planned(text, (), "never")
+        return Query(self, planned, found, "never", ())
+
+    def _unplanned(self, text: str, parameters: Parameters, mode: str, error: InvalidSql) -> Query:
+        """The query by DuckDB, where it is one to DuckDB. Raises `error` where it is none."""
+        if self.dialect == "duckdb" and not isinstance(error, TooLarge):
+            try:
+                return DuckdbQuery(self, text, parameters, mode, "DataFusion does not plan it")
+            except CannotPlace:
+                raise
+            except JumpgateError:
+                pass  # the first error tells more
+        raise error
 
     def spool_folder(self) -> Path:
         """Where results of jobs are kept while DataFusion goes on with them; made if it is not there."""
@@ -204,6 +238,7 @@ class Connection:
             if self._holds:
                 prober.release()
             self._holds = False
+        self.stand_ins.close()
         self._data.close()
 
     def _repr_html_(self) -> str:
@@ -299,7 +334,7 @@ class Connection:
             self._version += 1
             self._plans.clear()
             self._refused.clear()
-        self._experience.forget()
+        self.experience.forget()
 
     def _register(self, context: datafusion.SessionContext, table: Table, path: str | None = None) -> None:
         """A table as DataFusion reads it: itself, or from the Arrow file of that path. A converted table without one is
@@ -320,7 +355,7 @@ class Connection:
     def _advised(self, text: str, parameters: Sequence[Any] | Mapping[str, Any]) -> str:
         """The mode that was the fastest for a text that ran both ways; else `auto`, which estimates, unless all that
         ran has failed. None is tried for the sake of knowing."""
-        took = self._experience.settled(text)
+        took = self.experience.settled(text)
         if len(took) > 1:
             return min(took, key=lambda kind: took[kind])
         if took and math.isinf(*took.values()):
@@ -333,7 +368,7 @@ class Connection:
             kind = "never"
         else:
             kind = "auto" if query.split.kept else "always"
-        self._experience.note(query.text, kind, seconds)
+        self.experience.note(query.text, kind, seconds)
 
     def _planned(self, text: str, parameters: Parameters, mode: str) -> tuple[Planned, Split]:
         """The plan of a text, and how it is cut; both are remembered, unless they may be others the next time."""

@@ -29,6 +29,10 @@ class InvalidSql(InvalidDataflow):
     code = "invalid_sql"
 
 
+class TooLarge(InvalidSql):
+    """The text is beyond what is looked at: nobody plans it."""
+
+
 def said_by(error: BaseException) -> str:
     """DataFusion's text; of an error in a function of ours, that error's."""
     python = _PYTHON.search(str(error))

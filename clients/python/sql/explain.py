@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.tree import tree
 from jumpgate.errors import JumpgateError
 from jumpgate.words import counted
@@ -37,7 +36,7 @@ class Timings:
 def explain_text(query: Query, analyzed: bool) -> str:
     """The plan, what goes to accelerators, what stays and why; and, if it ran, times and sizes."""
     split = query.split
-    lines = ["Plan of the query (DataFusion, optimised)", *_indented(query.planned.shown)]
+    lines = [f"Plan of the query ({query.planner})", *_indented(query.planned.shown)]
     lines.append(
         f"Offloaded: {split.offloaded} of {counted(split.operators, 'operator')}, in {counted(len(split.cuts), 'job')}"
     )
@@ -74,7 +73,7 @@ def explain_data(query: Query) -> dict[str, Any]:
 def _planned(query: Query, cut: Cut) -> str:
     """The job as the service plans it, with what it expects of each operator; the dataflow, if nobody takes it."""
     try:
-        text, _, _ = query.session.explain(Dataflow(cut.operator), DATAFUSION).partition("\nlost: ")
+        text, _, _ = query.session.explain(Dataflow(cut.operator), query.dialect).partition("\nlost: ")
     except JumpgateError as error:
         return f"{error.message}\n{_tree(query, cut)}"
     return _with_tables(query, text.partition("\nrefused ")[0])
@@ -83,7 +82,7 @@ def _planned(query: Query, cut: Cut) -> str:
 def _fragments(query: Query, cut: Cut) -> dict[str, Any]:
     """The fragments of a job with what is expected of their operators; none, if nobody takes it."""
     try:
-        found: dict[str, Any] = query.session.explain_data(Dataflow(cut.operator), DATAFUSION)["fragments"]
+        found: dict[str, Any] = query.session.explain_data(Dataflow(cut.operator), query.dialect)["fragments"]
     except JumpgateError:
         return {}
     return found

@@ -18,7 +18,7 @@ from datafusion.plan import LogicalPlan
 from jumpgate.client.sql import duckdb_text, full_joins, functions, intervals, limits, local, membership, refusals
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.cuts import scans
-from jumpgate.client.sql.errors import InvalidSql, from_datafusion, invalid_sql
+from jumpgate.client.sql.errors import InvalidSql, TooLarge, from_datafusion, invalid_sql
 from jumpgate.client.sql.logical import multisets, zeros
 from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan, Scan
@@ -287,7 +287,7 @@ def planning_error(error: BaseException, prepared: Rewritten, tables: Sequence[T
         return error
     said = str(error)
     if any(word in said for word in ("recursion", "Recursion", "decode plan")):
-        return InvalidSql(TOO_DEEP)
+        return TooLarge(TOO_DEEP)
     if any(word in said for word in ("Arrow error: Cast error", "Divide by zero error", "Arrow error: Arithmetic")):
         return from_datafusion(error)
     return invalid_sql(error, prepared.original, [table.name for table in tables], prepared.place)

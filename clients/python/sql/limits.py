@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.client.sql.errors import TooLarge
 from jumpgate.client.sql.tokens import Token
 
 #: UNION, with or without ALL: planning takes a second; 3,000 of them end a stack of 2 MiB, 10,000 one of 8 MiB
@@ -53,14 +53,14 @@ T = TypeVar("T")
 
 
 def check(parts: Sequence[Token], words: Sequence[str]) -> None:
-    """Raises InvalidSql with the count and the bound that it exceeds, of a text of these tokens and words
+    """Raises TooLarge with the count and the bound that it exceeds, of a text of these tokens and words
     (tokens.parts_of)."""
     found = _Counts()
     before, repeated = "", 0
     for token, word in zip(parts, words, strict=True):
         repeated = repeated + 1 if word == before and token.kind == "word" else 0
         if repeated > REPEATED_MAX:
-            raise InvalidSql(f"the word {token.text!r} stands more than {REPEATED_MAX} times in a row")
+            raise TooLarge(f"the word {token.text!r} stands more than {REPEATED_MAX} times in a row")
         found.take(token, word, before)
         before = word
     _bounded(found.unions, UNIONS_MAX, "UNION", "register the parts as one table: a folder, a glob or a list of files")
@@ -171,4 +171,4 @@ class _Level:
 
 def _bounded(count: int, bound: int, what: str, way_out: str) -> None:
     if count > bound:
-        raise InvalidSql(f"the query has {count} {what}; {bound} are the most that can be planned: {way_out}")
+        raise TooLarge(f"the query has {count} {what}; {bound} are the most that can be planned: {way_out}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jumpgate.client.sql import duckdb_text, limits, refusals, spelling
 from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.client.sql.errors import InvalidSql, TooLarge
 from jumpgate.client.sql.rewriting import Rewritten, changed
 from jumpgate.client.sql.tokens import parts_of
 
@@ -32,6 +32,6 @@ def prepare(text: str, dialect: str = "duckdb", tables: Sequence[Table] = ()) ->
 
 
 def check_size(text: str) -> None:
-    """Raises InvalidSql for a text that is too long to be looked at."""
+    """Raises TooLarge for a text that is too long to be looked at."""
     if len(text.encode(errors="replace")) > TEXT_BYTES_MAX:
-        raise InvalidSql(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")
+        raise TooLarge(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 JOBS_AT_ONCE = 4
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """No accelerator takes a cut."""
 
     def __init__(self, cut: Cut, error: JumpgateError) -> None:
@@ -54,6 +54,9 @@ class Query:
     It is an Arrow stream to whatever takes one (`polars.DataFrame(query)`). Dropping, closing or leaving it (it is a
     context manager) cancels what still runs.
     """
+
+    #: who planned it, and what its dataflows mean
+    planner, dialect = "DataFusion, optimised", DATAFUSION
 
     def __init__(
         self, connection: Connection, planned: Planned, split: Split, mode: str, parameters: Parameters
@@ -195,9 +198,9 @@ class Query:
             raise Cancelled("the query was closed")
         self._connection.write_data(cut)
         try:
-            result = self._connection.session.run(Dataflow(cut.operator), DATAFUSION, text=self.text)
+            result = self._connection.session.run(Dataflow(cut.operator), self.dialect, text=self.text)
         except (CannotPlace, InvalidDataflow) as error:
-            raise _Refused(cut, error) from error
+            raise Refused(cut, error) from error
         self._results.append(result)
         return result
 
@@ -208,7 +211,7 @@ class Query:
             source = self._offloaded(watched) if offloaded else self._finished_here()
             try:
                 first = next(source, None)
-            except _Refused as refused:
+            except Refused as refused:
                 if refused.cut.operators == 0:  # what only reads can be done by nobody else
                     raise refused.error from None
                 self.split = self._connection.refuse(self.planned, self._mode, refused.cut.operator, refused.error)
@@ -275,7 +278,7 @@ class Query:
         def fill(cut: Cut, spool: Spool) -> None:
             try:
                 spool.fill(cut.schema, conformed(self._run(cut).batches(watched=True), cut.schema))
-            except (JumpgateError, _Refused):
+            except (JumpgateError, Refused):
                 self._cancel()  # the other jobs' results are of no use any more
                 raise
 

@@ -1,0 +1,124 @@
+"""DuckDB's plans of texts over a connection's tables, whatever these are: it plans over stand-ins, empty Parquet files
+with the tables' columns and numbers of rows. So a plan does not depend on what the files hold at that moment."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import duckdb
+import pyarrow as pa
+
+from jumpgate.client.duckdb import planning
+from jumpgate.client.duckdb.planning import Offloaded
+from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.duckdb.scans import ParquetScan, Scan
+from jumpgate.client.duckdb.sources import Files, quoted
+from jumpgate.client.spool import Spool
+from jumpgate.client.sql.catalog import Table
+from jumpgate.codegen import cache
+from jumpgate.converters import probe
+from jumpgate.dataflow.operators import Read
+
+#: of the planning database
+SETTINGS = {
+    "threads": "1",
+    "TimeZone": "'UTC'",
+    "python_enable_replacements": "false",
+    "autoload_known_extensions": "false",
+    "allowed_directories": f"['/proc/{os.getpid()}/fd/']",
+    "enable_external_access": "false",  # the last one: it closes the others
+}
+
+
+@dataclass
+class _Stood(Files):
+    """The files of one plan, of which `reads`, by path, stand for tables."""
+
+    reads: Mapping[str, Read] = field(default_factory=dict)
+
+    def scan(self, scan: Scan, wanted: set[int]) -> Read:
+        read = self.reads.get(scan.files[0]) if isinstance(scan, ParquetScan) and len(set(scan.files)) == 1 else None
+        if read is None:
+            raise Stays("it reads what is no table of the connection")
+        names = read.schema.names
+        self.files.update(read.files)
+        return replace(read, columns=tuple(read.columns[names.index(name)] for name in scan.names))
+
+
+class StandIns:
+    """The planning database of one connection. Thread-safe."""
+
+    def __init__(self, read: Callable[[Table], Read | None]) -> None:
+        """read: how accelerators read a table; None if they cannot."""
+        self._read = read
+        self._database: duckdb.DuckDBPyConnection | None = None
+        self._known: dict[str, tuple[Table, float, Spool]] = {}  # by the name in small letters
+        self._lock = threading.Lock()
+
+    def offload(self, text: str, tables: Sequence[tuple[Table, pa.Schema]]) -> Offloaded:
+        """The dataflow that a text over these tables is, whole; the schemas are those that DuckDB has of them. Raises
+        Stays."""
+        if len({table.name.lower() for table, _ in tables}) < len(tables):
+            raise Stays("two tables have the same name for DuckDB")
+        with self._lock:
+            if self._database is None:
+                self._database = duckdb.connect()
+                self._database.execute("; ".join(f"SET {name} = {value}" for name, value in SETTINGS.items()))
+            reads = dict(self._stand_in(self._database, table, schema) for table, schema in tables)
+            files = _Stood(partial(planning.table_of, self._database), reads=reads)
+            return planning.offload(self._database, text, files)
+
+    def close(self) -> None:
+        """Drops the database and the stand-ins; may be called twice."""
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
+            self._database = None
+            while self._known:
+                self._known.popitem()[1][2].close()
+
+    def _stand_in(self, database: duckdb.DuckDBPyConnection, table: Table, schema: pa.Schema) -> tuple[str, Read]:
+        """The path of the table's stand-in, which DuckDB reads under the table's name, and how the table is read."""
+        read = self._read(table)
+        if read is None:
+            raise Stays(f"table '{table.name}' is only here")
+        rows = table.data.num_rows if table.data is not None else _rows(read)
+        known = self._known.get(table.name.lower())
+        if known is not None and known[0] is table and known[1] == rows:
+            return known[2].path, read
+        spool = Spool(cache.folder("spool"))
+        try:
+            _write(database, spool, table, schema, rows)
+        except BaseException:
+            spool.close()
+            raise
+        if known is not None:
+            known[2].close()
+        self._known[table.name.lower()] = table, rows, spool
+        return spool.path, read
+
+
+def _write(database: duckdb.DuckDBPyConnection, spool: Spool, table: Table, schema: pa.Schema, rows: float) -> None:
+    """Each stand-in is named twice: of one file alone DuckDB counts the rows while it plans."""
+    empty = schema.empty_table()
+    try:
+        spool.fill_parquet(empty)
+        read = f"read_parquet(['{spool.path}', '{spool.path}'], explicit_cardinality := {max(1, int(rows))})"
+        database.execute(f"CREATE OR REPLACE VIEW {quoted(table.name)} AS SELECT * FROM {read}")
+        database.register("jumpgate stand-in", empty)
+        try:
+            same = database.sql('FROM "jumpgate stand-in"').types == database.sql(f"FROM {quoted(table.name)}").types
+        finally:
+            database.unregister("jumpgate stand-in")
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise Stays(f"table '{table.name}': {error}") from None
+    if not same:
+        raise Stays(f"table '{table.name}' has columns that only Arrow has")
+
+
+def _rows(read: Read) -> float:
+    return probe.estimate(read.files, read.format, read.options).rows or 0.0

@@ -1,0 +1,80 @@
+"""SQL connections whose texts DuckDB plans: names, types and values are DuckDB's, whatever is offloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import jumpgate
+from jumpgate.client.sql.connection import Connection
+from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.errors import CannotPlace, ConfigError
+from tests.support import duckdb_texts
+from tests.support.alike import unlike
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("planner")
+
+
+@pytest.fixture(scope="module")
+def judge(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb_texts.connect(folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def connection(one_host: str, judge: duckdb.DuckDBPyConnection, folder: Path) -> Iterator[Connection]:
+    with jumpgate.connect(one_host, planner="duckdb") as found:
+        for name in duckdb_texts.TABLES:
+            found.register(name, folder / f"{name}.parquet")
+        yield found
+
+
+@pytest.mark.parametrize("text", duckdb_texts.OFFLOADED[::3])
+def test_what_is_offloaded_has_duckdbs_types(
+    connection: Connection, judge: duckdb.DuckDBPyConnection, text: str
+) -> None:
+    expected = judge.execute(text).to_arrow_table()
+    with connection.sql(text, offload="never") as here, connection.sql(text, offload="always") as query:
+        assert not unlike(here.to_arrow(), expected)
+        assert query.schema == here.schema == here.to_arrow().schema
+        assert query.split.offloaded == query.split.operators > 0
+
+
+def test_jobs_answer_as_duckdb_does(connection: Connection, judge: duckdb.DuckDBPyConnection) -> None:
+    text = duckdb_texts.OFFLOADED[0]
+    with connection.sql(text, offload="always") as query:
+        assert not unlike(query.to_arrow(), judge.execute(text).to_arrow_table())
+        assert len(query.jobs) == 1
+
+
+def test_what_stays_is_named(connection: Connection) -> None:
+    text = "SELECT unnest([1, 2]), a FROM t"
+    with pytest.raises(
+        CannotPlace, match="planner = duckdb, and DuckDB's plan is not offloaded: operator LOGICAL_UNNEST"
+    ):
+        connection.sql(text, offload="always")
+    assert "planner = duckdb; operator LOGICAL_UNNEST is not offloaded" in connection.sql(text).explain()
+
+
+def test_mistakes_are_shown_where_they_are(connection: Connection) -> None:
+    with pytest.raises(InvalidSql, match=r"LINE 2: FROM t WHERE nothing > 1\n {21}\^"):
+        connection.sql("SELECT a\nFROM t WHERE nothing > 1")
+    with pytest.raises(ConfigError, match="DuckDB does not plan texts in the dialect of datafusion"):
+        jumpgate.connect(planner="duckdb", dialect="datafusion")
+
+
+def test_tables_of_every_kind(tmp_path: Path) -> None:
+    (tmp_path / "j.json").write_text('{"k": 1, "s": "a"}\n{"k": 2, "s": null}\n')
+    with jumpgate.connect(planner="duckdb", offload="never") as connection:
+        connection.register("j", tmp_path / "j.json")
+        connection.register("d", pa.table({"k": [1, 3], "x": pa.array(["p", "q"]).dictionary_encode()}))
+        rows = connection.sql("SELECT * FROM j FULL JOIN d USING (k) ORDER BY k").to_pylist()
+        assert rows == [{"k": 1, "s": "a", "x": "p"}, {"k": 2, "s": None, "x": None}, {"k": 3, "s": None, "x": "q"}]
+        assert connection.table("j").to_arrow().num_rows == 2
