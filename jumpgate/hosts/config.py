@@ -22,13 +22,21 @@ edges = true                    # false: tuples travel in clear; for networks wh
 [[client]]                      # who may use the service besides its own user
 name = "reports"
 token_file = "/etc/jumpgate/reports.token"
-roots = ["/data"]               # files that its dataflows may read are below these; absent: none
+roots = ["/data"]               # files, and objects (s3://lake/reports), that it may read are below these; absent: none
 administers = false             # true: sees and cancels all jobs, not only its own
 jobs = 0                        # at once, and these for each request; 0: no limit
 memory_limit_bytes = 0
 request_bytes = 0
 weight = 1                      # of its turns: twice the weight, twice the work while others wait
 parallelism = 0                 # and all others of [service]; 0: as there
+
+[[store]]                       # how objects are read whose names begin with url: docs/object-stores.md
+url = "s3://lake"
+endpoint = "https://minio:9000" # absent: as AWS's environment variables and files say, and so with these two
+region = "eu-west-1"
+profile = "reports"             # whose credentials are used
+anonymous = false               # true: without any
+insecure = false                # true: over http, too
 
 [[host]]
 name = "worker1"
@@ -71,12 +79,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from jumpgate.errors import ConfigError
+from jumpgate.errors import ConfigError, InvalidDataflow
 from jumpgate.hosts.ssh import Target
 from jumpgate.machine import memory_bytes
 from jumpgate.nca.device_kind import DeviceKinds, is_address
 from jumpgate.nca.interface import Device
 from jumpgate.ntf.addresses import LOOPBACK, LOOPBACK_6, facing, host_of
+from jumpgate.stores import settings
+from jumpgate.stores.settings import Store
 from jumpgate.trust.tls import Identity
 
 #: the most that a request may ask for (jumpgate/service/limits.py)
@@ -119,6 +129,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "data_bind": str,
         "data_address": str,
     },
+    "store": {"url": str, "endpoint": str, "region": str, "profile": str, "anonymous": bool, "insecure": bool},
     "device": {"name": str, "kind": str},
     "nca": {"name": str, "path": str},
     "device_kind": {"name": str, "path": str},
@@ -128,6 +139,7 @@ _REQUIRED = {
     "tls": ("folder",),
     "client": ("name", "token_file"),
     "host": ("name",),
+    "store": ("url",),
     "device": ("name", "kind"),
     "nca": ("name", "path"),
     "device_kind": ("name", "path"),
@@ -200,6 +212,7 @@ class Config:
     service: dict[str, int] = field(default_factory=dict)
     clients: tuple[ClientConfig, ...] = ()
     tls: TlsConfig | None = None
+    stores: tuple[Store, ...] = ()
     host_program: Path | None = None
 
     @property
@@ -244,6 +257,8 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
     tls = TlsConfig(**_table(data, "tls", where)) if "tls" in data else None
     clients = tuple(map(_client, _tables(data, "client", where)))
     hosts = tuple(map(_host, _tables(data, "host", where)))
+    stores = tuple(_store(table, where) for table in _tables(data, "store", where))
+    _differ([store.url for store in stores], "stores", where)
     paths = {kind: tuple((t["name"], t["path"]) for t in _tables(data, kind, where)) for kind in ("nca", "device_kind")}
     devices = _devices(_tables(data, "device", where), DeviceKinds(paths["device_kind"]), where)
     _differ([h.device.name for h in hosts] + [d.name for d in devices], "devices", where)
@@ -252,7 +267,14 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
         _check_agent(host, where)
     hosts = reachable(hosts)
     return Config(
-        hosts or local_hosts(1).hosts, devices, paths["nca"], paths["device_kind"], service, clients=clients, tls=tls
+        hosts or local_hosts(1).hosts,
+        devices,
+        paths["nca"],
+        paths["device_kind"],
+        service,
+        clients=clients,
+        tls=tls,
+        stores=stores,
     )
 
 
@@ -307,6 +329,13 @@ def _client(table: dict[str, Any]) -> ClientConfig:
     own = {key: value for key, value in table.items() if key not in LIMITS}
     limits = {key: table[key] for key in LIMITS if key in table}
     return ClientConfig(**{**own, "roots": tuple(table.get("roots", ())), "limits": limits})
+
+
+def _store(table: dict[str, Any], where: str) -> Store:
+    try:
+        return settings.parse(table)
+    except InvalidDataflow as error:
+        raise ConfigError(f"{where}: {error.message}", file=where) from error
 
 
 def _host(table: dict[str, Any]) -> HostConfig:

@@ -68,7 +68,10 @@ def test_everything_that_a_file_can_say() -> None:
     ("data", "message"),
     [
         ({"hosts": []}, r"unknown key 'hosts' in the top level; did you mean 'host'\?"),
-        ({"zzz": 1}, "unknown key 'zzz' in the top level; known: client, device, device_kind, host, nca, service, tls"),
+        (
+            {"zzz": 1},
+            "unknown key 'zzz' in the top level; known: client, device, device_kind, host, nca, service, store, tls",
+        ),
         ({"host": [{"name": "a", "core": 1}]}, r"unknown key 'core' in \[\[host\]\]; did you mean 'cores'\?"),
         ({"service": {"stall_timeout": 1}}, r"unknown key .* in \[service\]; did you mean 'stall_timeout_ms'\?"),
         ({"service": [{}]}, r"write \[service\], not \[\[service\]\]"),
