@@ -117,13 +117,12 @@ ObjectReader::Blocks::iterator ObjectReader::wanted(int64_t position, int64_t by
     return fetch(range);
   }
   ByteRange range{position, std::min(std::max(position + bytes, position + kUnexpected), object_.size)};
-  if (object_.size - position <= kFooter) range.begin = std::max<int64_t>(0, object_.size - kFooter);
-  const auto before = block_with(range.begin);
-  if (before != blocks_.end()) range.begin = std::min(before->second.end, position);
-  range.end = std::min(range.end, range.begin + std::max(kBlockMax, kFooter));
+  const int64_t footer = std::max<int64_t>(0, object_.size - kFooter);
+  const auto after = blocks_.upper_bound(position);
+  if (position >= footer && (after == blocks_.begin() || std::prev(after)->second.end <= footer)) range.begin = footer;
+  range.end = std::min(range.end, range.begin + kBlockMax);
   make_room(range.end - range.begin);
-  fetch(range);
-  return block_with(position);
+  return fetch(range);
 }
 
 int64_t ObjectReader::read(int64_t position, int64_t bytes, char* out) {
@@ -131,8 +130,7 @@ int64_t ObjectReader::read(int64_t position, int64_t bytes, char* out) {
   int64_t done = 0;
   while (done < bytes) {
     const int64_t at = position + done;
-    auto found = wanted(at, bytes - done);
-    if (found == blocks_.end()) malformed("it cannot be read at " + std::to_string(at));
+    const auto found = wanted(at, bytes - done);
     Block& block = found->second;
     if (block.coming.valid()) {
       const Status status = block.coming.get();

@@ -24,18 +24,24 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class Store:
-    """Serves the folders in `folder` as buckets. `requests` are methods, paths and ranges; `before` is called for each
-    with its number, and may answer "cut", "busy" or "lost" to spoil it."""
+    """Serves the folders in `folder` as buckets, by https with a `certificate`. `requests` are methods, paths and
+    ranges; `before` is called for each with its number, and may answer "cut", "busy" or "lost" to spoil it."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
+    def __init__(self, folder: Path, certificate: Path | None = None, **settings: Any) -> None:
         self.folder = folder
         self.requests: list[tuple[str, str, str]] = []
         self.before: Callable[[int], str] = lambda number: ""
         self._app = create_app(Config.from_env(data=str(folder), **settings))
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self.endpoint = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        host = "http://127.0.0.1" if certificate is None else "https://localhost"
+        self.endpoint = f"{host}:{self._socket.getsockname()[1]}"
+        tls = (
+            {}
+            if certificate is None
+            else {"ssl_certfile": certificate / "cert.pem", "ssl_keyfile": certificate / "key.pem"}
+        )
         self._server = uvicorn.Server(
-            uvicorn.Config(self._serve, interface="asgi3", log_level="critical", lifespan="off")
+            uvicorn.Config(self._serve, interface="asgi3", log_level="critical", lifespan="off", **tls)
         )
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
         self._thread.start()
