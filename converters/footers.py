@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from jumpgate.dataflow import beneath
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.casts import of_day
+from jumpgate.dataflow.opening import opened, version
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
 
@@ -141,10 +141,10 @@ def _widest_nested(a: DataType, b: DataType) -> DataType | None:
 def cached(path: str, read: Callable[[str, int, int], T]) -> T:
     """Cache `read` by a file's path, time of change and size. Raises FileUnreadable, and the errors of `read`."""
     try:
-        status = os.stat(path)
+        changed, size = version(path)
     except OSError as e:
         raise FileUnreadable(f"cannot read file '{path}': {e.strerror}", file=path) from None
-    return read(path, status.st_mtime_ns, status.st_size)
+    return read(path, changed, size)
 
 
 def parquet_metadata(path: str) -> Any:
@@ -159,7 +159,7 @@ def _read_metadata(path: str, _mtime_ns: int, _size: int) -> tuple[Any, Any, int
     import pyarrow.parquet as pq
 
     try:
-        with open(path, "rb", opener=beneath.opener) as file:
+        with opened(path) as file:
             file.seek(-8, os.SEEK_END)
             length, magic = struct.unpack("<I4s", file.read(8))
             if magic == b"PARE":

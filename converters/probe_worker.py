@@ -25,6 +25,7 @@ from jumpgate.converters.parquet import pages
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import FileUnreadable, InternalError, JumpgateError, MalformedData, MemoryLimit, ProtocolError
 from jumpgate.extras import load_arrow
+from jumpgate.stores import objects
 
 #: memory of a request beyond that of the process at its start
 MEMORY_BYTES_MAX = 2 << 30
@@ -49,7 +50,8 @@ def main(descriptor: int, life: int) -> None:
     wire.send(connection, {"ready": os.getpid()})
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            questions, limit_s = wire.asked(connection)
+            questions, limit_s, grants = wire.asked(connection)
+            objects.lend(grants)
             with _bounded(life, limit_s):
                 answers = [_answer(*question) for question in questions]
             _tell(connection, answers)

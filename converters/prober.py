@@ -20,6 +20,8 @@ from typing import Any
 from jumpgate import debug
 from jumpgate.converters import probe_wire as wire
 from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData, ProtocolError, Unreachable, from_dict
+from jumpgate.stores import objects
+from jumpgate.stores.names import is_remote
 
 #: a verb (probe_worker.VERBS), files, further arguments
 Question = tuple[str, tuple[str, ...], tuple[Any, ...]]
@@ -30,6 +32,8 @@ WORKERS_MAX = 4
 IDLE_MAX = 2
 #: seconds for a request, and more for each of its files: storage may be slow
 LIMIT_S, LIMIT_FILE_S = 8.0, 0.1
+#: and more where some are in a store, which may be busy
+LIMIT_REMOTE_S = 60.0
 #: seconds for a worker to start
 START_LIMIT_S = 60.0
 #: seconds for an idle worker to notice the end
@@ -140,8 +144,11 @@ class Prober:
 
     def _ask(self, limit_s: float, *questions: Question) -> list[Any]:
         """Return values, and errors that the worker found."""
+        files = {file for _, of_one, _ in questions for file in of_one if is_remote(file)}
+        grants = {file: objects.grant(file) for file in files}
+        limit_s += LIMIT_REMOTE_S if grants else 0.0
         with self._lent() as worker:
-            answers = worker.ask([questions, limit_s], limit_s + PATIENCE_S)
+            answers = worker.ask([questions, limit_s, grants], limit_s + PATIENCE_S)
         return [from_dict(answer["error"]) if "error" in answer else answer["ok"] for answer in answers]
 
     @contextlib.contextmanager

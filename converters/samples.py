@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime
 import functools
 import math
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from jumpgate.converters.value_counts import Column, Values, array_of, column_of
 from jumpgate.dataflow.casts import cast_value, of_day
 from jumpgate.dataflow.fingerprints import fingerprint
 from jumpgate.dataflow.formats import Sample, formats
+from jumpgate.dataflow.opening import size_of, version
 from jumpgate.dataflow.partitions import from_option, values_of
 from jumpgate.dataflow.types import DataType, string
 from jumpgate.errors import ComputeError, JumpgateError
@@ -53,11 +53,11 @@ def column_statistics(
     try:
         if name in from_option(dict(options)):
             return _partition(files, name, type)
-        largest = max(files, key=os.path.getsize, default=None)
+        largest = max(files, key=size_of, default=None)
         if largest is None:
             return ColumnStatistics()
-        status = os.stat(largest)
-        found = _column(largest, status.st_mtime_ns, status.st_size, format, options, rows, name, type)
+        changed, size = version(largest)
+        found = _column(largest, changed, size, format, options, rows, name, type)
         return found if len(files) == 1 else _of_all(found, files, format, options, name, type)
     except (OSError, TypeError, ValueError, ArithmeticError, LookupError, pa.ArrowException, JumpgateError):
         return ColumnStatistics()

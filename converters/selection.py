@@ -8,7 +8,6 @@ sample of `samples` is used. Conditions without Arrow kernels are left to the ca
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,10 +19,13 @@ from jumpgate.converters.statistics import estimate
 from jumpgate.converters.value_counts import array_of, together
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, conjuncts
+from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.opening import size_of, version
 from jumpgate.dataflow.operators import Filter, Read
 from jumpgate.dataflow.types import DataType, Field
 from jumpgate.errors import JumpgateError
 from jumpgate.nca.interface import ColumnStatistics, Selection
+from jumpgate.stores.names import is_remote
 
 Options = tuple[tuple[str, str], ...]
 
@@ -38,10 +40,12 @@ def selection(
     """Return how many rows a dataflow, a Filter over a Read of such files, selects, and the statistics of the columns
     `fields` together. None if the files cannot be read."""
     try:
-        largest = max(files, key=os.path.getsize)
-        status = os.stat(largest)
+        largest = max(files, key=size_of)
+        if is_remote(largest) and formats()[format].columnar:  # values are data, which would be paid for twice
+            return None
+        changed, size = version(largest)
         total = estimate(tuple(files), format, options).rows or 0.0
-        sample = _Sample((largest, status.st_mtime_ns, status.st_size, format, options))
+        sample = _Sample((largest, changed, size, format, options))
         return _selection(sample, dataflow, fields, total, len(files) == 1)
     except (OSError, TypeError, ValueError, ArithmeticError, LookupError, pa.ArrowException, JumpgateError):
         return None

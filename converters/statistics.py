@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 
 from jumpgate.converters.samples import column_statistics
 from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.opening import version
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import JumpgateError
 from jumpgate.nca.interface import ColumnStatistics, Statistics
@@ -20,11 +20,11 @@ def estimate(files: tuple[str, ...], format: str, options: tuple[tuple[str, str]
     rows, size = 0.0, 0.0
     for file in files:
         try:
-            status = os.stat(file)
-            rows += _rows(file, format, options, status.st_mtime_ns, status.st_size)
+            changed, bytes = version(file)
+            rows += _rows(file, format, options, changed, bytes)
         except (OSError, ValueError, ArithmeticError, JumpgateError):
             return Statistics()
-        size += status.st_size
+        size += bytes
     return Statistics(rows, size, functools.partial(column_statistics, files, format, options, rows))
 
 

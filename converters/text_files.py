@@ -5,13 +5,12 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
-import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO
 
-from jumpgate.dataflow import beneath
+from jumpgate.dataflow.opening import opened, size_of
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
 
 #: packer → (first bytes, suffixes); the last three are detected, but not supported
@@ -39,7 +38,7 @@ class Beginning:
 
 def is_plain(file: str, options: Mapping[str, str]) -> bool:
     """Return whether the file's bytes are the text. Raises OSError."""
-    with open(file, "rb", opener=beneath.opener) as f:
+    with opened(file) as f:
         return _packer(file, f.read(16)) is None and options.get("encoding", "utf-8") == "utf-8"
 
 
@@ -51,7 +50,7 @@ def beginning(file: str, options: Mapping[str, str], size: int) -> Beginning:
     """
     encoding = options.get("encoding", "utf-8")
     try:
-        with open(file, "rb", opener=beneath.opener) as f:
+        with opened(file) as f:
             stream = _unpacked(file, f)
             data = b""
             decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(_python_name(encoding))()
@@ -60,7 +59,7 @@ def beginning(file: str, options: Mapping[str, str], size: int) -> Beginning:
                 chunk = stream.read(min(_CHUNK_BYTES, size + 1 - len(data)))
                 whole = not chunk
                 data += chunk if decoder is None else decoder.decode(chunk, whole).encode()
-            raw = min(f.tell(), os.fstat(f.fileno()).st_size)
+            raw = min(f.tell(), size_of(file))
     except UnicodeError as e:
         raise MalformedData(f"{file}: not valid {encoding}: {e}", file=file) from None
     except (EOFError, zlib.error, gzip.BadGzipFile, ValueError) as e:

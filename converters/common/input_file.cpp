@@ -42,6 +42,8 @@ int open_beneath(const std::string& path) {
 }  // namespace
 
 std::shared_ptr<InputFile> InputFile::open(const std::string& path, arrow::MemoryPool* pool) {
+  if (const objects::Object* object = objects::find(path))
+    return std::shared_ptr<InputFile>(new InputFile(std::make_unique<ObjectReader>(*object), pool));
   int fd = open_beneath(path);
   if (fd < 0 && errno == EXDEV) throw ReadError("io", "a link leads out of " + path.substr(0, path.find("//", 1)));
   if (fd < 0) throw ReadError("io", std::strerror(errno));
@@ -57,10 +59,13 @@ std::shared_ptr<InputFile> InputFile::open(const std::string& path, arrow::Memor
   return std::shared_ptr<InputFile>(new InputFile(fd, status.st_size, pool));
 }
 
-InputFile::~InputFile() { ::close(fd_); }
+InputFile::~InputFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
 
 arrow::Result<int64_t> InputFile::ReadAt(int64_t position, int64_t bytes, void* out) {
   if (position < 0 || bytes < 0) return arrow::Status::Invalid("a read at ", position, " of ", bytes, " bytes");
+  if (object_) return object_->read(position, bytes, static_cast<char*>(out));
   int64_t done = 0;
   while (done < bytes) {
     ssize_t got = ::pread(fd_, static_cast<char*>(out) + done, static_cast<size_t>(bytes - done), position + done);

@@ -4,19 +4,31 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "common/object_reader.h"
 #include "common/recycling_pool.h"
 
 namespace jg::columnar {
 
 class InputFile final : public arrow::io::RandomAccessFile {
  public:
-  // Throws ReadError "io". Buffers that reads return come from `pool`.
+  // A file, or an object of a store that this process knows by that name. Throws ReadError "io". Buffers that reads
+  // return come from `pool`.
   static std::shared_ptr<InputFile> open(const std::string& path, arrow::MemoryPool* pool);
   ~InputFile() override;
 
-  // Bytes read so far.
-  int64_t bytes_read() const { return bytes_read_; }
+  // Bytes read so far; of an object, those that were asked for.
+  int64_t bytes_read() const { return object_ ? object_->bytes_fetched() : bytes_read_; }
+  // Of an object: what will be read next, so that it is fetched meanwhile, and that nothing is any more.
+  void expect(std::vector<ByteRange> ranges) {
+    if (object_) object_->expect(std::move(ranges));
+  }
+  void forget() {
+    if (object_) object_->forget();
+  }
+  bool is_remote() const { return object_ != nullptr; }
 
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t bytes, void* out) override;
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t bytes) override;
@@ -31,7 +43,11 @@ class InputFile final : public arrow::io::RandomAccessFile {
  private:
   InputFile(int fd, int64_t size, arrow::MemoryPool* pool) : fd_(fd), size_(size), pool_(pool) {}
 
-  int fd_;
+  InputFile(std::unique_ptr<ObjectReader> object, arrow::MemoryPool* pool)
+      : object_(std::move(object)), size_(object_->size()), pool_(pool) {}
+
+  int fd_ = -1;
+  std::unique_ptr<ObjectReader> object_;
   int64_t size_, position_ = 0, bytes_read_ = 0;
   arrow::MemoryPool* pool_;
 };

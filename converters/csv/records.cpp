@@ -21,6 +21,7 @@ void Records::open(text::Input* input, const Dialect* dialect, int64_t begin, in
   from_ = have_ = whole_ = 0;
   fault_ = false;
   limit_ = kPieceBytes;
+  input->expect(begin, end);
 }
 
 Status Records::next(bool* done) {

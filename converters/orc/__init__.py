@@ -10,9 +10,10 @@ from typing import Any
 from jumpgate.converters import writing
 from jumpgate.converters.footers import FOOTERS_CACHED_MAX, Footer, Range, cached, common_schema, unreadable
 from jumpgate.converters.orc.footer import Contents, read_footer
-from jumpgate.dataflow import beneath
 from jumpgate.dataflow.formats import EARLY_DAYS, Format, Sample, Speeds
+from jumpgate.dataflow.opening import opened
 from jumpgate.dataflow.types import DataType, Field, Schema
+from jumpgate.stores.names import is_remote
 
 #: the most stripes to sample, which are read whole: if they have more rows, nothing is read
 STRIPES_MAX, STRIPE_ROWS_MAX = 4, 2_000_000
@@ -58,17 +59,19 @@ def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) ->
     import pyarrow.orc
 
     bounds = cached(file, _contents).bounds.get(name)
-    with open(file, "rb", opener=beneath.opener) as stream:
-        opened = pyarrow.orc.ORCFile(stream)
-        stripes = opened.nstripes
-        if not stripes or opened.nrows > stripes * STRIPE_ROWS_MAX:
+    if is_remote(file):  # values are data, which would be paid for twice
+        return Sample(bounds=bounds)
+    with opened(file) as stream:
+        orc = pyarrow.orc.ORCFile(stream)
+        stripes = orc.nstripes
+        if not stripes or orc.nrows > stripes * STRIPE_ROWS_MAX:
             return Sample(bounds=bounds)
-        if opened.nrows <= SMALL_ROWS:
-            return Sample(opened.read(columns=[name]).column(0), bounds, whole=True)
+        if orc.nrows <= SMALL_ROWS:
+            return Sample(orc.read(columns=[name]).column(0), bounds, whole=True)
         found = []
         chosen = sorted({stripes * i // STRIPES_MAX for i in range(STRIPES_MAX)})
         for stripe in chosen:
-            column = opened.read_stripe(stripe, columns=[name]).column(0)
+            column = orc.read_stripe(stripe, columns=[name]).column(0)
             step = -(-len(column) * len(chosen) // SAMPLED_MAX)
             found.append(column.take(pa.array(range(0, len(column), max(1, step)), pa.int64())))
     return Sample(pa.chunked_array(found), bounds)

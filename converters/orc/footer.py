@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from jumpgate.dataflow import beneath
 from jumpgate.dataflow import types as t
+from jumpgate.dataflow.opening import opened
 from jumpgate.dataflow.types import DataType, Field
 from jumpgate.errors import MalformedData, SchemaMismatch
 
@@ -75,7 +75,7 @@ class Contents:
 def read_footer(path: str) -> Contents:
     """Read the contents. Raises OSError, MalformedData, and SchemaMismatch for valid files that cannot be read."""
     try:
-        with open(path, "rb", opener=beneath.opener) as file:
+        with opened(path) as file:
             return _table(_footer(file), path)
     except (_Damaged, zlib.error, UnicodeDecodeError) as e:
         raise MalformedData(f"ORC file '{path}' is damaged or incomplete: {e}", file=path) from None

@@ -8,9 +8,10 @@ from typing import Any
 
 from jumpgate.converters import writing
 from jumpgate.converters.footers import parquet_footer, parquet_metadata, parquet_schema
-from jumpgate.dataflow import beneath
 from jumpgate.dataflow.formats import EARLY_DAYS, Format, Sample, Speeds
+from jumpgate.dataflow.opening import opened
 from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.stores.names import is_remote
 
 #: values come from some rows of some row groups; files of at most SMALL_ROWS rows are read whole
 ROWS_MAX, GROUPS_MAX, SMALL_ROWS = 1024, 4, 100_000
@@ -28,8 +29,11 @@ def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) ->
     footer = parquet_footer(file)
     if footer.encrypted:
         return Sample()
+    bounds = _bounds(file, options, name, type)
+    if is_remote(file):  # values are data, which would be paid for twice
+        return Sample(bounds=bounds)
     values, whole = _values(file, name)
-    return Sample(values, _bounds(file, options, name, type), whole)
+    return Sample(values, bounds, whole)
 
 
 def _bounds(file: str, options: Mapping[str, str], name: str, type: DataType) -> tuple[float | None, float | None]:
@@ -47,8 +51,8 @@ def _values(file: str, name: str) -> tuple[Any, bool]:
     import pyarrow.parquet as pq
 
     with (
-        open(file, "rb", opener=beneath.opener) as opened,
-        pq.ParquetFile(opened, metadata=parquet_metadata(file)) as parquet,
+        opened(file) as source,
+        pq.ParquetFile(source, metadata=parquet_metadata(file)) as parquet,
     ):
         if parquet.metadata.num_rows <= SMALL_ROWS:
             return parquet.read([name]).column(0), True

@@ -69,6 +69,7 @@ class ParquetWorker final : public SourceWorker {
   Status load(int column, const int32_t* sel, int32_t n) override {
     size_t i = static_cast<size_t>(column);
     if (n == 0) return {};
+    expect_late();
     JG_RETURN_IF_ERROR(
         guarded("Parquet", source_.files_[file_].path, [&] { read(i, n == batch_.rows() ? nullptr : sel, n); }));
     count_bytes();
@@ -94,6 +95,27 @@ class ParquetWorker final : public SourceWorker {
     const RowGroup& group = file.row_groups[static_cast<size_t>(morsel.part)];
     for (size_t i = 0; i < columns_.size(); ++i) readers_[i]->start(input_, group.chunks[i]);
     batch_.start(group.joining, {morsel.first, morsel.first + morsel.rows});
+    if (!input_->is_remote()) return;
+    input_->forget();
+    morsel_ = &morsel;
+    expect(true);
+  }
+
+  // Columns of which some rows are wanted are fetched once it is known that there are any.
+  void expect_late() {
+    if (morsel_ != nullptr) expect(false);
+    morsel_ = nullptr;
+  }
+
+  void expect(bool early) {
+    const RowGroup& group = source_.files_[morsel_->file].row_groups[static_cast<size_t>(morsel_->part)];
+    std::vector<ByteRange> ranges;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (source_.options_.early[i] != early) continue;
+      for (const ChunkPlace& place : group.chunks[i])
+        append_bytes(place, group, {morsel_->first, morsel_->first + morsel_->rows}, &ranges);
+    }
+    input_->expect(std::move(ranges));
   }
 
   void read(size_t i, const int32_t* sel, int32_t n) {
@@ -108,7 +130,8 @@ class ParquetWorker final : public SourceWorker {
   }
 
   ParquetSource& source_;
-  RecyclingPool pool_;  // outlives the readers
+  const Morsel* morsel_ = nullptr;  // of an object, whose late columns are not expected yet
+  RecyclingPool pool_;              // outlives the readers
   std::shared_ptr<InputFile> input_;
   std::vector<std::unique_ptr<ChunkReader>> readers_;
   std::vector<JgCol> columns_;

@@ -263,6 +263,23 @@ void require_late_days(const std::vector<ColumnSpec>& columns, const ParquetFile
 
 }  // namespace
 
+void append_bytes(const ChunkPlace& place, const RowGroup& group, RowRange rows, std::vector<ByteRange>* out) {
+  if (!place.pages) {
+    out->push_back({place.offset, place.offset + place.bytes});
+    return;
+  }
+  const std::vector<parquet::PageLocation>& pages = place.pages->page_locations();
+  out->push_back({place.offset, pages.front().offset});  // the dictionary
+  for (size_t n = 0; n < pages.size(); ++n) {
+    const RowRange page = {pages[n].first_row_index, n + 1 < pages.size() ? pages[n + 1].first_row_index : group.rows};
+    const auto is_wanted = [&](RowRange wanted) {
+      return std::max({page.first, rows.first, wanted.first}) < std::min({page.end, rows.end, wanted.end});
+    };
+    if (std::any_of(group.joining.begin(), group.joining.end(), is_wanted))
+      out->push_back({pages[n].offset, pages[n].offset + pages[n].compressed_page_size});
+  }
+}
+
 ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
                         const Bounds& partners, RecyclingPool* pool) {
   ParquetFile file;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/bounds.h"
+#include "common/object_reader.h"
 #include "common/row_ranges.h"
 #include "jg/stream.h"
 #include "parquet/chunk_reader.h"
@@ -24,6 +25,9 @@ struct ParquetFile {
   std::vector<RowGroup> row_groups;                 // those that may hold a match
   int64_t pruned_bytes = 0;                         // of wanted columns in the others' rows, about
 };
+
+// Adds where the bytes of a column chunk are that rows of the group within `rows` take.
+void append_bytes(const ChunkPlace& place, const RowGroup& group, RowRange rows, std::vector<ByteRange>* out);
 
 // Reads the footer and, of columns that are compared, Bloom filters and page indexes. Row groups out of `bounds` are
 // left out; rows may have partners unless they are out of `partners`. Throws ReadError or a library's exception.

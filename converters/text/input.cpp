@@ -32,8 +32,9 @@ Status Input::failed(const std::string& code, const std::string& what) const {
 Status Input::open(const std::string& path, const How& how, std::unique_ptr<Input>* out) {
   std::unique_ptr<Input> input(new Input(path, how));
   struct stat info;
-  if (::stat(path.c_str(), &info) != 0) return input->failed("io", std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) return input->failed("io", "it is not a file");  // opening a pipe would wait
+  const bool is_here = objects::find(path) == nullptr;
+  if (is_here && ::stat(path.c_str(), &info) != 0) return input->failed("io", std::strerror(errno));
+  if (is_here && !S_ISREG(info.st_mode)) return input->failed("io", "it is not a file");  // opening a pipe would wait
   try {
     input->file_ = columnar::InputFile::open(path, arrow::default_memory_pool());
     if (input->is_plain()) {
@@ -63,9 +64,16 @@ bool Input::is_plain() {
 }
 
 void Input::start() {
+  file_->expect({{0, columnar::take(file_->GetSize())}});
   stream_ = decoded(unpacked(path_, file_), how_.encoding);
   if (how_.json) stream_ = lines_of_array(std::move(stream_));
   at_ = 0;
+}
+
+void Input::expect(int64_t begin, int64_t end) {
+  if (stream_) return;  // all of it is on its way
+  file_->forget();
+  file_->expect({{begin, end}});
 }
 
 Status Input::read(int64_t offset, int64_t size, char* out, int64_t* got) {

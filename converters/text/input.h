@@ -32,6 +32,9 @@ class Input {
   bool in_parts() const { return size_ != kSizeUnknown; }
   int64_t bytes_read() const { return file_->bytes_read(); }  // of the file
 
+  // Says what is read next, where that is worth a request ahead.
+  void expect(int64_t begin, int64_t end);
+
   // Reads [offset, offset + size) or up to the end into `out`; *got bytes. Going back costs reading from the front
   // where the file is not read in parts.
   Status read(int64_t offset, int64_t size, char* out, int64_t* got);

@@ -56,6 +56,7 @@ Status LineChunks::open_range(bool* done) {
   begin_ = end_ = have_ = 0;
   eof_ = false;
   active_ = true;
+  input_->expect(base_, range_.end + kTailBytes);
   return {};
 }
 

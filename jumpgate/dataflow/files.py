@@ -1,4 +1,5 @@
-"""Resolves the files of a read: paths, file:// URLs, globs and directories become absolute paths."""
+"""Resolves the files of a read: paths, file:// URLs, globs and directories become absolute paths, and those in stores
+(jumpgate/stores) the names of objects."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from jumpgate.dataflow import beneath
 from jumpgate.dataflow.formats import PACKED, Format, formats
 from jumpgate.dataflow.paths import braces, has_magic, matches, walk
 from jumpgate.errors import FileUnreadable, InvalidDataflow
+from jumpgate.stores.names import is_remote
 
 Paths = str | os.PathLike[str] | Iterable["str | os.PathLike[str]"]
 
@@ -31,7 +33,8 @@ def list_files(paths: Paths, format: str | None = None) -> tuple[tuple[str, ...]
     if not found:
         raise FileUnreadable("read: no files given")
     for file in found:
-        _check_readable(file)
+        if not is_remote(file):  # a store has told about it
+            _check_readable(file)
     return tuple(found), (known or _format_of(found)).name
 
 
@@ -56,6 +59,11 @@ def implied_options(files: Iterable[str], format: Format, given: Mapping[str, st
 def _expand(name: str, format: Format | None) -> list[str]:
     if not name:
         raise FileUnreadable("read: the path is empty", file=name)
+    if is_remote(name):
+        from jumpgate.stores import listing
+
+        suffixes = _suffixes(format)
+        return listing.expand(name, lambda file: _suffix(file) in suffixes, has_magic(name), braces)
     path = os.path.abspath(os.path.expanduser(_local(name)))
     if "\0" in path:
         raise FileUnreadable(f"read: {name!r} is not a path: it contains a NUL character", file=name)
@@ -104,8 +112,8 @@ def _local(name: str) -> str:
         return name
     if scheme[1].lower() != "file":
         raise InvalidDataflow(
-            f"read: {name!r}: {scheme[1]}:// is not read yet, only files of this host (a path or file:///path); "
-            "copy or mount them",
+            f"read: {name!r}: {scheme[1]}:// is not read yet, only s3://, http(s):// and files of this host (a path or "
+            "file:///path); copy or mount them",
             operator="read",
         )
     url = urlsplit(name)
@@ -115,7 +123,7 @@ def _local(name: str) -> str:
 
 
 def _in_directory(path: str, format: Format | None) -> list[str]:
-    suffixes = set(formats().by_suffix if format is None else format.suffixes)
+    suffixes = _suffixes(format)
     try:
         found = [f for f in walk(path, hidden=False) if _suffix(f) in suffixes]
     except OSError as e:
@@ -124,6 +132,10 @@ def _in_directory(path: str, format: Format | None) -> list[str]:
         listed = ", ".join(sorted(suffixes))
         raise FileUnreadable(f"read: directory {path!r} holds no files with suffix {listed}", file=path)
     return _once(sorted(found))
+
+
+def _suffixes(format: Format | None) -> set[str]:
+    return set(formats().by_suffix if format is None else format.suffixes)
 
 
 def _once(files: list[str]) -> list[str]:

@@ -42,6 +42,7 @@ from jumpgate.dataflow.partitions import from_option
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import Schema, bool_, not_read
 from jumpgate.errors import JumpgateError
+from jumpgate.stores.names import canonical, is_remote
 
 #: the most operators on one path from the root
 DEPTH_MAX = 200
@@ -176,7 +177,7 @@ def _read(node: Read) -> list[str]:
         return [error.message.removeprefix("read: ")]
     found = [p.removeprefix("read: ") for p in format.problems(dict(node.options))]
     found += [] if node.files else ["no files"]
-    found += [f"{f!r} is not an absolute path" for f in node.files if not os.path.isabs(split(f)[1]) or "\0" in f]
+    found += [f"{f!r} is not an absolute path" for f in node.files if not _is_path(f)]
     if not all(0 <= c < len(node.file_schema) for c in node.columns):
         found.append(f"columns {node.columns} of a file with {len(node.file_schema)}")
     if not format.opaque:
@@ -195,6 +196,15 @@ def _read(node: Read) -> list[str]:
     if node.predicate is not None and not found:
         found += _condition("predicate", node.predicate)
     return found
+
+
+def _is_path(file: str) -> bool:
+    if not is_remote(file):
+        return os.path.isabs(split(file)[1]) and "\0" not in file
+    try:
+        return canonical(file) == file
+    except JumpgateError:
+        return False
 
 
 def _join(node: Join) -> list[str]:

@@ -22,7 +22,7 @@ edges = true                    # false: tuples travel in clear; for networks wh
 [[client]]                      # who may use the service besides its own user
 name = "reports"
 token_file = "/etc/jumpgate/reports.token"
-roots = ["/data"]               # files that its dataflows may read are below these; absent: none
+roots = ["/data"]               # files, and objects (s3://lake/reports), that it may read are below these; absent: none
 administers = false             # true: sees and cancels all jobs, not only its own
 jobs = 0                        # at once, and these for each request; 0: no limit
 memory_limit_bytes = 0
@@ -38,6 +38,14 @@ paths = ["/data/sales/*.parquet"]   # files, folders and globs
 format = "parquet"              # or csv, json; absent: as the first path ends
 schema = "main"                 # absent: main
 readers = ["reports"]           # clients who may read it, besides the service's own user; absent: every client
+
+[[store]]                       # how objects are read whose names begin with url: docs/object-stores.md
+url = "s3://lake"
+endpoint = "https://minio:9000" # absent: as AWS's environment variables and files say, and so with these two
+region = "eu-west-1"
+profile = "reports"             # whose credentials are used
+anonymous = false               # true: without any
+insecure = false                # true: over http, too
 
 [[host]]
 name = "worker1"
@@ -80,12 +88,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from jumpgate.errors import ConfigError
+from jumpgate.errors import ConfigError, InvalidDataflow
 from jumpgate.hosts.ssh import Target
 from jumpgate.machine import memory_bytes
 from jumpgate.nca.device_kind import DeviceKinds, is_address
 from jumpgate.nca.interface import Device
 from jumpgate.ntf.addresses import LOOPBACK, LOOPBACK_6, facing, host_of
+from jumpgate.stores import settings
+from jumpgate.stores.settings import Store
 from jumpgate.trust.tls import Identity
 
 #: the most that a request may ask for (jumpgate/service/limits.py)
@@ -137,6 +147,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "data_bind": str,
         "data_address": str,
     },
+    "store": {"url": str, "endpoint": str, "region": str, "profile": str, "anonymous": bool, "insecure": bool},
     "device": {"name": str, "kind": str},
     "nca": {"name": str, "path": str},
     "device_kind": {"name": str, "path": str},
@@ -147,6 +158,7 @@ _REQUIRED = {
     "client": ("name", "token_file"),
     "table": ("name", "paths"),
     "host": ("name",),
+    "store": ("url",),
     "device": ("name", "kind"),
     "nca": ("name", "path"),
     "device_kind": ("name", "path"),
@@ -234,6 +246,7 @@ class Config:
     clients: tuple[ClientConfig, ...] = ()
     tables: tuple[TableConfig, ...] = ()
     tls: TlsConfig | None = None
+    stores: tuple[Store, ...] = ()
     host_program: Path | None = None
 
     @property
@@ -279,6 +292,8 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
     tls = TlsConfig(**_table(data, "tls", where)) if "tls" in data else None
     clients = tuple(map(_client, _tables(data, "client", where)))
     hosts = tuple(map(_host, _tables(data, "host", where)))
+    stores = tuple(_store(table, where) for table in _tables(data, "store", where))
+    _differ([store.url for store in stores], "stores", where)
     paths = {kind: tuple((t["name"], t["path"]) for t in _tables(data, kind, where)) for kind in ("nca", "device_kind")}
     devices = _devices(_tables(data, "device", where), DeviceKinds(paths["device_kind"]), where)
     _differ([h.device.name for h in hosts] + [d.name for d in devices], "devices", where)
@@ -289,7 +304,15 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
         _check_agent(host, where)
     hosts = reachable(hosts)
     return Config(
-        hosts or local_hosts(1).hosts, devices, paths["nca"], paths["device_kind"], service, clients, tables, tls
+        hosts or local_hosts(1).hosts,
+        devices,
+        paths["nca"],
+        paths["device_kind"],
+        service,
+        clients=clients,
+        tables=tables,
+        tls=tls,
+        stores=stores,
     )
 
 
@@ -362,6 +385,13 @@ def _served(table: dict[str, Any], clients: tuple[ClientConfig, ...], where: str
         message = f"{where}: '{unknown[0]}', a reader of table '{name}', is no [[client]]: add one, or correct the name"
         raise ConfigError(message, file=where)
     return TableConfig(name, paths, format, table.get("schema", "main"), readers)
+
+
+def _store(table: dict[str, Any], where: str) -> Store:
+    try:
+        return settings.parse(table)
+    except InvalidDataflow as error:
+        raise ConfigError(f"{where}: {error.message}", file=where) from error
 
 
 def _host(table: dict[str, Any]) -> HostConfig:

@@ -34,6 +34,7 @@ from jumpgate.service.agents import BUILDING_S, Agents
 from jumpgate.service.limits import Limits
 from jumpgate.service.located import Located, Options, check_placed, check_request
 from jumpgate.service.preparing import Preparing
+from jumpgate.stores import settings
 from jumpgate.trust.edges import JobCertificate
 
 #: a submitted job that nobody executes is forgotten after this long
@@ -69,6 +70,7 @@ class Engine:
 
     def __init__(self, config: Config, registry: Registry) -> None:
         self.config, self.registry = config, registry
+        settings.configure(config.stores)
         self.agents = Agents(config)
         self.drivers: dict[str, Driver] = {}  #: of devices without agents
         self._silent: dict[str, float] = {}  #: such that did not answer, and until when they are left out

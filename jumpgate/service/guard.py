@@ -18,6 +18,8 @@ from jumpgate.hosts.config import ClientConfig
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.admission import User
 from jumpgate.service.limits import Limits
+from jumpgate.stores.names import canonical, is_remote
+from jumpgate.stores.settings import Store
 from jumpgate.trust import tokens, versions
 from jumpgate.v1 import service_pb2 as pb
 
@@ -28,7 +30,9 @@ class Client:
     def __init__(self, config: ClientConfig | None = None) -> None:
         self._config = config
         self.name = "" if config is None else config.name
-        self._roots = [] if config is None else [os.path.realpath(root) for root in config.roots]
+        roots = () if config is None else config.roots
+        self._roots = [os.path.realpath(root) for root in roots if not is_remote(root)]
+        self._stores = [Store(canonical(root)) for root in roots if is_remote(root)]
 
     @property
     def config(self) -> ClientConfig | None:
@@ -63,6 +67,10 @@ class Client:
         return root if self._config is None else rewrite(root, visit)
 
     def _below(self, file: str) -> str:
+        if is_remote(file):
+            if any(store.has(file) for store in self._stores):
+                return file
+            raise self._no(f"read {file}; roots in the service's jumpgate.toml says what it may read", file=file)
         if located.split(file)[0]:
             self.check_hosts()
         path = os.path.abspath(urlsplit(file).path if file.startswith("file:") else file)

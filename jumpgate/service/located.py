@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jumpgate.dataflow import located
+from jumpgate.converters import probe
+from jumpgate.dataflow import builder, located
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import Schema
 from jumpgate.errors import (
@@ -20,6 +21,7 @@ from jumpgate.errors import (
 )
 from jumpgate.nca.interface import JobPlan, Statistics
 from jumpgate.service.agents import Agents
+from jumpgate.stores.names import is_remote
 
 #: for a host to say how large files are, while a plan waits
 ESTIMATE_TIMEOUT_S = 10.0
@@ -46,6 +48,8 @@ class Located:
             raise InvalidDataflow(
                 f"read: {by_host[''][0]!r} has no host, others have: write file://HOST/path for all, or read them apart"
             )
+        if any(map(is_remote, paths)):
+            return await asyncio.to_thread(_look_here, paths, format, options, schema)
         self.check(by_host)
         found = await asyncio.gather(
             *(self._look(host, of_one, format, options, schema) for host, of_one in by_host.items())
@@ -100,6 +104,13 @@ class Located:
         if any(f["rows"] is None or f["bytes"] is None for f in found):
             return Statistics()
         return Statistics(sum(f["rows"] for f in found), sum(f["bytes"] for f in found))
+
+
+def _look_here(paths: Sequence[str], format: str, options: dict[str, str], schema: Schema | None) -> Read:
+    """A Read of objects, which this process has the credentials for."""
+    read = builder.read(paths, format=format or None, schema=schema or probe.infer_schema, **options).root
+    assert isinstance(read, Read)
+    return read
 
 
 def check_request(root: Operator, files: Located) -> bool:

@@ -15,10 +15,13 @@ from typing import Any
 from jumpgate.codegen.program import EdgeSource, FileSource, Program
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.types import Field
+from jumpgate.errors import FileChanged
 from jumpgate.nca.interface import Edge, InstancePlan, JobContext
 from jumpgate.nca.shared import Gap, Template
 from jumpgate.nca.transport import TCP
 from jumpgate.ntf.descriptor import type_text
+from jumpgate.stores import objects
+from jumpgate.stores.names import is_remote
 
 #: the most siblings that an instance asks for shares of a scan, before it leaves the rest to them
 ASKED_MAX = 16
@@ -157,7 +160,8 @@ def _read(source: FileSource, reader: str) -> dict[str, Any]:
 def _files(scan: str, source: FileSource, first: InstancePlan, context: JobContext) -> dict[str, Any]:
     siblings = _readers_of(source, first, context)
     files = list(source.files)
-    known = [context.plan.files.get(file, ()) for file in files]
+    remote = [file for file in files if is_remote(file)]
+    known = [() if is_remote(file) else context.plan.files.get(file, ()) for file in files]
     if "" not in source.hosts:
         files = source.hosts.get(first.device.name, [])
         known = [()] * len(files)
@@ -169,11 +173,21 @@ def _files(scan: str, source: FileSource, first: InstancePlan, context: JobConte
     }
     return {
         "files": files,
+        **({"objects": [_object(file, context) for file in remote]} if remote else {}),
         "states": known if first.device.name in context.here else [state[:1] for state in known],
         "share_index": Gap(lambda i: _place(i, siblings)) if len(siblings) > 1 else 0,
         "share_count": len(siblings),
         **({"shares": shares} if len(siblings) > 1 else {}),
     }
+
+
+def _object(file: str, context: JobContext) -> dict[str, Any]:
+    """Return what reads an object for the life of a job, in the version that was planned for. The URL is a secret."""
+    grant = objects.grant(file)
+    planned = context.plan.files.get(file)
+    if planned is not None and planned.inode != objects.number(grant.tag, grant.modified):
+        raise FileChanged(f"file '{file}' was replaced while a query read it: run the query again", file=file)
+    return {"file": file, "url": grant.url, "tag": grant.tag, "modified": grant.modified, "size": grant.size}
 
 
 def _asked(siblings: Sequence[InstancePlan], index: int, context: JobContext) -> list[str]:

@@ -70,7 +70,8 @@ def test_everything_that_a_file_can_say() -> None:
         ({"hosts": []}, r"unknown key 'hosts' in the top level; did you mean 'host'\?"),
         (
             {"zzz": 1},
-            "unknown key 'zzz' in the top level; known: client, device, device_kind, host, nca, service, table, tls",
+            "unknown key 'zzz' in the top level; known: client, device, device_kind, host, nca, service, store, table, "
+            "tls",
         ),
         ({"host": [{"name": "a", "core": 1}]}, r"unknown key 'core' in \[\[host\]\]; did you mean 'cores'\?"),
         ({"service": {"stall_timeout": 1}}, r"unknown key .* in \[service\]; did you mean 'stall_timeout_ms'\?"),

@@ -16,6 +16,7 @@ RUNTIME_LAYERS: dict[str, set[str]] = {
     "base": set(),
     "ntf": set(),
     "edges": {"ntf"},
+    "objects": {"edges"},
     "datagrams": {"base", "edges", "ntf"},
     "functions": set(),
     "tables": {"base"},

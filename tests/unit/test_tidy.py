@@ -29,15 +29,17 @@ PACKAGES = {
 #: part → the other parts that it may import. `errors` and `debug` are free for all; an arrow not listed is a defect.
 MAY_KNOW = {
     "v1": set(),  # generated from the .proto files
-    "dataflow": {"v1"},
+    "stores": set(),
+    "dataflow": {"v1", "stores"},  # of stores: what their objects are
     "ntf": {"dataflow", "trust", "v1"},  # column types only; encrypted edges
     "trust": {"ntf"},  # addresses only
     "nca": {"dataflow", "ntf", "trust"},  # a job's certificate
     "codegen": {"dataflow", "ntf", "nca", "templates", "trust"},
-    "converters": {"dataflow", "nca"},  # of nca: Statistics
-    "ncas": {"dataflow", "ntf", "nca", "codegen", "converters", "p4", "trust"},
+    "converters": {"dataflow", "nca", "stores"},  # of nca: Statistics
+    "ncas": {"dataflow", "ntf", "nca", "codegen", "converters", "p4", "stores", "trust"},
     "compiler": {"dataflow", "ntf", "nca"},
-    "hosts": {"dataflow", "ntf", "nca", "codegen", "converters", "trust"},  # of converters: what a host's files hold
+    # of converters: what a host's files hold
+    "hosts": {"dataflow", "ntf", "nca", "codegen", "converters", "stores", "trust"},
     "orchestrator": {"dataflow", "ntf", "nca", "hosts"},
     "observe": {"dataflow", "ntf", "templates"},
     "tpcds": {"dataflow"},
@@ -46,7 +48,7 @@ MAY_KNOW = {
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates", "codegen", "p4"},
     "simulate": {"dataflow", "nca", "compiler", "converters", "study"},  # of study: its pages
     # to start one; schemas; the cache folder; numbers for people
-    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "trust"},
+    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "stores", "trust"},
     "flight": {"client", "hosts", "ntf", "service", "trust", "v1"},  # of hosts: the configuration
     "spark": set(),  # finds a jar
     "presto": set(),  # copies one

@@ -44,6 +44,7 @@ from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import CannotPlace, ConfigError, InvalidDataflow, JumpgateError, SchemaMismatch
 from jumpgate.service import calibration
+from jumpgate.stores.names import is_remote
 
 OFFLOAD = ("auto", "always", "never")
 PLANNERS = ("datafusion", "duckdb")
@@ -135,6 +136,8 @@ class Connection:
             if any(located.hosts(paths)):
                 return self.tables.add(self._located(name, paths, format, schema, options))
             table = file_table(name, source, format, schema, options)
+            if any(map(is_remote, paths)):
+                return self.tables.add(replace(table, closed=True))
             files = table.read
             if files is not None and not table.is_converted:
                 known = None if closed_to_datafusion(files.files) else local.parquet_schema(self.local, files)
@@ -273,7 +276,8 @@ class Connection:
     def files(self, planned: Planned) -> list[str]:
         """The files of a query's tables that are here."""
         reads = (self.tables[name].read for name in planned.tables)
-        return [file for read in reads if read is not None for file in read.files if not located.split(file)[0]]
+        files = [file for read in reads if read is not None for file in read.files]
+        return [file for file in files if not is_remote(file) and not located.split(file)[0]]
 
     def check_columns(self, planned: Planned, states: FileStates) -> None:
         """Of files that DataFusion reads: those that changed since they were looked into must still have the columns of

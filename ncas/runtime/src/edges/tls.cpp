@@ -26,6 +26,9 @@ struct OpenSsl {
   void* (*SSL_CTX_get_cert_store)(Ctx);
   Ssl (*SSL_new)(Ctx);
   void (*SSL_free)(Ssl);
+  int (*SSL_CTX_set_default_verify_paths)(Ctx);
+  int (*SSL_set1_host)(Ssl, const char*);
+  long (*SSL_ctrl)(Ssl, int, long, void*);
   int (*SSL_set_fd)(Ssl, int);
   void (*SSL_set_accept_state)(Ssl);
   void (*SSL_set_connect_state)(Ssl);
@@ -49,7 +52,8 @@ struct OpenSsl {
 };
 
 constexpr int kSetMode = 33, kSetReadAhead = 41, kSetMinVersion = 123;
-constexpr long kTls13 = 0x0304;
+constexpr int kSetServerName = 55;
+constexpr long kTls12 = 0x0303, kTls13 = 0x0304;
 constexpr long kPartialWrite = 1, kMovingWriteBuffer = 2;
 constexpr int kVerifyPeer = 1, kFailIfNoPeerCertificate = 2;
 constexpr uint64_t kIgnoreUnexpectedEof = uint64_t{1} << 7;
@@ -85,6 +89,9 @@ OpenSsl load_openssl() {
   JG_FIND(ssl, SSL_CTX_get_cert_store);
   JG_FIND(ssl, SSL_new);
   JG_FIND(ssl, SSL_free);
+  JG_FIND(ssl, SSL_CTX_set_default_verify_paths);
+  JG_FIND(ssl, SSL_set1_host);
+  JG_FIND(ssl, SSL_ctrl);
   JG_FIND(ssl, SSL_set_fd);
   JG_FIND(ssl, SSL_set_accept_state);
   JG_FIND(ssl, SSL_set_connect_state);
@@ -180,7 +187,36 @@ class JobTls : public Tls {
   const OpenSsl::Ctx context_;
 };
 
+// For all connections to servers; null if the authorities cannot be loaded.
+OpenSsl::Ctx server_context() {
+  const OpenSsl& o = openssl();
+  const OpenSsl::Ctx context = o.SSL_CTX_new(o.TLS_method());
+  if (!context || o.SSL_CTX_ctrl(context, kSetMinVersion, kTls12, nullptr) != 1 ||
+      o.SSL_CTX_set_default_verify_paths(context) != 1) {
+    return nullptr;
+  }
+  o.SSL_CTX_set_verify(context, kVerifyPeer, nullptr);
+  o.SSL_CTX_ctrl(context, kSetMode, kPartialWrite | kMovingWriteBuffer, nullptr);
+  return context;
+}
+
 }  // namespace
+
+Status server_connection(int fd, const std::string& host, std::unique_ptr<TlsConnection>* out) {
+  const OpenSsl& o = openssl();
+  if (!o.missing.empty()) return {"io", "https needs OpenSSL 3, which this host lacks (" + o.missing + ")"};
+  static const OpenSsl::Ctx context = server_context();
+  const OpenSsl::Ssl ssl = context ? o.SSL_new(context) : nullptr;
+  std::string name = host;
+  if (!ssl || o.SSL_set_fd(ssl, fd) != 1 || o.SSL_set1_host(ssl, name.c_str()) != 1 ||
+      o.SSL_ctrl(ssl, kSetServerName, 0, name.data()) != 1) {
+    if (ssl) o.SSL_free(ssl);
+    return {"io", "cannot encrypt a connection: " + last_error()};
+  }
+  o.SSL_set_connect_state(ssl);
+  *out = std::make_unique<OpenSslConnection>(ssl);
+  return {};
+}
 
 Status make_tls(const std::string& certificate, const std::string& key, std::shared_ptr<const Tls>* out) {
   const OpenSsl& o = openssl();

@@ -18,6 +18,11 @@ class Tls {
 };
 Status make_tls(const std::string& certificate, const std::string& key, std::shared_ptr<const Tls>* out);  // PEM
 
+// A connection to a server elsewhere, which shows a certificate for that host that the system's authorities
+// ($SSL_CERT_FILE, or those of the distribution) vouch for; over a connected, non-blocking socket, which must outlive
+// it.
+Status server_connection(int fd, const std::string& host, std::unique_ptr<class TlsConnection>* out);
+
 // Never blocks. One thread at a time.
 class TlsConnection {
  public:

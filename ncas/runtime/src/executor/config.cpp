@@ -7,6 +7,7 @@
 #include "edges/tls.h"
 #include "executor/channels.h"
 #include "jg/ntf.h"
+#include "jg/objects.h"
 
 namespace jg {
 namespace config_json {
@@ -159,6 +160,11 @@ FileSourceOptions files(element e, const Config& config) {
     size_t i = 0;
     for (element x : array{state}) *fields[i++ & 3] = int64_t{x};
     o.states.push_back(known);
+  }
+  element objects;
+  if (!e["objects"].get(objects)) {
+    for (element x : list(e, "objects"))
+      objects::add(text(x, "file"), {text(x, "url"), text(x, "tag"), text(x, "modified"), number(x, "size")});
   }
   o.file_columns = columns(e, "file_columns");
   o.positions = ints(e, "positions");

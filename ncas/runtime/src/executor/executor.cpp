@@ -20,6 +20,7 @@
 #include "executor/work.h"
 #include "jg/instance.h"
 #include "jg/json.h"
+#include "jg/objects.h"
 #include "tables/first_rows.h"
 #include "tables/reader.h"
 
@@ -524,6 +525,7 @@ Status Executor::run(int stage) {
 void Executor::cancel() {
   cancelled = true;
   for (auto& s : sources) s->cancel();
+  objects::cancel();
   for (auto& e : emitters) e->cancel();
   ready_.notify_all();
 }

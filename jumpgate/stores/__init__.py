@@ -1,0 +1,6 @@
+"""Object stores and web servers: which names are theirs, what lies there, and how a process reads it.
+
+`names` tells their paths from files, `settings` says which stores there are and how they are reached, `objects` asks
+them what an object is, `listing` finds objects by folder and pattern, and `reading` reads ranges for the planner.
+Instances read in C++ (ncas/runtime/src/objects), by URLs that are signed for them and expire.
+"""

@@ -1,0 +1,132 @@
+"""What an object is, and how it may be read: asked of its store once, and known for a moment."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from jumpgate.errors import FileUnreadable
+from jumpgate.stores import s3, settings, web
+from jumpgate.stores.names import canonical, is_s3
+
+#: seconds for which an answer holds: a planning step asks a store once for each object
+FRESH_S = 1.0
+#: the most objects that are remembered
+KNOWN_MAX = 200_000
+#: characters of a URL that stay as they are; others, which no request may have, are encoded
+SAFE = ":/?#[]@!$&'()*+,;=%~"
+#: seconds for which a signed URL may be used, unless the credentials expire before
+GRANT_S = 12 * 3600
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object's version: `tag` is its ETag, `modified` the Last-Modified of a server without one. `url`: where a
+    server's redirections lead."""
+
+    name: str
+    size: int
+    tag: str
+    modified: str = ""
+    url: str = ""
+
+    @property
+    def number(self) -> int:
+        return number(self.tag, self.modified)
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What reads an object without credentials, for a while. The URL is a secret."""
+
+    url: str
+    tag: str
+    modified: str
+    size: int
+
+    def __repr__(self) -> str:
+        return f"Grant({self.size} bytes)"
+
+
+def number(tag: str, modified: str) -> int:
+    """Return a number of 63 bits for a version."""
+    return int.from_bytes(hashlib.blake2b((tag or modified).encode(), digest_size=8).digest(), "big") >> 1
+
+
+_known: OrderedDict[str, tuple[Object, float]] = OrderedDict()
+_lent: Mapping[str, Grant] | None = None
+_lock = threading.Lock()
+
+
+def note(objects: Iterable[Object]) -> None:
+    """Remember what a listing has told."""
+    now = time.monotonic()
+    with _lock:
+        for found in objects:
+            _known[found.name] = found, now
+            _known.move_to_end(found.name)
+        while len(_known) > KNOWN_MAX:
+            _known.popitem(last=False)
+
+
+def ask(name: str) -> Object:
+    """Ask the store. Raises FileUnreadable, Forbidden, InvalidDataflow, NotInstalled."""
+    name = canonical(name)
+    found = Object(name, *(s3.head(name) if is_s3(name) else web.head(name)))
+    if not found.tag and not found.modified:
+        raise FileUnreadable(
+            f"cannot read '{name}': its server sends neither ETag nor Last-Modified, so that a change while a query "
+            "reads it would not be seen; copy the file",
+            file=name,
+        )
+    note([found])
+    return found
+
+
+def state(name: str) -> Object:
+    """Return what is known of an object, which is a moment old at most. Raises as `ask`."""
+    if _lent is not None:
+        grant = _granted(name)
+        return Object(name, grant.size, grant.tag, grant.modified)
+    with _lock:
+        found, since = _known.get(name, (None, 0.0))
+    if found is not None and time.monotonic() - since < FRESH_S:
+        return found
+    return ask(name)
+
+
+def forget(name: str) -> None:
+    """Ask the store again the next time."""
+    with _lock:
+        _known.pop(name, None)
+
+
+def grant(name: str) -> Grant:
+    """Return what reads the object now, or as it was last known. Raises as `ask`."""
+    if _lent is not None:
+        return _granted(name)
+    with _lock:
+        found = _known.get(name, (None, 0.0))[0]
+    found = found or ask(name)
+    store = settings.store_of(name)
+    url = s3.signed(name, GRANT_S) if is_s3(name) else quote(found.url or name, safe=SAFE)
+    settings.check_secure(url, store, name)
+    return Grant(url, found.tag, found.modified, found.size)
+
+
+def lend(grants: Mapping[str, Grant]) -> None:
+    """Make these all that this process, which has no credentials, knows of objects."""
+    global _lent
+    _lent = grants
+
+
+def _granted(name: str) -> Grant:
+    assert _lent is not None
+    if name not in _lent:
+        raise FileUnreadable(f"cannot read '{name}': this process was not told how", file=name)
+    return _lent[name]

@@ -1,0 +1,85 @@
+"""The stores of this process: `[[store]]` of jumpgate.toml, and AWS's environment variables and files for the rest."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from jumpgate.errors import Forbidden, InvalidDataflow
+from jumpgate.stores.names import canonical, is_remote
+
+
+@dataclass(frozen=True)
+class Store:
+    """How names that begin with `url` are reached. Credentials are those of `profile`, else those that AWS's tools
+    would use; none if `anonymous`. `insecure`: its endpoint may be http."""
+
+    url: str
+    endpoint: str = ""
+    region: str = ""
+    profile: str = ""
+    anonymous: bool = False
+    insecure: bool = False
+
+    def has(self, name: str) -> bool:
+        """Return whether the name lies in the store, by whole parts of the path."""
+        base = self.url.rstrip("/")
+        return name == base or name.startswith(base + "/")
+
+
+#: None: those of this process's own configuration, which is not loaded yet
+_stores: tuple[Store, ...] | None = None
+
+
+def configure(stores: Iterable[Store]) -> None:
+    """Take the stores of a configuration for this process."""
+    global _stores
+    _stores = tuple(sorted(stores, key=lambda store: -len(store.url)))
+
+
+def store_of(name: str) -> Store:
+    """Return the store with the longest `url` that has the name; one without settings if none has."""
+    if _stores is None:
+        configure(_own())
+    return next((store for store in _stores or () if store.has(name)), Store(""))
+
+
+def parse(table: Mapping[str, Any]) -> Store:
+    """Return the store of a [[store]] table whose keys are known. Raises InvalidDataflow for a wrong url."""
+    if not is_remote(table["url"]):
+        raise InvalidDataflow(f"url of a [[store]] is {table['url']!r}, not s3://BUCKET or https://HOST")
+    return Store(**{**table, "url": canonical(table["url"]).rstrip("/")})
+
+
+def _own() -> list[Store]:
+    """Return the stores of a client's own jumpgate.toml, where jumpgate.hosts.config looks for it; none of a file that
+    cannot be read, which that reports."""
+    try:
+        with open(os.environ.get("JUMPGATE_CONFIG") or "jumpgate.toml", "rb") as file:
+            return [parse(table) for table in tomllib.load(file).get("store", [])]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, InvalidDataflow):
+        return []
+
+
+def check_secure(url: str, store: Store, name: str) -> None:
+    """Raise Forbidden for an address on another machine that is not https, unless the operator allows it."""
+    found = urlsplit(url)
+    if found.scheme == "https" or store.insecure or _is_here(found.hostname or ""):
+        return
+    raise Forbidden(
+        f"'{name}' is read from http://{found.hostname}, where anybody on the way can read and change it; use "
+        "https, or write insecure = true in a [[store]] of jumpgate.toml with its url",
+        file=name,
+    )
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,30 @@
+// Objects of stores that this process reads by range over HTTP, each by a URL that needs no credentials but is itself a
+// secret: no message contains it.
+#pragma once
+#include <cstdint>
+#include <future>
+#include <string>
+
+#include "jg/status.h"
+
+namespace jg::objects {
+
+// One version of an object: `tag` is its ETag, or else `modified` its Last-Modified.
+struct Object {
+  std::string url, tag, modified;
+  int64_t size = 0;
+};
+
+// What this process may read under the name of a file.
+void add(const std::string& file, Object object);
+// Null: the file is this machine's. Lives as long as the process.
+const Object* find(const std::string& file);
+
+// Reads exactly these bytes into `out`, on a thread of its own; `object` as `find` knows it. Tries again, a bounded
+// number of times, where a server is busy or breaks off. "io", "file_changed" (another version is there now), or
+// "cancelled"; messages are what follows a file's name.
+std::future<Status> read(const Object& object, int64_t offset, int64_t bytes, char* out);
+// Ends the reads that have begun.
+void cancel();
+
+}  // namespace jg::objects

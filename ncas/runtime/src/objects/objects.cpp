@@ -1,0 +1,224 @@
+#include "jg/objects.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <shared_mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "objects/http.h"
+
+namespace jg::objects {
+namespace {
+
+constexpr int kThreadsMax = 16;
+constexpr int kFailuresMax = 8;  // of one range
+constexpr int kPauseMs = 50, kPauseMsMax = 5000;
+constexpr int kBusy[] = {429, 500, 502, 503, 504};
+
+struct Request {
+  const Object& object;
+  int64_t offset, bytes;
+  char* out;
+  int64_t epoch;
+  std::promise<Status> done;
+};
+
+Status failed(const std::string& why) { return {"io", why}; }
+
+Status changed(const std::string& how) {
+  return {"file_changed", "it " + how + " while a query read it: run the query again"};
+}
+
+std::string header(const Answer& answer, const char* name) {
+  const auto found = answer.headers.find(name);
+  return found == answer.headers.end() ? "" : found->second;
+}
+
+std::string text_of(const Url& url, const Object& object, int64_t first, int64_t last) {
+  std::string text = "GET " + url.target + " HTTP/1.1\r\nHost: " + url.authority +
+                     "\r\nRange: bytes=" + std::to_string(first) + "-" + std::to_string(last) +
+                     "\r\nAccept-Encoding: identity\r\nUser-Agent: jumpgate\r\n";
+  if (!object.tag.empty() && !object.tag.starts_with("W/")) text += "If-Match: " + object.tag + "\r\n";
+  return text + "\r\n";
+}
+
+// The state of all reads. Never ends, as its threads do not.
+class Store {
+ public:
+  std::future<Status> begin(Request request) {
+    std::future<Status> done = request.done.get_future();
+    const std::lock_guard lock(mutex_);
+    request.epoch = epoch_.load();
+    queue_.push_back(std::move(request));
+    if (idle_ < static_cast<int>(queue_.size()) && threads_ < kThreadsMax) {
+      threads_++;
+      std::thread([this] { work(); }).detach();
+    }
+    changed_.notify_one();
+    return done;
+  }
+
+  void cancel() {
+    const std::lock_guard lock(mutex_);
+    epoch_++;
+    changed_.notify_all();
+  }
+
+ private:
+  [[noreturn]] void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      idle_++;
+      changed_.wait(lock, [this] { return !queue_.empty(); });
+      idle_--;
+      Request request = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      request.done.set_value(run(request));
+      lock.lock();
+    }
+  }
+
+  bool is_cancelled(const Request& request) const { return request.epoch != epoch_.load(); }
+
+  void pause(const Request& request, int failures) {
+    thread_local std::minstd_rand random{std::random_device{}()};
+    const int most = std::min(kPauseMs << (failures - 1), kPauseMsMax);
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::milliseconds(std::uniform_int_distribution(most / 2, most)(random)),
+                      [&] { return is_cancelled(request); });
+  }
+
+  std::unique_ptr<Connection> idle(const Url& url) {
+    const std::lock_guard lock(mutex_);
+    auto& kept = connections_[(url.is_encrypted ? "s " : "p ") + url.address];
+    if (kept.empty()) return nullptr;
+    auto found = std::move(kept.back());
+    kept.pop_back();
+    return found;
+  }
+
+  void keep(const Url& url, std::unique_ptr<Connection> connection) {
+    const std::lock_guard lock(mutex_);
+    connections_[(url.is_encrypted ? "s " : "p ") + url.address].push_back(std::move(connection));
+  }
+
+  Status run(const Request& request) {
+    Url url;
+    if (!parse_url(request.object.url, &url)) return failed("its URL is none");
+    int64_t done = 0;
+    std::string last;
+    for (int failures = 0; failures < kFailuresMax;) {
+      if (is_cancelled(request)) return {"cancelled", "the job was cancelled"};
+      bool is_stale = false;
+      Status status = attempt(request, url, &done, &is_stale);
+      if (status.ok() || (status.error().code != "unreachable" && status.error().code != "cancelled")) return status;
+      if (is_stale) continue;
+      last = status.error().message;
+      if (++failures < kFailuresMax) pause(request, failures);
+    }
+    return failed("its server failed " + std::to_string(kFailuresMax) + " times (last: " + last + ")");
+  }
+
+  // Reads on behind the bytes that are done. "unreachable": it may be tried again. is_stale: a kept connection had been
+  // closed by the server, which no other need be.
+  Status attempt(const Request& request, const Url& url, int64_t* done, bool* is_stale) {
+    std::unique_ptr<Connection> connection = idle(url);
+    const bool is_kept = connection != nullptr;
+    if (!is_kept) {
+      Status opened = Connection::open(url, &connection);
+      if (!opened.ok()) return opened.error().code == "unreachable" ? opened : failed(opened.error().message);
+    }
+    connection->stop_when([this, &request] { return is_cancelled(request); });
+    const int64_t first = request.offset + *done, last = request.offset + request.bytes - 1;
+    Answer answer;
+    Status status = connection->ask(text_of(url, request.object, first, last), &answer);
+    if (!status.ok()) {
+      *is_stale = is_kept;
+      return status;
+    }
+    JG_RETURN_IF_ERROR(check(request, answer, first, last));
+    while (*done < request.bytes) {
+      int64_t got = 0;
+      JG_RETURN_IF_ERROR(connection->read(request.out + *done, request.bytes - *done, &got));
+      *done += got;
+    }
+    if (!answer.closes) keep(url, std::move(connection));
+    return {};
+  }
+
+  // Whether the answer has exactly these bytes of that version.
+  static Status check(const Request& request, const Answer& answer, int64_t first, int64_t last) {
+    const Object& object = request.object;
+    if (std::find(std::begin(kBusy), std::end(kBusy), answer.status) != std::end(kBusy))
+      return {"unreachable", "answer " + std::to_string(answer.status)};
+    if (answer.status == 412) return changed("was replaced");
+    if (answer.status == 404) return changed("was removed");
+    if (answer.status == 401 || answer.status == 403)
+      return failed("the store refuses it (" + std::to_string(answer.status) + "), or the right to it expired");
+    const bool is_whole = answer.status == 200 && first == 0 && last + 1 == object.size;
+    if (answer.status == 200 || answer.status == 206) {
+      const bool is_same = object.tag.empty() ? header(answer, "last-modified") == object.modified
+                                              : header(answer, "etag") == object.tag;
+      if (!is_same) return changed("was replaced");
+    }
+    if (answer.status == 416) return changed("was cut");
+    if (answer.status == 200 && !is_whole) return failed("its server does not serve ranges of bytes");
+    if (answer.status != 206 && !is_whole) return failed("answer " + std::to_string(answer.status));
+    const std::string range =
+        "bytes " + std::to_string(first) + "-" + std::to_string(last) + "/" + std::to_string(object.size);
+    if (!is_whole && header(answer, "content-range") != range)
+      return failed("its server sends another range than was asked for");
+    if (!header(answer, "content-encoding").empty() && header(answer, "content-encoding") != "identity")
+      return failed("its server sends it packed");
+    if (answer.length != last - first + 1) return failed("its server sends another number of bytes");
+    return {};
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Request> queue_;
+  std::unordered_map<std::string, std::vector<std::unique_ptr<Connection>>> connections_;
+  int threads_ = 0, idle_ = 0;
+  std::atomic<int64_t> epoch_{0};  // of requests; it grows where all that have begun end
+};
+
+Store& store() {
+  static Store* const the = new Store;
+  return *the;
+}
+
+struct Known {
+  std::shared_mutex mutex;
+  std::unordered_map<std::string, Object> objects;
+};
+
+Known& known() {
+  static Known* const the = new Known;
+  return *the;
+}
+
+}  // namespace
+
+void add(const std::string& file, Object object) {
+  const std::unique_lock lock(known().mutex);
+  known().objects.try_emplace(file, std::move(object));
+}
+
+const Object* find(const std::string& file) {
+  const std::shared_lock lock(known().mutex);
+  const auto found = known().objects.find(file);
+  return found == known().objects.end() ? nullptr : &found->second;
+}
+
+std::future<Status> read(const Object& object, int64_t offset, int64_t bytes, char* out) {
+  return store().begin({object, offset, bytes, out, 0, {}});
+}
+
+void cancel() { store().cancel(); }
+
+}  // namespace jg::objects

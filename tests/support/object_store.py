@@ -1,0 +1,92 @@
+"""A store over a folder for tests: hadro, with mischief on the way, in a thread."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from hadro.app import create_app
+from hadro.config import Config
+
+from jumpgate.stores import s3
+
+KEY, SECRET = "AKIATESTKEY", "a+secret/that=nobody_may_see"
+START_S = 60.0
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class Store:
+    """Serves the folders in `folder` as buckets, by https with a `certificate`. `requests` are methods, paths and
+    ranges; `before` is called for each with its number, and may answer "cut", "busy" or "lost" to spoil it."""
+
+    def __init__(self, folder: Path, certificate: Path | None = None, **settings: Any) -> None:
+        self.folder = folder
+        self.requests: list[tuple[str, str, str]] = []
+        self.before: Callable[[int], str] = lambda number: ""
+        self._app = create_app(Config.from_env(data=str(folder), **settings))
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        host = "http://127.0.0.1" if certificate is None else "https://localhost"
+        self.endpoint = f"{host}:{self._socket.getsockname()[1]}"
+        tls = (
+            {}
+            if certificate is None
+            else {"ssl_certfile": certificate / "cert.pem", "ssl_keyfile": certificate / "key.pem"}
+        )
+        self._server = uvicorn.Server(
+            uvicorn.Config(self._serve, interface="asgi3", log_level="critical", lifespan="off", **tls)
+        )
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._socket.close()
+
+    async def _serve(self, scope: Scope, receive: Any, send: Send) -> None:
+        headers = dict(scope.get("headers", ()))
+        self.requests.append((scope["method"], scope["path"], headers.get(b"range", b"").decode()))
+        mischief = self.before(len(self.requests))
+        if mischief == "busy":
+            await send({"type": "http.response.start", "status": 503, "headers": [(b"content-length", b"0")]})
+            await send({"type": "http.response.body", "body": b""})
+        elif mischief == "lost":
+            raise ConnectionResetError
+        else:
+            await self._app(scope, receive, _cutting(send) if mischief == "cut" else send)
+
+
+def _cutting(send: Send) -> Send:
+    """What sends the first half of a body, and then breaks off."""
+
+    async def cut(message: Message) -> None:
+        body = message.get("body", b"")
+        if message["type"] == "http.response.body" and len(body) > 1:
+            await send({**message, "body": body[: len(body) // 2], "more_body": True})
+            raise ConnectionResetError
+        await send(message)
+
+    return cut
+
+
+@contextlib.contextmanager
+def credentials(endpoint: str, key: str = KEY, secret: str = SECRET) -> Iterator[None]:
+    """Make AWS's environment variables name a store in the block."""
+    import pytest
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+        patch.setenv("AWS_ACCESS_KEY_ID", key)
+        patch.setenv("AWS_SECRET_ACCESS_KEY", secret)
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        s3.forget()
+        yield
+    s3.forget()
