@@ -5,13 +5,13 @@ Messages as in orc_proto.proto of the ORC specification, version 1; converters/o
 
 from __future__ import annotations
 
-import io
 import os
 import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import IO
 
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.opening import opened
@@ -83,7 +83,7 @@ def read_footer(path: str) -> Contents:
         raise SchemaMismatch(f"ORC file '{path}': {e}", file=path) from None
 
 
-def _footer(file: io.BufferedReader) -> bytes:
+def _footer(file: IO[bytes]) -> bytes:
     """Return the footer, decompressed."""
     size = file.seek(0, os.SEEK_END)
     if size == 0:

@@ -41,11 +41,11 @@ readers = ["reports"]           # clients who may read it, besides the service's
 
 [[store]]                       # how objects are read whose names begin with url: docs/object-stores.md
 url = "s3://lake"
-endpoint = "https://minio:9000" # absent: as AWS's environment variables and files say, and so with these two
+endpoint = "http://minio:9000"  # absent: as AWS's environment variables and files say, and so with these two
 region = "eu-west-1"
 profile = "reports"             # whose credentials are used
 anonymous = false               # true: without any
-insecure = false                # true: over http, too
+insecure = false                # true: the way to it is trusted, as it is http
 
 [[host]]
 name = "worker1"

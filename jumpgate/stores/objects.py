@@ -1,4 +1,4 @@
-"""What an object is, and how it may be read: asked of its store once, and known for a moment."""
+"""Versions of objects, and how they may be read: asked of its store once, and known for a moment."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Object:
 
 @dataclass(frozen=True)
 class Grant:
-    """What reads an object without credentials, for a while. The URL is a secret."""
+    """A way to read an object without credentials, for a while. The URL is a secret."""
 
     url: str
     tag: str

@@ -35,7 +35,7 @@ class Store:
         self._socket = socket.create_server(("127.0.0.1", 0))
         host = "http://127.0.0.1" if certificate is None else "https://localhost"
         self.endpoint = f"{host}:{self._socket.getsockname()[1]}"
-        tls = (
+        tls: dict[str, Any] = (
             {}
             if certificate is None
             else {"ssl_certfile": certificate / "cert.pem", "ssl_keyfile": certificate / "key.pem"}

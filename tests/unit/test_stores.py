@@ -94,18 +94,19 @@ def test_names_that_no_object_has(name: str) -> None:
         canonical(name)
 
 
-def test_the_longest_url_counts_and_https_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_longest_url_counts_and_where_it_leads_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "_stores", None)
     settings.configure([Store("s3://b"), Store("s3://b/in", insecure=True), Store("s3://bb", profile="p")])
     assert [store_of(f"s3://{name}").url for name in ("b/x", "b/in/x", "b/inner", "bb/x", "c/x")] == [
         "s3://b", "s3://b/in", "s3://b", "s3://bb", "",
     ]  # fmt: skip
     for url, store in (
-        ("https://h", Store("")),
         ("http://127.0.0.1:1", Store("")),
         ("http://h", store_of("s3://b/in/x")),
     ):
         check_secure(url, store, "s3://b/x")
+    with pytest.raises(InvalidDataflow, match="over https, which is not done yet"):
+        check_secure("https://h", Store(""), "s3://b/x")
     with pytest.raises(Forbidden, match="insecure = true"):
         check_secure("http://h:9000", store_of("s3://b/x"), "s3://b/x")
 
