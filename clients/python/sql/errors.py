@@ -32,6 +32,8 @@ class InvalidSql(InvalidDataflow):
 class TooLarge(InvalidSql):
     """The text is beyond what is looked at: nobody plans it."""
 
+    code = "sql_too_large"
+
 
 def said_by(error: BaseException) -> str:
     """DataFusion's text; of an error in a function of ours, that error's."""
