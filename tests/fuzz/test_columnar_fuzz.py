@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import jumpgate.converters
-from tests.support import fuzz
+from tests.support import cpp, fuzz
 from tests.support.orc_tail import OrcFile, packed
 
 HERE = Path(__file__).parent
@@ -113,7 +113,8 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[
     library = pa.get_library_dirs()[0]
     soname = next(Path(library).glob("libarrow.so.*")).name.removeprefix("libarrow.so.").partition(".")[0]
     sources = [HERE / f"{format}_fuzz.cpp", CONVERTERS / "readers.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")),
-               *sorted(p for p in CONVERTERS.glob("common/*.cpp") if p.name != "scan_probe.cpp")]  # fmt: skip
+               *sorted(p for p in CONVERTERS.glob("common/*.cpp") if p.name != "scan_probe.cpp"),
+               *cpp.object_sources()]  # fmt: skip
     flags = ["-march=native", "-I", str(CONVERTERS), "-isystem", pa.get_include(), f"-L{library}",
              f"-Wl,-rpath,{library}"]  # fmt: skip
     libraries = [f"{library}/libarrow.so.{soname}", f"{library}/libparquet.so.{soname}"]

@@ -55,7 +55,8 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, texts: list[st
     sources = [
         HERE / f"{format}_fuzz.cpp", CONVERTERS / "readers.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")),
         *sorted(CONVERTERS.glob("text/*.cpp")),
-        *(CONVERTERS / f"common/{name}.cpp" for name in ("column_room", "input_file", "read_error")),
+        *(CONVERTERS / f"common/{name}.cpp" for name in ("column_room", "input_file", "object_reader", "read_error")),
+        *cpp.object_sources(),
         *(cpp.runtime_source() / f"src/functions/{name}.cpp" for name in ("functions", "cast")),
         *([SIMDJSON / "simdjson.cpp"] if format == "json" else []),
     ]  # fmt: skip

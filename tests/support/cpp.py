@@ -23,6 +23,8 @@ DATAGRAM_SOURCES = (
     "datagrams/packet", "datagrams/answers", "datagrams/flow", "datagrams/socket", "datagrams/tuples",
     "datagrams/blocks", "datagrams/drain", "datagrams/sender", "datagrams/receiver",
 )  # fmt: skip
+#: so does reading from object stores
+OBJECT_SOURCES = ("edges/socket", "edges/tls", "objects/http", "objects/objects")
 RELEASE = ("-O2", "-march=native")
 SANITIZED = ("-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 PROGRAMS_BYTES_MAX = 256 << 20
@@ -41,6 +43,10 @@ def ntf_sources() -> list[Path]:
 
 def datagram_sources() -> list[Path]:
     return [runtime_source() / "src" / f"{name}.cpp" for name in DATAGRAM_SOURCES]
+
+
+def object_sources() -> list[Path]:
+    return [runtime_source() / "src" / f"{name}.cpp" for name in OBJECT_SOURCES]
 
 
 def build(name: str, sources: Sequence[Path], flags: Sequence[str] = SANITIZED, compiler: str | None = None) -> Path:
