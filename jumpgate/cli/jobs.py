@@ -42,7 +42,8 @@ def list_(address: str, as_json: bool, **credentials: str | None) -> None:
 @credentials_options
 @json_option
 def show(job: str, address: str, as_json: bool, **credentials: str | None) -> None:
-    """Show who asked for JOB (default: the latest to end), its text, seconds by phase, and its plan with what ran."""
+    """Show who asked for JOB (default: the latest to end, here or in another service), its text, seconds by phase, and
+    its plan with what ran."""
     from jumpgate import client
 
     with client.connect(address, **credentials) as session:

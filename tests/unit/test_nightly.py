@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+#: options of the outer run must not change what an inner one prints
+PLAIN = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 
@@ -53,7 +55,7 @@ def test_words_name_cases_that_ci_keeps() -> None:
     named = {name for name, found in MARKERS.items() if "but" in found}
     modules = sorted({name.partition("::")[0] for name in named})
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--run=ci", *modules]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=PLAIN, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:]
     kept = [line for line in done.stdout.splitlines() if line.partition("[")[0] in named]
     assert {line.partition("[")[0] for line in kept} == named
@@ -84,7 +86,7 @@ def test_the_last_lines_name_each_test_that_failed(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(SUITE)
     (tmp_path / "conftest.py").write_text(CONFTEST)
     command = [sys.executable, "-m", "pytest", "-ra", "--rootdir", str(tmp_path), "-c", "/dev/null", str(tmp_path)]
-    environment = {**os.environ, "CI": "true", "PYTHONPATH": str(ROOT)}
+    environment = {**PLAIN, "CI": "true", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     last = lines[next(i for i, line in enumerate(lines) if "short test summary" in line) + 1 :]
