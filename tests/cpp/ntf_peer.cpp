@@ -6,6 +6,8 @@
 // ":repeat" sends the same batch over and over, so that nothing but the edge is measured. ":early" approaches, and opens
 // the edge once a line comes ("c": cancels it first). In the environment, NTF_PEER_TIMEOUT_MS is a sender's time to
 // connect, and NTF_PEER_TLS a file with the job's certificate and its key.
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -231,6 +233,7 @@ int receive(jg::EdgeOptions options, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::signal(SIGPIPE, SIG_IGN);  // as instances do: OpenSSL writes to connections that are gone
   if (argc < 10) return 2;
   std::ifstream file(argv[2], std::ios::binary);
   jg::EdgeOptions options;
