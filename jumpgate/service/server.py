@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import grpc
@@ -389,8 +389,8 @@ class Serving:
         self.handlers.guard.replace(config.clients)
         known = self.engine.config
         self.engine.config = replace(known, clients=config.clients, service=config.service)
-        return [name for name in ("hosts", "devices", "ncas", "device_kinds", "tls")
-                if getattr(config, name) != getattr(known, name)]  # fmt: skip
+        rest = (f.name for f in fields(Config) if f.name not in ("clients", "service"))
+        return [name for name in rest if getattr(config, name) != getattr(known, name)]
 
     async def drain(self, seconds: float) -> None:
         """Refuses new jobs, and returns once those that run have ended, or after so long."""

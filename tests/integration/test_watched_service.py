@@ -169,6 +169,8 @@ def test_clients_are_read_again_without_a_restart(tmp_path: Path) -> None:
             client = f'[[client]]\nname = "c"\ntoken_file = "{token}"\n'
             reloaded(client + '[[host]]\nname = "other"\n', "reloaded after_restart=hosts")
             assert is_known()
+            others = '[[table]]\nname = "t"\npaths = ["/t.csv"]\n[[store]]\nurl = "s3://lake"\n'
+            reloaded(client + others, "reloaded after_restart=tables,stores")
             reloaded("[[client]]\nname = 1\n", "not_reloaded")
             assert is_known()
             reloaded("", "reloaded after_restart=")
