@@ -59,7 +59,8 @@ class Callers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
-        self._granted: OrderedDict[str, Client] = OrderedDict()
+        #: tokens of handshakes: the token that was shown there, which may be withdrawn
+        self._granted: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
 
     def start_call(self, info: flight.CallInfo, headers: dict[str, list[str]]) -> Caller:
@@ -69,7 +70,7 @@ class Callers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         except Unauthenticated as error:
             raise as_flight(error) from None
         if info.method == flight.FlightMethod.HANDSHAKE:
-            caller.granted = self._grant(caller.client)
+            caller.granted = self._grant(caller.token)
         caller.cookie = _cookie(headers.get("cookie") or [])
         return caller
 
@@ -80,10 +81,10 @@ class Callers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
             return self._named(value)
         with self._lock:
             granted = self._granted.get(value)
-        if granted is not None:
-            return Caller(granted, value, is_own_token=True)
+        shown = value if granted is None else granted
         try:
-            return Caller(self._guard.client(tokens.metadata(value or None)), value)
+            client = self._guard.client(tokens.metadata(shown or None))
+            return Caller(client, value, is_own_token=granted is not None)
         except Unauthenticated:
             what = "does not know this token" if value else "wants a token"
             raise Unauthenticated(
@@ -108,10 +109,10 @@ class Callers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
             )
         return Caller(client, password)
 
-    def _grant(self, client: Client) -> str:
+    def _grant(self, shown: str) -> str:
         token = secrets.token_urlsafe(32)
         with self._lock:
-            self._granted[token] = client
+            self._granted[token] = self._granted.get(shown, shown)
             if len(self._granted) > TOKENS_MAX:
                 self._granted.popitem(last=False)
         return token

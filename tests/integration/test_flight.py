@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import base64
 import json
 import re
 import subprocess
@@ -26,11 +27,13 @@ from pyarrow import flight
 
 from jumpgate.errors import ConfigError
 from jumpgate.flight import limits
+from jumpgate.flight.callers import Caller, Callers
 from jumpgate.flight.clients import Clients
 from jumpgate.flight.door import Door
 from jumpgate.flight.messages import unwrap, wrap
 from jumpgate.hosts.config import ClientConfig, TableConfig, local_hosts
 from jumpgate.service import embedded
+from jumpgate.service.guard import Guard
 from jumpgate.trust import certificates, tokens
 from jumpgate.trust.tls import Identity
 from jumpgate.v1 import flight_sql_pb2 as sql
@@ -139,6 +142,25 @@ def test_a_query(shop: Shop) -> None:
         ]
         cursor.execute("SELECT * FROM extra.more ORDER BY c")
         assert cursor.fetchall() == [(1, "x"), (2, "y")]
+
+
+def test_a_client_that_is_withdrawn_is_let_in_no_more(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("guest's")
+    guard = Guard((ClientConfig("guest", str(tmp_path / "token")),), "127.0.0.1:1")
+    callers = Callers(guard)
+
+    def call(method: flight.FlightMethod, authorization: str) -> Caller:
+        return callers.start_call(flight.CallInfo(method), {"authorization": [authorization]})
+
+    password = base64.b64encode(b"guest:guest's").decode()
+    granted = call(flight.FlightMethod.HANDSHAKE, f"Basic {password}").granted
+    again = call(flight.FlightMethod.HANDSHAKE, f"Bearer {granted}").granted
+    for token in (granted, again):
+        assert call(flight.FlightMethod.DO_GET, f"Bearer {token}").client.name == "guest"
+    guard.replace(())
+    for token in (granted, again):
+        with pytest.raises(flight.FlightUnauthenticatedError, match="does not know this token"):
+            call(flight.FlightMethod.DO_GET, f"Bearer {token}")
 
 
 def test_frames_of_pandas_and_polars(shop: Shop) -> None:
