@@ -43,12 +43,15 @@ def ranged(name: str, grant: Grant, start: int, size: int) -> bytes:
     if grant.tag and not grant.tag.startswith("W/"):
         headers["If-Match"] = grant.tag
     answer = _asked("GET", grant.url, name, headers)
-    if answer.status == 412 or answer.status in (200, 206) and not _is_version(answer.headers, grant):
+    sent, range_ = answer.headers.get("Content-Range", ""), f"bytes {start}-{start + size - 1}"
+    is_other_size = sent.startswith(f"{range_}/") and sent != f"{range_}/{grant.size}"
+    is_other = answer.status in (200, 206) and (is_other_size or not _is_version(answer.headers, grant))
+    if answer.status == 412 or is_other:
         raise FileChanged(f"file '{name}' was replaced while a query read it: run the query again", file=name)
     whole = answer.status == 200 and (start, size) == (0, grant.size)
     if answer.status != 206 and not whole:
         raise _explained(name, answer.status)
-    if not whole and answer.headers.get("Content-Range") != f"bytes {start}-{start + size - 1}/{grant.size}":
+    if not whole and sent != f"{range_}/{grant.size}":
         raise FileUnreadable(f"cannot read '{name}': its server sends another range than was asked for", file=name)
     return bytes(answer.data)
 

@@ -189,6 +189,16 @@ def test_an_object_that_changes_after_the_plan_is_an_error(local: Session, store
     assert again == [{"n": ROWS - 1}] and changed
 
 
+def test_an_object_of_another_size_is_another_version(local: Session, store: Store) -> None:
+    before = read("s3://lake/all.parquet").aggregate(t=sum_("x"))
+    store.before = lambda number: "grown" if store.requests[-1][2] else ""
+    try:
+        with pytest.raises(FileChanged, match=r"all\.parquet.*replaced.*run the query again"):
+            local.run(before).to_pylist()
+    finally:
+        store.before = lambda number: ""
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_store_that_fails_now_and_then_is_asked_again(local: Session, spoiled: Store, seed: int) -> None:
     kinds = ("cut", "busy", "lost")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -25,12 +26,14 @@ Send = Callable[[Message], Awaitable[None]]
 
 class Store:
     """Serves the folders in `folder` as buckets, by https with a `certificate`. `requests` are methods, paths and
-    ranges; `before` is called for each with its number, and may answer "cut", "busy" or "lost" to spoil it."""
+    ranges; `before` is called for each with its number, and may answer "cut", "busy", "lost" or "grown" to spoil
+    it. Requests are answered one by one: `before` may change a file, and each answer is of one version."""
 
     def __init__(self, folder: Path, certificate: Path | None = None, **settings: Any) -> None:
         self.folder = folder
         self.requests: list[tuple[str, str, str]] = []
         self.before: Callable[[int], str] = lambda number: ""
+        self._turn = asyncio.Lock()
         self._app = create_app(Config.from_env(data=str(folder), **settings))
         self._socket = socket.create_server(("127.0.0.1", 0))
         host = "http://127.0.0.1" if certificate is None else "https://localhost"
@@ -52,6 +55,10 @@ class Store:
         self._socket.close()
 
     async def _serve(self, scope: Scope, receive: Any, send: Send) -> None:
+        async with self._turn:
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Any, send: Send) -> None:
         headers = dict(scope.get("headers", ()))
         self.requests.append((scope["method"], scope["path"], headers.get(b"range", b"").decode()))
         mischief = self.before(len(self.requests))
@@ -61,7 +68,8 @@ class Store:
         elif mischief == "lost":
             raise ConnectionResetError
         else:
-            await self._app(scope, receive, _cutting(send) if mischief == "cut" else send)
+            spoilt = {"cut": _cutting, "grown": _growing}.get(mischief)
+            await self._app(scope, receive, spoilt(send) if spoilt else send)
 
 
 def _cutting(send: Send) -> Send:
@@ -75,6 +83,19 @@ def _cutting(send: Send) -> Send:
         await send(message)
 
     return cut
+
+
+def _growing(send: Send) -> Send:
+    """Return a `send` that names ranges of a longer object, under the same tag."""
+
+    async def grown(message: Message) -> None:
+        headers = [
+            (name, value + b"1" if name.lower() == b"content-range" else value)
+            for name, value in message.get("headers", ())
+        ]
+        await send({**message, "headers": headers} if headers else message)
+
+    return grown
 
 
 @contextlib.contextmanager
