@@ -48,7 +48,7 @@ class Compiled:
 
     @cached_property
     def resources(self) -> Resources:
-        """What the program takes of the hardware; `problems` says what does not fit."""
+        """The program's share of the hardware; `problems` names what does not fit."""
         from jumpgate.p4.compiler.allocation.resources import resources
 
         return resources(self.program, load_profile(self.profile))
@@ -100,7 +100,7 @@ def compile_source(
 
 
 def report(text: str, file: str, profile: str = "tofino1", includes: Sequence[Path] = ()) -> Resources:
-    """What a program takes, whether it fits or not. Raises P4Error for what else is wrong with it."""
+    """Report the resources of a program, whether it fits or not. Raises P4Error for what else is wrong with it."""
     return _checked(text, file, profile, None, Diagnostics(), includes).resources
 
 

@@ -115,7 +115,7 @@ class Pass:
 
     @property
     def deparsed(self) -> bytes:
-        """What was emitted, then the rest of the frame."""
+        """Return the headers that were emitted, then the rest of the frame."""
         return bytes(self.out) + self.frame[self.cursor :]
 
     def field(self, kind: str, name: str) -> int:
@@ -276,6 +276,6 @@ def _key_matches(kind: str, key: int, value: int, mask: int) -> bool:
 
 
 def _precedence(table: ir.Table, row: ir.Row) -> int:
-    """What wins when several rows match: the longest prefix, else the priority."""
+    """Return a row's rank among rows that match: the longest prefix, else the priority."""
     prefixes = [mask for k, mask in zip(table.keys, row.masks, strict=True) if k.match == "lpm"]
     return max(prefixes) if prefixes else row.priority

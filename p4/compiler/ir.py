@@ -421,12 +421,12 @@ class Program:
 
     @property
     def ingress(self) -> Gress:
-        """Of the first pipeline."""
+        """Return the first pipeline's ingress."""
         return self.pipes[0].ingress
 
     @property
     def egress(self) -> Gress:
-        """Of the first pipeline."""
+        """Return the first pipeline's egress."""
         return self.pipes[0].egress
 
     @property
@@ -435,7 +435,7 @@ class Program:
 
     @property
     def bodies(self) -> list[tuple[Stmt, ...]]:
-        """Of the controls and of all actions of tables."""
+        """Yield the bodies of the controls and of all actions of tables."""
         return [*(g.control for g in self.gresses), *(a.body for t in self.tables for a in t.actions)]
 
     def alone(self, pipe: Pipe) -> Program:

@@ -1,4 +1,4 @@
-"""What is in expressions and statements: the parts, the fields that are read, the statements within."""
+"""Walk expressions and statements: the parts, the fields that are read, the statements within."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def walk(body: Sequence[ir.Stmt], registers: bool = True) -> Iterator[ir.Stmt]:
 
 
 def expressions(s: ir.Stmt) -> tuple[ir.Expr, ...]:
-    """What a statement itself reads; not the statements in it."""
+    """Yield the expressions that a statement itself reads, without the statements in it."""
     match s:
         case ir.Set():
             return (s.value,)

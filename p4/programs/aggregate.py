@@ -63,7 +63,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a packet: `left` are the tuples that go on (None: absorbed), or it is acknowledged."""
+    """The fate of a packet: `left` are the tuples that go on (None: absorbed), or it is acknowledged."""
 
     left: tuple[Tuple | None, ...]
 
@@ -105,5 +105,5 @@ class Aggregate:
         return True
 
     def groups(self) -> list[Group]:
-        """What draining the buckets returns."""
+        """Return the groups that draining the buckets returns."""
         return [group for slot in self.slots for _, group in sorted(slot.items())]

@@ -15,7 +15,7 @@ WORD = 0xFFFFFFFF
 
 
 class GroupByMax:
-    """What `prune` does with group-by."""
+    """The reference of `prune` for group-by."""
 
     def __init__(self, rows: int, columns: int) -> None:
         self.rows = rows

@@ -63,7 +63,8 @@ class AggregateSizes:
 
 @dataclass(frozen=True)
 class PruneSizes:
-    """What is packed into a program. `…_bits` is log2 of a structure's rows for each slot (d = slots 2^bits)."""
+    """The structures that are packed into a program. `…_bits` is log2 of a structure's rows for each slot
+    (d = slots 2^bits)."""
 
     algorithms: tuple[str, ...]
     slots: int = 1
@@ -150,7 +151,7 @@ def _fates(slots: int, tuple_bytes: int, absorbing: bool) -> list[Entry]:
 
 
 def _shorter(size: int) -> str:
-    """What a 16-bit length is added to lose `size`: actions cannot subtract their data."""
+    """Return the addend that takes `size` from a 16-bit length: actions cannot subtract their data."""
     return f"0x{-size & 0xFFFF:X}" if size else "0"
 
 

@@ -60,7 +60,7 @@ def share_table(sample: Sequence[int], bits: int = 16) -> list[int]:
 
 
 class Skyline:
-    """What `prune` does with skyline."""
+    """The reference of `prune` for skyline."""
 
     def __init__(self, points: int, score: Callable[[int, int], int] = sum_score) -> None:
         self.score = score

@@ -38,7 +38,8 @@ INSTRUCTIONS_MAX = 8
 
 @dataclass(frozen=True)
 class TransactionSizes:
-    """What the program is rendered with; 2^index_bits values an array, 2^worker_bits workers, 2^pass_bits passes."""
+    """The sizes that the program is rendered with: 2^index_bits values an array, 2^worker_bits workers, and 2^pass_bits
+    passes."""
 
     levels: int = 4
     columns: int = 2
@@ -187,7 +188,7 @@ class Reference:
 
 
 def changed(old: int, instruction: Instruction) -> int:
-    """What a cell's value becomes; sums wrap as an int32."""
+    """Return a cell's next value; sums wrap as an int32."""
     x, b = instruction.operand, instruction.bound
     match instruction.action:
         case 0:

@@ -91,7 +91,7 @@ def _compile(source: Path, text: str, profile: str, kept: Path, includes: Sequen
 
 
 def _key(source: Path, text: str, profile: str, includes: Sequence[Path]) -> str:
-    """Of everything that the outcome depends on."""
+    """Return a hash of everything that the outcome depends on."""
     beside = [
         path
         for folder in (source.parent, *includes)

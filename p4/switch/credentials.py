@@ -1,4 +1,4 @@
-"""What a controller shows to a switch's P4Runtime server, and what is said of one that is turned away."""
+"""The credentials that a controller shows to a switch's P4Runtime server, and the errors of a refusal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Credentials:
 
     @staticmethod
     def load(tls: str | Path | None, token_file: str | Path | None, whose: str) -> Credentials:
-        """Of a folder of certificates and a file with a token, where there are any. Raises ConfigError."""
+        """Load a folder of certificates and a file with a token, where there are any. Raises ConfigError."""
         return Credentials(Identity.load(tls) if tls else None, tokens.read(token_file, whose) if token_file else None)
 
     def target(self, address: str) -> str:
@@ -32,7 +32,7 @@ class Credentials:
         return address if self.identity else tokens.local(address) or address
 
     def metadata(self, address: str) -> tuple[tuple[str, str], ...]:
-        """What each call shows."""
+        """Return the metadata that each call shows."""
         return tokens.metadata(self.token or tokens.find(address))
 
 

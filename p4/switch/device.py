@@ -43,7 +43,7 @@ class Device:
 
 
 def device_config(program: Path) -> bytes:
-    """What a P4Runtime client sends as `p4_device_config` to have a compiled program installed."""
+    """Return the bytes that a P4Runtime client sends as `p4_device_config` to have a compiled program installed."""
     return json.dumps({"jumpgate_program": program.stem}).encode()
 
 

@@ -1,4 +1,4 @@
-"""Who may control a switch: whoever shows the token of the user who started it, if one is wanted."""
+"""Control of a switch belongs to whoever shows the token of the user who started it, if one is wanted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of a switch hold, read over P4Runtime, in forms that other programs take.
+"""Dump the tables of a switch over P4Runtime, in forms that other programs take.
 
 `bfrt_script` is for bfshell, the shell of a Tofino's drivers: entries of one switch, loaded into one without P4Runtime.
 """
@@ -100,7 +100,7 @@ def _value(field: p4i.MatchField, given: Any) -> Value:
 
 
 def _anything(field: p4i.MatchField) -> Value:
-    """What P4Runtime leaves out."""
+    """Return the match that P4Runtime leaves out: it accepts anything."""
     return (0, (1 << field.bitwidth) - 1) if field.match_type == p4i.MatchField.RANGE else (0, 0)
 
 

@@ -31,7 +31,7 @@ def digest(*parts: bytes | str) -> str:
 
 @functools.cache
 def base_key(variant: str) -> str:
-    """Of everything that each library depends on: compiler, machine, and the headers of the contract."""
+    """Return a hash of everything that each library depends on: compiler, machine, and the headers of the contract."""
     headers = [path.read_bytes() for path in sorted(INCLUDE.rglob("*.h"))]
     return digest(
         variant,
@@ -45,7 +45,7 @@ def base_key(variant: str) -> str:
 
 
 def _cpu() -> str:
-    """What -march=native depends on."""
+    """Return a description of the CPU, on which -march=native depends."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -18,7 +18,7 @@ def decode(given: p4r.MeterConfig) -> Rates:
 
 
 def wanted(given: p4r.MeterEntry | p4r.DirectMeterEntry) -> Rates | None:
-    """What a meter is set to; None: to nothing. Raises Refused."""
+    """Return the rates that a meter is set to; None where it has none. Raises Refused."""
     if given.HasField("counter_data"):
         raise unimplemented("this switch's meters do not count packets by colour")
     return decode(given.config) if given.HasField("config") else None

@@ -167,7 +167,7 @@ class Service(p4r_grpc.P4RuntimeServicer):
     # ---- streams ---------------------------------------------------------------------------------------------------
 
     def _listen(self, requests: Iterator[p4r.StreamMessageRequest], controller: Controller) -> None:
-        """What one client says, until it hangs up."""
+        """Handle one client's messages until it hangs up."""
         try:
             for request in requests:
                 match request.WhichOneof("update"):
@@ -264,7 +264,7 @@ class Service(p4r_grpc.P4RuntimeServicer):
 
 
 def context_is_gone(error: Exception) -> bool:
-    """What grpc raises from a request iterator when the client hangs up is a plain Exception without a text."""
+    """Tell a client that hung up: grpc raises a plain Exception without a text from its request iterator."""
     return type(error) is Exception and not error.args
 
 

@@ -1,4 +1,4 @@
-"""What a P4Runtime server answers with instead of doing what it was asked."""
+"""The error that a P4Runtime server answers a refused request with."""
 
 from __future__ import annotations
 

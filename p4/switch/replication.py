@@ -16,7 +16,7 @@ SESSIONS = 1 << 10
 
 
 class Replication:
-    """Those of one installed pipeline."""
+    """The multicast groups and clone sessions of one installed pipeline."""
 
     def __init__(self, switch: Switch) -> None:
         self.switch = switch

@@ -25,7 +25,7 @@ EVENT_BYTES_MAX = 16 << 10
 
 
 class Result(IntEnum):
-    """What became of a write to a table (`WriteResult` of src/table_store.h)."""
+    """The outcome of a write to a table (`WriteResult` of src/table_store.h)."""
 
     OK = 0
     EXISTS = 1
@@ -81,7 +81,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Table:
-    """What a program declares of a table; `keys` are (name, bits, match kind)."""
+    """A program's declaration of a table; `keys` are (name, bits, match kind)."""
 
     name: str
     id: int
@@ -141,7 +141,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class Rates:
-    """Of a meter: units (packets or bytes) a second, and bursts in units."""
+    """A meter's rates: units (packets or bytes) a second, and bursts in units."""
 
     committed_rate: int
     committed_burst: int
@@ -408,7 +408,7 @@ class Switch:
         self._lib.jgsw_packet_out(self._sw, data, len(data))
 
     def next_event(self, timeout_ms: int) -> PacketIn | DigestMessage | None:
-        """What the program sent to the controller; None if nothing came in time, or the switch is closed."""
+        """Return the program's next message to the controller; None if none came in time, or the switch is closed."""
         kind, index = c.c_int32(), c.c_uint32()
         with self._event_lock:
             if self._handle is None:
@@ -583,7 +583,7 @@ class Switch:
         self._lib.jgsw_mirror_session(self._sw, session, NO_PORT if port is None else port)
 
     def counts(self) -> dict[str, int]:
-        """What became of packets since the start; everything lost is under a reason."""
+        """Count the fates of packets since the start; everything lost is under a reason."""
         counts = layout.Counts()
         self._lib.jgsw_counts(self._sw, c.byref(counts))
         return counts.as_dict()

@@ -220,7 +220,7 @@ def _clusters(gress: ir.Gress, stages: Sequence[Sequence[Unit]]) -> tuple[list[l
 
 
 def _decisions(gress: ir.Gress) -> set[ir.Slot]:
-    """What a table's look-up says goes to the next table's address, not into containers."""
+    """Return the results of look-ups: they choose the next table's address, and take no container."""
     return {x for s in walk(gress.control) if isinstance(s, ir.Apply) for x in (s.hit, s.action, s.entry)}
 
 

@@ -42,7 +42,7 @@ class Place:
 
 @dataclass
 class Stage:
-    """What lies in a stage, and what that takes. `entries`: of tables that lie in others, too, how many are here."""
+    """The units in a stage and the resources they take. `entries`: this stage's share of a table over several."""
 
     units: list[Unit] = field(default_factory=list)
     entries: dict[int, int] = field(default_factory=dict)

@@ -124,7 +124,7 @@ def _members(state: ir.State, program: ir.Program) -> dict[ir.Expr, int]:
 
 
 def _rows(case: ir.Case, state: ir.State, program: ir.Program) -> int:
-    """Of the parser's TCAM: one, or as many as value sets that the case asks for may have members."""
+    """Count a case's rows in the parser's TCAM: one, or as many as its value sets may have members."""
     sizes = _members(state, program)
     asked = [sizes.get(e, 1) for e, (_, _, mask) in zip(state.subjects, case.matches, strict=False) if mask]
     return math.prod(asked)

@@ -1,4 +1,4 @@
-"""What a packet does in the pipe, as units that each fit into one stage, with the order that they must keep.
+"""The work of a packet in the pipe, as units that each fit into one stage, with the order that they must keep.
 
 A unit is a table with its actions, an access to a register, an assignment, a count, or a gateway (the condition of an
 `if`). An edge says how many stages behind its predecessor a unit may come at the earliest:

@@ -1,1 +1,1 @@
-"""What the hardware's units cannot compute, whatever the program's size."""
+"""Refuse what the hardware's units cannot compute, whatever the program's size."""

@@ -1,4 +1,4 @@
-"""What the ALUs of the stages cannot do, whatever its place in the program."""
+"""Refuse what the ALUs of the stages cannot do, whatever its place in the program."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def check_alus(program: ir.Program, profile: Profile, diagnostics: Diagnostics) 
 
 
 def _operations(program: ir.Program) -> Iterator[tuple[Position, ir.Binary, bool]]:
-    """Those of the stages, with the place of the statements they are in, and whether these are `if`s; RegisterActions
-    have ALUs of their own."""
+    """Yield the stages' operations, with the place of each one's statement, and whether that is an `if`.
+    RegisterActions have ALUs of their own."""
     for s in (s for body in program.bodies for s in walk(body, registers=False)):
         match s:
             case ir.Apply():

@@ -1,4 +1,4 @@
-"""What leaves a stateful ALU: a value is assigned once on each path, and a pair has one way out for constants."""
+"""Check a stateful ALU's outputs: a value is assigned once on each path, and a pair has one way out for constants."""
 
 from __future__ import annotations
 

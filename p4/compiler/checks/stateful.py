@@ -1,4 +1,4 @@
-"""What a RegisterAction may hold: the limits of a stateful ALU."""
+"""Hold a RegisterAction to the limits of a stateful ALU."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _values(access: ir.Execute, limits: dict[str, int]) -> Iterator[tuple[Positi
 
 
 def _constants(access: ir.Execute, limits: dict[str, int]) -> Iterator[tuple[Position, int]]:
-    """Those that need a row of the register file; what is given out does not."""
+    """Yield the constants that need a row of the register file; those that are only output need none."""
     for s in walk(access.body):
         if not isinstance(s, ir.If | ir.Set) or (isinstance(s, ir.Set) and s.slot == access.output):
             continue

@@ -1,5 +1,5 @@
-"""What a Tofino's own compiler refuses although the hardware's units could compute it: its passes put code together,
-and do not take it apart again.
+"""Refuse what a Tofino's own compiler refuses although the hardware's units could compute it: its passes put code
+together, and do not take it apart again.
 
 - Before it makes actions it reads each variable as what was assigned to it (but for results of registers and hashes),
   on all paths up to the next assignment. Two operations in a row so become one expression, which no ALU and no gateway
@@ -168,7 +168,7 @@ def _read(e: ir.Expr, values: Values) -> ir.Expr:
 
 
 def _without(values: Values, slot: ir.Slot) -> Values:
-    """What still holds after something else is written to that variable."""
+    """Return the facts that still hold after another value is written to that variable."""
     return {target: e for target, e in values.items() if target != slot and slot not in gets(e)}
 
 

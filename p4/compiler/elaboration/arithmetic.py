@@ -15,7 +15,7 @@ def cut(value: int, kind: Bits) -> int:
 
 
 def read(value: int, kind: Bits) -> int:
-    """What a pattern means: negative if the type is signed and the top bit set."""
+    """Return the value of a bit pattern: negative if the type is signed and the top bit set."""
     return value - (1 << kind.width) if kind.signed and value >> kind.width - 1 else value
 
 

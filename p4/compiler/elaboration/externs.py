@@ -298,7 +298,7 @@ class Externs(Lower):
         raise Mistake(node.position, f"{base.type.name}.{name} is not supported")
 
     def _sent(self, base: Instance, node: ast.Call, scope: Scope) -> ir.Stmt:
-        """What a deparser hands to others: bytes of the type that is named, or of a digest's own."""
+        """Return the statement that sends bytes to others, of the type that is named or of the digest's own."""
         kind, at = base.type.name, node.position
         names = {"Mirror": ("session_id", "hdr"), "Resubmit": ("hdr",), "Digest": ("data",)}[kind]
         arguments = list(in_order(node.arguments, names, at))

@@ -1,4 +1,4 @@
-"""What names mean: types, and the values behind names (scalars, headers, structs, stacks, externs)."""
+"""The meaning of names: types, and the values behind names (scalars, headers, structs, stacks, externs)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class RegisterAction:
 
 @dataclass(frozen=True)
 class Broken:
-    """What a wrong declaration leaves: its uses are no mistakes of their own."""
+    """The value of a wrong declaration: its uses raise no errors of their own."""
 
 
 @dataclass(frozen=True)

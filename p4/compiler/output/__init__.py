@@ -1,1 +1,1 @@
-"""What is made of a program: C++ for the software switch, and P4Info."""
+"""The outputs of a program: C++ for the software switch, and P4Info."""

@@ -322,7 +322,7 @@ class Writer:
         self.line("}")
 
     def _fallback(self, s: ir.Apply, table: ir.Table) -> None:
-        """Of a table whose default action is fixed: all that one without keys does, without a look-up."""
+        """Write a fixed default action's body: a table without keys does nothing else, so it needs no look-up."""
         self._taken(s, table, False, table.default, table.default_data, table.size)
 
     def _taken(self, s: ir.Apply, table: ir.Table, hit: bool, number: int, data: Sequence[int], slot: int) -> None:

@@ -26,7 +26,7 @@ def field_bytes(register: ir.Register) -> int:
 
 
 def places(program: ir.Program) -> list[Place]:
-    """Of all registers, in order."""
+    """Return the places of all registers, in order."""
     indices: list[set[ir.Expr]] = [set() for _ in program.registers]
     for s in _statements(program):
         if isinstance(s, ir.Execute):
