@@ -4,6 +4,9 @@ Speed-ups of clusters are simulated: hot rows in the switch beside the better of
 workers, 10 us a round trip, 1 us an access, 5 us a synced log. Packets in process: seconds of CPU of the thread that
 runs `process_packed`; the best of the rounds. Loss is made between workers and the switch without sockets: three in ten
 packets and three in ten answers are lost, one in ten is repeated.
+
+The same workloads are also measured on a store in memory (store.cpp) with fewer workers: the switch and datagrams are
+real, and a network's latency is waited for.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +28,7 @@ import networkx as nx
 import numpy as np
 
 from bench._measure import Figure, remark, report
+from bench._store import Run, Store
 from jumpgate.p4.compiler import report as model
 from jumpgate.p4.programs import transactions as p4
 from jumpgate.p4.programs.transactions import ADD, Header, Instruction, Reference
@@ -43,6 +48,7 @@ CLIENTS, CLIENT_SECONDS = 32, 5.0
 GRAPHS = 40
 COUNT = 1_000_000
 SIMULATED_SECONDS = 0.002
+STORE_NODES, STORE_WORKERS, STORE_LATENCY_US, STORE_SECONDS = 4, 8, 500.0, 3.0
 
 
 class Ended(Exception):
@@ -212,6 +218,49 @@ def tpcc_speedup(_: int) -> Figure:
 def optimisations(_: int) -> Figure:
     notes = "simulated 8 x 20 workers, YCSB A: the layout by max-cut beside a random one"
     return Figure("optimisations", _simulated("ycsb-a", Setting())[1], 3.0, "higher", notes)
+
+
+@cache
+def _stored(workload: str, setting: Setting) -> dict[str, Run]:
+    """Runs of the store of store.cpp, by mode and policy."""
+    made: dict[str, Run] = {}
+    with tempfile.TemporaryDirectory(prefix="jumpgate-bench-") as name:
+        store = Store(workload, setting, STORE_WORKERS, Path(name))
+        for mode, policy in (
+            ("off", "no-wait"), ("off", "wait-die"), ("locks", "no-wait"), ("on", "no-wait"),
+        ):  # fmt: skip
+            run = store.run(mode, policy, STORE_LATENCY_US, STORE_SECONDS)
+            remark(f"{workload} {setting}: {mode}, {policy} {run.per_second:,.0f} a second, {run.aborted} aborts")
+            made[f"{mode} {policy}"] = run
+    return made
+
+
+def _store_speedup(name: str, workload: str, target: float, *settings: Setting) -> Figure:
+    """The worst of several settings, over the better policy of locking."""
+    shares = []
+    for setting in settings:
+        found = _stored(workload, replace(setting, nodes=STORE_NODES))
+        locking = max(found["off no-wait"].per_second, found["off wait-die"].per_second)
+        shares.append(found["on no-wait"].per_second / locking)
+    notes = f"measured, {STORE_NODES} x {STORE_WORKERS} workers, {STORE_LATENCY_US:g} us a message, half to the switch"
+    return Figure(name, min(shares), target, "higher", notes)
+
+
+def store_ycsb_a_speedup(_: int) -> Figure:
+    return _store_speedup("store_ycsb_a_speedup", "ycsb-a", 4.0, Setting())
+
+
+def store_hot_100_speedup(_: int) -> Figure:
+    return _store_speedup("store_hot_100_speedup", "ycsb-a", 20.0, Setting(hot_share=1.0))
+
+
+def store_smallbank_speedup(_: int) -> Figure:
+    settings = [Setting(hot_share=0.9, hot_rows=hot) for hot in (5, 10, 15)]
+    return _store_speedup("store_smallbank_speedup", "smallbank", 3.0, *settings)
+
+
+def store_tpcc_speedup(_: int) -> Figure:
+    return _store_speedup("store_tpcc_speedup", "tpcc", 2.0, *(Setting(warehouses=w) for w in (8, 16, 32)))
 
 
 def layout_vs_optimum(_: int) -> Figure:
@@ -397,17 +446,21 @@ FIGURES = (
     tpcc_speedup,
     hot_100_speedup,
     optimisations,
+    store_ycsb_a_speedup,
+    store_hot_100_speedup,
+    store_smallbank_speedup,
+    store_tpcc_speedup,
 )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--only", choices=[figure.__name__ for figure in FIGURES])
+    parser.add_argument("--only", action="append", choices=[figure.__name__ for figure in FIGURES])
     parser.add_argument("--count", type=int, default=COUNT, help="transactions of exactly_once and serialisable")
     arguments = parser.parse_args()
     for figure in FIGURES:
-        if arguments.only in (None, figure.__name__):
+        if arguments.only is None or figure.__name__ in arguments.only:
             report(figure(arguments.count), arguments.json)
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes as c
 import socket
 import struct
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from jumpgate.errors import Unreachable
 from jumpgate.p4.programs import transactions as p4
-from jumpgate.p4.programs.transactions import Header, Instruction
+from jumpgate.p4.programs.transactions import DEFAULT, Header, Instruction
+from jumpgate.transactions import native
+from jumpgate.transactions.log import Log
 
-#: a repetition after so long, doubled each time up to the greatest
-TIMEOUT_FIRST_S, TIMEOUT_MAX_S = 0.02, 0.5
+#: the first repetition comes after so long; worker.cpp has the same
+TIMEOUT_FIRST_US = 20_000
 #: without any answer for so long the switch counts as lost
 LOST_S = 10.0
 DATAGRAM_BYTES_MAX = 2048
 
-_TIME = struct.Struct("@ll")
+_HEADER_BYTES = Header.format(DEFAULT).size
 
 Address = tuple[str, int]
 
@@ -40,18 +42,33 @@ class Answer:
     recirculations: int
 
 
+@dataclass(frozen=True)
+class Records:
+    """How a transaction is logged: what is put before its packet and before its answer; `is_synced`: the packet's
+    record is on the disk before it is sent. `reach` is called with "logged" and "answered"; what it raises ends it."""
+
+    log: Log
+    sent: bytes
+    answered: bytes
+    is_synced: bool
+    reach: Callable[[str], None] | None = None
+
+
 class Channel:
     """Sends a worker's transactions; each is executed once, however often its packet is lost or repeated.
 
-    Not for several threads: a worker has one transaction on the way.
+    Not for several threads: a worker has one transaction on the way. Waits in worker.cpp, without Python's lock.
+    `datagram` is the last answer as it came.
     """
 
     def __init__(self, switch: Address, lease: Lease, lost_s: float = LOST_S) -> None:
         self.switch, self.lease, self.lost_s = switch, lease, lost_s
-        self.sequence = 0
+        self.sequence, self.datagram = 0, b""
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 0, TIMEOUT_FIRST_US))
         self._socket.connect(switch)
-        self._send: Callable[[bytes], object] = self._socket.send
+        self._library = native.load()
+        self._answer = c.create_string_buffer(DATAGRAM_BYTES_MAX)
 
     def execute(self, instructions: Sequence[Instruction], transaction: int = 0, announce: bool = False) -> Answer:
         """Until it is answered. Raises Unreachable: then it may or may not have been executed."""
@@ -61,53 +78,57 @@ class Channel:
         self, sequence: int, instructions: Sequence[Instruction], transaction: int = 0, announce: bool = False
     ) -> Answer:
         """Likewise with the sequence number of the worker's last transaction, which may have been sent, or the next."""
-        self.sequence = sequence
-        passes = len(p4.passes_of(instructions))
-        locks = p4.locks_of(instructions)
-        header = Header(
-            self.lease.flow, self.sequence, self.lease.secret, transaction, locks, passes, announce=int(announce)
+        packet = self._packet(sequence, instructions, transaction, announce)
+        outcome = self._library.jgtx_ask(
+            self._socket.fileno(), packet, len(packet), _HEADER_BYTES, int(self.lost_s * 1e6), self._answer
         )
-        packet = p4.pack(header, instructions)
-        deadline, timeout = time.monotonic() + self.lost_s, TIMEOUT_FIRST_S
-        while time.monotonic() < deadline:
-            self._try_send(packet)
-            answer = self._await(time.monotonic() + timeout, len(instructions))
-            if answer is not None:
-                return answer
-            timeout = min(2 * timeout, TIMEOUT_MAX_S)
-        host, port = self.switch
-        raise Unreachable(
-            f"the switch at {host}:{port} did not answer transaction {transaction} for {self.lost_s:g} s. It may have "
-            "been executed: open the database again, which recovers",
-            host=host,
-        )
+        return self._answered(outcome, packet, transaction)
 
-    def _try_send(self, packet: bytes) -> None:
-        try:
-            self._send(packet)
-        except OSError:  # nobody listens just now; the next repetition may find somebody
-            return
+    def execute_logged(self, instructions: Sequence[Instruction], transaction: int, records: Records) -> Answer:
+        """Likewise, with records of it and of its answer in a log. Raises ConfigError if that cannot be written."""
+        packet = self._packet(self.sequence + 1, instructions, transaction, False)
+        raised: list[BaseException] = []
 
-    def _await(self, until: float, count: int) -> Answer | None:
-        while (left := until - time.monotonic()) > 0:
-            # One call, not a select and a recv: threads of Python contend for what each call gives up and takes again.
-            wait = _TIME.pack(*divmod(int(left * 1e6) + 1, 1_000_000))
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, wait)
+        def reached(point: int) -> int:
             try:
-                data = self._socket.recv(DATAGRAM_BYTES_MAX)
-            except BlockingIOError:
-                return None
-            except OSError:  # the switch is not there
-                time.sleep(min(left, TIMEOUT_FIRST_S))
-                continue
-            found = p4.unpack(data)
-            if found is None:
-                continue
-            header, results = found
-            mine = (header.flow, header.sequence, header.secret) == (self.lease.flow, self.sequence, self.lease.secret)
-            if mine and len(results) == count:
-                return Answer(header.gid, tuple(results), header.recirculations)
-        return None
+                assert records.reach is not None
+                records.reach("logged" if point == 1 else "answered")
+            except BaseException as error:  # it cannot pass through C
+                raised.append(error)
+            return len(raised)
+
+        outcome = self._library.jgtx_execute(
+            records.log.handle, self._socket.fileno(), records.sent, records.answered, len(records.sent), packet,
+            len(packet), _HEADER_BYTES, records.is_synced, int(self.lost_s * 1e6),
+            native.REACH(reached) if records.reach is not None else native.REACH(), self._answer,
+        )  # fmt: skip
+        if raised:
+            raise raised[0]
+        if outcome > 0:
+            records.log.check(outcome)
+        return self._answered(outcome, packet, transaction)
+
+    def _packet(self, sequence: int, instructions: Sequence[Instruction], transaction: int, announce: bool) -> bytes:
+        self.sequence = sequence
+        passes, locks = len(p4.passes_of(instructions)), p4.locks_of(instructions)
+        return p4.pack(
+            Header(self.lease.flow, sequence, self.lease.secret, transaction, locks, passes, int(announce)),
+            instructions,
+        )
+
+    def _answered(self, outcome: int, packet: bytes, transaction: int) -> Answer:
+        if outcome == native.LOST:
+            host, port = self.switch
+            raise Unreachable(
+                f"the switch at {host}:{port} did not answer transaction {transaction} for {self.lost_s:g} s. It may "
+                "have been executed: open the database again, which recovers",
+                host=host,
+            )
+        self.datagram = c.string_at(self._answer, len(packet))
+        found = p4.unpack(self.datagram)
+        assert found is not None
+        header, results = found
+        return Answer(header.gid, tuple(results), header.recirculations)
 
     def close(self) -> None:
         self._socket.close()

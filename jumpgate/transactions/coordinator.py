@@ -26,11 +26,11 @@ from typing import Any, Self
 import psycopg
 
 from jumpgate.errors import InvalidDataflow, JumpgateError, Overflow, Unreachable
-from jumpgate.p4.programs.transactions import Instruction
 from jumpgate.transactions import postgres
-from jumpgate.transactions.channel import Address, Answer, Channel, Lease
+from jumpgate.transactions.channel import Address, Answer, Channel, Lease, Records
 from jumpgate.transactions.log import Log
 from jumpgate.transactions.postgres import Name, Place
+from jumpgate.transactions.records import ANSWERED, SENT, SentRecord, prefix
 from jumpgate.transactions.shared import Folder, Latch
 from jumpgate.transactions.steps import VALUE_MAX, Compiled, Step, amount_max, compile_steps, text, too_large
 
@@ -98,7 +98,7 @@ class Coordinator:
     """
 
     def __init__(
-        self, url: str, folder: Path, number: int, node: int, reach: Callable[[str], None], lost_s: float
+        self, url: str, folder: Path, number: int, node: int, reach: Callable[[str], None] | None, lost_s: float
     ) -> None:
         self.url, self.number, self.node, self.reach, self._lost_s = url, number, node, reach, lost_s
         self._folder = Folder(folder, number)
@@ -191,14 +191,14 @@ class Coordinator:
         number = next(self._numbers)
         if transaction.statements:
             self._prepare(connection, transaction.statements, number)
-        self.reach("prepared")
+        self._reached("prepared")
         with self._ending():
             answer = self._send(channel, number, compiled, bool(transaction.statements))
-            self.reach("executed")
+            self._reached("executed")
             done = compiled.is_done(answer.results)
             if transaction.statements:
                 postgres.decide(connection, self._id, self.node, number, done)
-                self.reach("decided")
+                self._reached("decided")
         return self._outcome(transaction.steps, compiled, answer, done)
 
     @contextlib.contextmanager
@@ -281,23 +281,17 @@ class Coordinator:
             with self._ending():  # it may be prepared
                 raise Unreachable(f"PostgreSQL was lost ({error}): open the database again, which recovers") from error
 
-    def _send(self, channel: Channel, number: int, compiled: Compiled, is_warm: bool) -> Answer:
-        self._log.append({
-            "is": "sent", "epoch": self._base["epoch"], "id": number, "flow": channel.lease.flow,
-            "sequence": channel.sequence + 1, "check": compiled.check,
-            "do": [_packed(i) for i in compiled.instructions],
-        }, wait=is_warm or self._base["nodes"] > 1)  # fmt: skip
-        self.reach("logged")
-        answer = channel.execute(compiled.instructions, number)
-        self.reach("answered")
-        self._log.append(self._done(number, answer))
-        return answer
+    def _reached(self, point: str) -> None:
+        if self.reach is not None:
+            self.reach(point)
 
-    def _done(self, number: int, answer: Answer) -> dict[str, Any]:
-        return {
-            "is": "done", "epoch": self._base["epoch"], "id": number, "gid": answer.gid,
-            "results": list(answer.results),
-        }  # fmt: skip
+    def _send(self, channel: Channel, number: int, compiled: Compiled, is_warm: bool) -> Answer:
+        epoch = self._base["epoch"]
+        is_synced = is_warm or self._base["nodes"] > 1
+        records = Records(
+            self._log, prefix(SENT, epoch, compiled.check), prefix(ANSWERED, epoch), is_synced, self.reach
+        )
+        return channel.execute_logged(compiled.instructions, number, records)
 
     def _outcome(self, steps: Sequence[Step], compiled: Compiled, answer: Answer, done: bool) -> Outcome:
         if not done:
@@ -337,10 +331,10 @@ class Coordinator:
 
     # ---- what was broken off ----
 
-    def _decide(self, sent: Mapping[int, Any], results: Mapping[int, Sequence[int]], node: int | None = None) -> None:
+    def _decide(self, sent: Mapping[int, SentRecord], answers: Mapping[int, Answer], node: int | None = None) -> None:
         """Commit or roll back what is prepared, of one node or all."""
         for of, number in postgres.prepared(self._admin, self._id, node):
-            commit = number in results and _is_done(sent[number], results[number])
+            commit = number in answers and sent[number].is_done(answers[number])
             postgres.decide(self._admin, self._id, of, number, commit)
 
 
@@ -349,29 +343,5 @@ def _execute(connection: psycopg.Connection[Any], statements: Sequence[tuple[str
         connection.execute(statement, parameters, prepare=True)  # of several in one text the server refuses all
 
 
-def _packed(i: Instruction) -> list[int]:
-    return [i.array, i.index, i.action, i.operand, i.bound, int(i.gives), i.takes, int(i.guard)]
-
-
-def instructions_of(record: Mapping[str, Any]) -> tuple[Instruction, ...]:
-    return tuple(
-        Instruction(array, index, action, operand, bound, bool(gives), takes, guard)
-        for array, index, action, operand, bound, gives, takes, guard in record["do"]
-    )
-
-
 def _workers_of(base: Mapping[str, Any]) -> tuple[object, ...]:
     return base["incarnation"], base["nodes"], [lease[:2] for lease in base["leases"]]
-
-
-def unanswered(
-    records: Iterable[Mapping[str, Any]], epoch: int
-) -> tuple[dict[int, Mapping[str, Any]], dict[int, Sequence[int]]]:
-    """Return what an epoch's records say was sent, by id, and the results of what was answered."""
-    mine = [r for r in records if r["epoch"] == epoch]
-    sent = {r["id"]: r for r in mine if r["is"] == "sent"}
-    return sent, {r["id"]: r["results"] for r in mine if r["is"] == "done"}
-
-
-def _is_done(record: Mapping[str, Any], results: Sequence[int]) -> bool:
-    return Compiled(instructions_of(record), (), record["check"]).is_done(results)

@@ -14,10 +14,11 @@ from typing import Any
 from jumpgate.errors import CapacityExceeded, InvalidDataflow, Overflow
 from jumpgate.p4.programs.transactions import DEFAULT
 from jumpgate.transactions import postgres
-from jumpgate.transactions.channel import LOST_S, Channel, Lease
-from jumpgate.transactions.coordinator import Cells, Coordinator, Outcome, Transaction, instructions_of, unanswered
+from jumpgate.transactions.channel import LOST_S, Answer, Channel, Lease
+from jumpgate.transactions.coordinator import Cells, Coordinator, Outcome, Transaction
 from jumpgate.transactions.log import read_log
 from jumpgate.transactions.postgres import Name, Place
+from jumpgate.transactions.records import SentRecord, read_records
 from jumpgate.transactions.recovery import Sent, replay
 from jumpgate.transactions.registers import LocalSwitch
 from jumpgate.transactions.steps import VALUE_MAX, Step, text
@@ -33,7 +34,7 @@ class Database(Coordinator):
 
     def __init__(
         self, url: str, switch: LocalSwitch, folder: Path, number: int = 0, workers: int = WORKERS,
-        reach: Callable[[str], None] = lambda point: None, lost_s: float = LOST_S, nodes: int = 1,
+        reach: Callable[[str], None] | None = None, lost_s: float = LOST_S, nodes: int = 1,
     ) -> None:  # fmt: skip
         self.switch, self.nodes, self._wanted = switch, nodes, workers
         self._changing = threading.Lock()
@@ -63,7 +64,7 @@ class Database(Coordinator):
         cells = {(p.array, p.index): now[n] - p.base for n, p in places.items()}
         self._restart(cells, places, incarnation="")
         with self._ending():
-            self.reach("rebased")
+            self._reached("rebased")
             self.switch.load(self.number, cells)
             self._restart(cells, places)
 
@@ -186,13 +187,14 @@ class Database(Coordinator):
             self._leases = self.switch.lease(self.number, self._wanted * self.nodes, self._id)
             self._workers_of_all = len(self._leases)
             records = [r for path in self._folder.logs().values() for r in read_log(path)]
-            sent, results = unanswered(records, base["epoch"])
+            sent, answers = read_records(records, base["epoch"])
             if base["incarnation"] == self.switch.incarnation:
-                self._ask_again(sent, results)
+                self._ask_again(sent, answers)
             else:
-                answers = {r["id"]: r for r in records if r["is"] == "done" and r["epoch"] == base["epoch"]}
-                results = self._rebuild(base, sent, answers)
-            self._decide(sent, results)
+                self.switch.evict(self.number)
+                self._leases = self.switch.lease(self.number, self._wanted * self.nodes, self._id)
+                answers = self._rebuild(base, sent, answers)
+            self._decide(sent, answers)
             self._restart(self._cells(), self._places)
             mine = self._leases[:: self.nodes]
             self._start([(lease, self.switch.sequence(lease)) for lease in mine], self.switch.address)
@@ -201,24 +203,26 @@ class Database(Coordinator):
         """Finish what other nodes broke off; of what they have on the way nothing is left, as they are kept out."""
         paths = [path for node, path in self._folder.logs().items() if node != self.node]
         if paths:
-            sent, results = unanswered([r for path in paths for r in read_log(path)], self._base["epoch"])
-            self._ask_again(sent, results)
-            self._decide(sent, results)
+            sent, answers = read_records([r for path in paths for r in read_log(path)], self._base["epoch"])
+            self._ask_again(sent, answers)
+            self._decide(sent, answers)
 
-    def _ask_again(self, sent: dict[int, Any], results: dict[int, Sequence[int]]) -> None:
+    def _ask_again(self, sent: dict[int, SentRecord], answers: dict[int, Answer]) -> None:
         """The switch is as it was: what has no answer is sent again, and executed unless it was already."""
         leases = {lease.flow: lease for lease in self._leases}
         for number, r in sent.items():
-            if number not in results:
-                channel = Channel(self.switch.address, leases[r["flow"]], self._lost_s)
-                results[number] = channel.ask(r["sequence"], instructions_of(r), number).results
+            if number not in answers:
+                channel = Channel(self.switch.address, leases[r.flow], self._lost_s)
+                answers[number] = channel.ask(r.sequence, r.instructions, number)
                 channel.close()
 
-    def _rebuild(self, base: dict[str, Any], sent: dict[int, Any], answers: dict[int, Any]) -> dict[int, Sequence[int]]:
-        """The switch lost its registers, or is another one: they come from the log."""
+    def _rebuild(
+        self, base: dict[str, Any], sent: dict[int, SentRecord], answers: dict[int, Answer]
+    ) -> dict[int, Answer]:
+        """The switch lost its registers or a packet, or is another one: they come from the log."""
         found = [
-            Sent(number, instructions_of(r), *(
-                (answers[number]["gid"], tuple(answers[number]["results"])) if number in answers else ()))
+            Sent(number, r.instructions, *(
+                (answers[number].gid, answers[number].results) if number in answers else ()))
             for number, r in sent.items()
         ]  # fmt: skip
         before = {(array, index): value for array, index, value, _ in base["cells"]}
@@ -232,7 +236,7 @@ class Database(Coordinator):
             )
         gid = max([base["gid"], *(s.gid for s in ran.values())])
         self.switch.load(self.number, {place: cells[place] for place in places}, gid)
-        return {number: s.results for number, s in ran.items()}
+        return {number: Answer(s.gid, s.results, 0) for number, s in ran.items()}
 
 
 def _executed(steps: Sequence[Step], values: dict[Name, int]) -> Outcome:

@@ -41,9 +41,14 @@ class Layout:
 
     def passes(self, work: Work) -> int | None:
         """How many passes a transaction takes; None if not all its rows are hot."""
+        found = self.rows_of_passes(work)
+        return None if found is None else max(len(found), 1)
+
+    def rows_of_passes(self, work: Work) -> list[list[Row]] | None:
+        """Which rows each pass accesses, in the order of their arrays; None if not all are hot."""
         if any(row not in self.arrays for row in work.rows):
             return None
-        left, done, passes = list(dict.fromkeys(work.rows)), set[Row](), 0
+        left, done, passes = list(dict.fromkeys(work.rows)), set[Row](), list[list[Row]]()
         while left:
             taken: dict[Row, int] = {}
             for row in sorted(left, key=lambda row: self.arrays[row]):
@@ -57,8 +62,8 @@ class Layout:
                 taken = {left[0]: 0}
             done |= taken.keys()
             left = [row for row in left if row not in taken]
-            passes += 1
-        return max(passes, 1)
+            passes.append(list(taken))
+        return passes
 
 
 def access_graph(works: Iterable[Work], hot: set[Row]) -> nx.Graph:

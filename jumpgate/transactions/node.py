@@ -7,7 +7,8 @@ from pathlib import Path
 
 from jumpgate.errors import ConfigError
 from jumpgate.transactions.channel import LOST_S, Channel, Lease
-from jumpgate.transactions.coordinator import Coordinator, instructions_of, unanswered
+from jumpgate.transactions.coordinator import Coordinator
+from jumpgate.transactions.records import ANSWERED, prefix, read_records
 
 
 class Node(Coordinator):
@@ -15,7 +16,7 @@ class Node(Coordinator):
 
     def __init__(
         self, url: str, folder: Path, node: int, number: int = 0,
-        reach: Callable[[str], None] = lambda point: None, lost_s: float = LOST_S,
+        reach: Callable[[str], None] | None = None, lost_s: float = LOST_S,
     ) -> None:  # fmt: skip
         super().__init__(url, folder, number, node, reach, lost_s)
 
@@ -38,15 +39,14 @@ class Node(Coordinator):
             flow: (Lease(flow, secret), sequence)
             for at, (flow, secret, sequence) in enumerate(base["leases"]) if at % base["nodes"] == self.node
         }  # fmt: skip
-        sent, results = unanswered(self._log.records, base["epoch"])
+        sent, answers = read_records(self._log.records, base["epoch"])
         for number, r in sent.items():
-            lease, sequence = leases[r["flow"]]
-            leases[r["flow"]] = lease, max(sequence, r["sequence"])
-            if number not in results:
+            lease, sequence = leases[r.flow]
+            leases[r.flow] = lease, max(sequence, r.sequence)
+            if number not in answers:
                 channel = Channel((host, port), lease, self._lost_s)
-                answer = channel.ask(r["sequence"], instructions_of(r), number)
+                answers[number] = channel.ask(r.sequence, r.instructions, number)
+                self._log.append(prefix(ANSWERED, base["epoch"]) + channel.datagram)
                 channel.close()
-                self._log.append(self._done(number, answer))
-                results[number] = answer.results
-        self._decide(sent, results, self.node)
+        self._decide(sent, answers, self.node)
         self._start(leases.values(), (host, port))

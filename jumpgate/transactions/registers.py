@@ -22,12 +22,13 @@ WORD = 1 << 32
 class LocalSwitch:
     """A software switch of this process. Databases share it, each with 2^index_bits values an array.
 
-    `incarnation` differs from that of every other switch, also of this one before it lost its registers.
+    `incarnation` differs from that of every other switch, also of this one before it lost its registers, or a packet
+    that waited for another pass: then locks may be held by nobody, and what a transaction did may be half of it.
     """
 
     def __init__(self, index_bits: int = 12, profile: str = "tofino1") -> None:
         self.index_bits = index_bits
-        self.incarnation = secrets.token_hex(8)
+        self._name = secrets.token_hex(8)
         source = Path(p4.__file__).with_name("transactions.p4")
         self.switch = Switch(build(source, profile).program)
         port = self.switch.add_port(PortSpec.parse(f"{PORT}=127.0.0.1:0,as={p4.UDP_PORT}"))
@@ -37,6 +38,10 @@ class LocalSwitch:
         self._leases: dict[int, list[Lease]] = {}
         self._owners: dict[int, str] = {}
         self._workers = 0
+
+    @property
+    def incarnation(self) -> str:
+        return f"{self._name}.{self.switch.counts()['loop_full']}"
 
     def lease(self, database: int, workers: int, owner: str) -> list[Lease]:
         """Flows of at least so many workers of a database: those that its owner has already, and new ones.
@@ -53,16 +58,30 @@ class LocalSwitch:
                 raise CapacityExceeded(f"the switch has regions of 2^{self.index_bits} values for {regions} databases")
             if self._workers + workers > 1 << p4.DEFAULT.worker_bits:
                 raise CapacityExceeded(f"the switch has {1 << p4.DEFAULT.worker_bits} workers, {self._workers} in use")
-            table = self.switch.table("flow")
             for _ in range(workers):
-                lease = Lease(self._workers, secrets.randbits(64))
-                data = (self._workers, database, database << self.index_bits, (1 << self.index_bits) - 1, 0)
-                value, masks = (lease.flow, lease.secret), (0xFFFF, (1 << 64) - 1)
-                self.switch.insert(table, Entry(value, masks, 0, table.action("serve"), data))
+                made.append(self._admit(self._workers, database))
                 self._workers += 1
-                made.append(lease)
             self._leases[database], self._owners[database] = made, owner
             return list(made)
+
+    def _admit(self, flow: int, database: int) -> Lease:
+        """Give a flow a secret."""
+        lease = Lease(flow, secrets.randbits(64))
+        data = (flow, database, database << self.index_bits, (1 << self.index_bits) - 1, 0)
+        self.switch.insert(self.switch.table("flow"), self._entry(lease, data))
+        return lease
+
+    def _entry(self, lease: Lease, data: tuple[int, ...] = ()) -> Entry:
+        table = self.switch.table("flow")
+        return Entry((lease.flow, lease.secret), (0xFFFF, (1 << 64) - 1), 0, table.action("serve"), data)
+
+    def evict(self, database: int) -> None:
+        """End what a database has on the way: its packets lose their flows, which get other secrets, and its locks."""
+        with self._lock:
+            for lease in self._leases[database]:
+                self.switch.delete(self.switch.table("flow"), self._entry(lease))
+            self.switch.write_register(self.switch.register("locks"), database, [(0, 0)])
+            self._leases[database] = [self._admit(lease.flow, database) for lease in self._leases[database]]
 
     def load(self, database: int, cells: Mapping[tuple[int, int], int], gid: int | None = None) -> None:
         """Sets values by (array, index of the database), and the last transaction's number, while nobody sends."""

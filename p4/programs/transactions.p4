@@ -34,6 +34,8 @@ const bit<8> BOTH = 8;
 const bit<9> HOLDERS = 68;
 const bit<9> WAITERS_0 = 69;
 const bit<9> WAITERS_1 = 70;
+// A port of their own: however many repetitions there are, they take no room from those who hold locks.
+const bit<9> REPEATS = 71;
 
 struct headers_t {
     ethernet_h ethernet;
@@ -90,7 +92,7 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         md.gave_5 = 0;
         md.gave_6 = 0;
         md.gave_7 = 0;
-        transition select(ig_intr_md.ingress_port) { HOLDERS: again; WAITERS_0: again; WAITERS_1: again; default: ethernet; }
+        transition select(ig_intr_md.ingress_port) { HOLDERS: again; WAITERS_0: again; WAITERS_1: again; REPEATS: again; default: ethernet; }
     }
     state again {
         md.again = 1;
@@ -1133,12 +1135,12 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         answer(FRESH);
         ig_tm_md.mcast_grp_a = md.group;
     }
-    action next_pass(bit<8> state) {
+    action next_pass(bit<8> state, bit<9> port) {
         hdr.transaction.state = state;
         hdr.transaction.pass = hdr.transaction.pass + 1;
         hdr.transaction.passes = hdr.transaction.passes - 1;
         hdr.udp.checksum = 0;
-        ig_tm_md.ucast_egress_port = HOLDERS;
+        ig_tm_md.ucast_egress_port = port;
     }
     action queue(bit<9> port) {
         hdr.transaction.state = FRESH;
@@ -1154,15 +1156,15 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         const entries = {
             (FRESH, BOTH, 1, _, _, 0, _): answer(FRESH);
             (FRESH, BOTH, 1, _, _, _, _): announce();
-            (FRESH, BOTH, _, _, _, _, _): next_pass(HOLDING);
+            (FRESH, BOTH, _, _, _, _, _): next_pass(HOLDING, HOLDERS);
             (HOLDING, _, 1, _, _, 0, _): answer(FRESH);
             (HOLDING, _, 1, _, _, _, _): announce();
-            (HOLDING, _, _, _, _, _, _): next_pass(HOLDING);
+            (HOLDING, _, _, _, _, _, _): next_pass(HOLDING, HOLDERS);
             (FRESH, _, _, _, _, _, 0): queue(WAITERS_0);
             (FRESH, _, _, _, _, _, 1): queue(WAITERS_1);
             (REPEATED, _, _, 0, 0, _, _): refuse();
             (REPEATED, _, 1, _, _, _, _): answer(REPEATED);
-            (REPEATED, _, _, _, _, _, _): next_pass(REPEATED);
+            (REPEATED, _, _, _, _, _, _): next_pass(REPEATED, REPEATS);
         }
         const default_action = refuse();
         size = 16;

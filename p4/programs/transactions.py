@@ -147,6 +147,20 @@ def unpack(payload: bytes, sizes: TransactionSizes = DEFAULT) -> tuple[Header, l
     return header, [operand for _, _, _, operand, _ in read]
 
 
+def unpack_sent(payload: bytes, sizes: TransactionSizes = DEFAULT) -> tuple[Header, list[Instruction]]:
+    """What `pack` was given."""
+    form = Header.format(sizes)
+    flow, sequence, secret, number, left, right, passes, announce, *_ = form.unpack_from(payload)
+    steps = Instruction.FORMAT.iter_unpack(payload[form.size : -1])
+    header = Header(flow, sequence, secret, number, (left, right), passes, announce)
+    return header, [
+        Instruction(
+            array, index, operation & 3, operand, bound, bool(operation & GIVES), operation >> 3 & 3, operation >> 5
+        )
+        for array, operation, index, operand, bound in steps
+    ]
+
+
 class Reference:
     """The arrays of one database: what the program does with whole transactions, one after the other."""
 

@@ -8,6 +8,7 @@ import hashlib
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from jumpgate.codegen import cache, toolchain
@@ -85,6 +86,14 @@ def build_program(name: str, source: str, variant: str | None = None) -> Path:
     variant = variant or toolchain.default_variant()
     target = cache.root() / "switch" / "programs" / f"{digest(base_key(variant), source)}.so"
     return _compile(f"the P4 program {name}", ["-x", "c++", "-"], target, variant, source)
+
+
+def build_shared(what: str, name: str, sources: Sequence[Path], flags: Sequence[str]) -> Path:
+    """A library of other sources, likewise built once for its content; returns its path."""
+    variant = toolchain.default_variant()
+    contents = [path.read_bytes() for path in sources]
+    target = cache.root() / "switch" / "library" / f"lib{name}-{digest(base_key(variant), *contents)}.so"
+    return _compile(what, [*flags, *map(str, sources)], target, variant)
 
 
 def build_library(variant: str | None = None) -> Path:

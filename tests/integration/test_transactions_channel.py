@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 import threading
 from collections.abc import Iterator
 
@@ -28,24 +29,46 @@ def made() -> Iterator[tuple[Programmed, tuple[str, int]]]:
 
 
 class Hostile:
-    """A channel that loses three in ten of the packets that it sends, repeats one in ten, and keeps one in ten to send
-    it later."""
+    """A network between a worker and the switch. Of the packets to the switch it loses three in ten, repeats one in
+    ten, and keeps one in ten to send it later."""
 
-    def __init__(self, channel: Channel, seed: int) -> None:
-        self.random, self.send = random.Random(seed), channel._send
-        self.kept: list[bytes] = []
-        channel._send = self
+    def __init__(self, switch: tuple[str, int], seed: int) -> None:
+        self.random, self.kept = random.Random(seed), list[bytes]()
+        self.near, self.far = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        self.near.bind(("127.0.0.1", 0))
+        self.far.connect(switch)
+        self.worker = "", 0
+        self.threads = [threading.Thread(target=work, daemon=True) for work in (self._there, self._back)]
+        for thread in self.threads:
+            thread.start()
 
-    def __call__(self, packet: bytes) -> None:
-        luck = self.random.random()
-        if luck >= 0.3:
-            self.send(packet)
-        if luck >= 0.9:
-            self.send(packet)
-        if 0.8 <= luck < 0.9:
-            self.kept.append(packet)
-        elif self.kept and luck > 0.6:
-            self.send(self.kept.pop())
+    def _there(self) -> None:
+        while packet := self._received():
+            luck = self.random.random()
+            if luck >= 0.3:
+                self.far.send(packet)
+            if luck >= 0.9:
+                self.far.send(packet)
+            if 0.8 <= luck < 0.9:
+                self.kept.append(packet)
+            elif self.kept and luck > 0.6:
+                self.far.send(self.kept.pop())
+
+    def _received(self) -> bytes:
+        packet, self.worker = self.near.recvfrom(2048)
+        return packet
+
+    def _back(self) -> None:
+        while packet := self.far.recv(2048):
+            self.near.sendto(packet, self.worker)
+
+    def close(self) -> None:
+        self.far.shutdown(socket.SHUT_RD)
+        self.near.sendto(b"", self.near.getsockname())
+        for thread in self.threads:
+            thread.join()
+        self.near.close()
+        self.far.close()
 
 
 def test_histories_replay_in_the_order_of_their_numbers(made: tuple[Programmed, tuple[str, int]]) -> None:
@@ -55,13 +78,14 @@ def test_histories_replay_in_the_order_of_their_numbers(made: tuple[Programmed, 
 
     def work(flow: int) -> None:
         rng = random.Random(flow)
-        channel = Channel(address, Lease(flow, SECRET))
-        Hostile(channel, flow)
+        network = Hostile(address, flow)
+        channel = Channel(network.near.getsockname(), Lease(flow, SECRET))
         for _ in range(EACH):
             instructions = random_transaction(rng, indices=2)
             answer = channel.execute(instructions)
             history.append((answer.gid, answer.results, instructions))
         channel.close()
+        network.close()
 
     threads = [threading.Thread(target=work, args=(flow,)) for flow in range(WORKERS)]
     for thread in threads:

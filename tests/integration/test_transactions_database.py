@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,12 @@ import psycopg
 import pytest
 
 from jumpgate.errors import ConfigError, InvalidDataflow, Overflow, Unreachable
+from jumpgate.p4.programs import transactions as p4
+from jumpgate.p4.programs.transactions import Header, Instruction
 from jumpgate.transactions import Database, LocalSwitch
 from jumpgate.transactions.steps import VALUE_MAX, amount_max
 from tests.support.pg import Postgres
+from tests.support.transactions import fill
 
 ACCOUNTS, EACH = 5, 1000
 NUMBERS = itertools.count()
@@ -307,6 +311,37 @@ def test_a_lost_switch_is_said_and_rebuilt(bank: Postgres, tmp_path: Path) -> No
         assert balances(bank) == [EACH - 7, EACH + 7, EACH, EACH, EACH]
 
 
+def flood(switch: LocalSwitch, database: Database) -> None:
+    """Send without waiting for answers, until a packet is lost between its passes."""
+    lease = database._workers[-1].channel.lease
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for sequence in range(1, 100_000):
+            header = Header(lease.flow, sequence, lease.secret, 0, (1, 0), 1)
+            sender.sendto(p4.pack(header, [Instruction(0, 0)]), switch.address)
+            if switch.switch.counts()["loop_full"]:
+                return
+
+
+def test_a_packet_that_is_lost_between_passes_leaves_nothing_stuck(bank: Postgres, tmp_path: Path) -> None:
+    """It held the locks, and others wait for them in the switch: these do nothing once the database is recovered."""
+    with LocalSwitch() as switch:
+        locks = switch.switch.register("locks")
+        with opened(bank, switch, tmp_path, 0, lost_s=0.3) as database:
+            database.offload("accounts", "id", ["balance"], range(ACCOUNTS))
+            assert transfer(database, 0, 1, 100)
+            switch.switch.write_register(locks, 0, [(1, 1)])
+            flood(switch, database)
+            with pytest.raises(Unreachable, match="open the database again, which recovers"):
+                transfer(database, 0, 1, 7)
+            lease = database._workers[0].channel.lease
+        with opened(bank, switch, tmp_path, 0) as database:
+            assert database._workers[0].channel.lease.secret != lease.secret
+            assert transfer(database, 0, 1, 10)
+            assert switch.switch.read_register(locks, 0, 1) == [(0, 0)]
+            database.release()
+        assert balances(bank)[:2] == [EACH - 117, EACH + 117]
+
+
 def test_a_log_torn_at_its_end_loses_nothing(bank: Postgres, tmp_path: Path) -> None:
     with LocalSwitch() as switch, opened(bank, switch, tmp_path, 0) as database:
         database.offload("accounts", "id", ["balance"], range(ACCOUNTS))
@@ -339,15 +374,11 @@ def test_a_log_that_lacks_what_was_not_synced_gives_no_old_answer(bank: Postgres
     assert balances(bank)[0] == EACH + 11
 
 
-def test_a_full_disk_takes_no_transaction(bank: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_takes_no_transaction(bank: Postgres, tmp_path: Path) -> None:
     with LocalSwitch() as switch:
         with opened(bank, switch, tmp_path, 0) as database:
             database.offload("accounts", "id", ["balance"], range(ACCOUNTS))
-
-            def full(*_: object) -> None:
-                raise OSError(28, "No space left on device")
-
-            monkeypatch.setattr(database._log, "_write", full)
+            fill(database._log)
             for _ in range(2):
                 with pytest.raises(ConfigError, match="No space left on device. Make room"):
                     transfer(database, 0, 1, 100, warm=True)

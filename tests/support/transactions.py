@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from jumpgate.p4.programs import transactions as p4
 from jumpgate.p4.programs.transactions import Guard, Header, Instruction
 from jumpgate.p4.switch.build import build
 from jumpgate.p4.switch.switch import PASSES_MAX, Entry, Switch
+from jumpgate.transactions.log import Log
 from tests.support.switch_programs import SECRET, SENDER, Host, wrapped
 
 SWITCH = Host("02:00:00:00:00:02", "10.0.0.2", p4.UDP_PORT, 0)
@@ -36,6 +38,13 @@ def random_transaction(rng: random.Random, indices: int = 4, single: bool = Fals
     else:
         chosen = [rng.randrange(arrays) for _ in range(count)]
     return [random_instruction(rng, array, indices) for array in chosen]
+
+
+def fill(log: Log) -> None:
+    """From now on the disk of a log is full."""
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, log.file)
+    os.close(full)
 
 
 class Programmed:

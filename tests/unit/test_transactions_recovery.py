@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from jumpgate.errors import ConfigError, InternalError, InvalidDataflow
-from jumpgate.p4.programs.transactions import ADD, SET, Instruction, Reference
+from jumpgate.p4.programs import transactions as p4
+from jumpgate.p4.programs.transactions import ADD, SET, Header, Instruction, Reference
 from jumpgate.transactions.log import Log
 from jumpgate.transactions.postgres import Name, Place
+from jumpgate.transactions.records import SENT, SentRecord, prefix, read_records
 from jumpgate.transactions.recovery import Sent, replay
 from jumpgate.transactions.steps import Compiled, Step, compile_steps
+from tests.support.transactions import fill
 
 
 def history(rng: random.Random, count: int) -> tuple[list[Sent], Reference]:
@@ -113,7 +115,7 @@ def test_a_log_keeps_whole_records_and_goes_on_behind_them(tmp_path: Path) -> No
     path = tmp_path / "log"
     log = Log(path)
     for number in range(3):
-        log.append({"n": number})
+        log.append(b"%d" % number)
     log.close()
     whole = path.read_bytes()
     for cut in range(len(whole) + 1):
@@ -121,59 +123,59 @@ def test_a_log_keeps_whole_records_and_goes_on_behind_them(tmp_path: Path) -> No
         log = Log(path)
         kept = len(log.records)
         assert kept == cut * 3 // len(whole)
-        log.append({"n": "next"})
+        log.append(b"next")
         log.close()
         log = Log(path)
-        assert log.records == [*({"n": number} for number in range(kept)), {"n": "next"}]
+        assert log.records == [*(b"%d" % number for number in range(kept)), b"next"]
         log.close()
 
 
 def test_a_log_is_one_databases_at_a_time(tmp_path: Path) -> None:
     log = Log(tmp_path / "log")
-    log.append({"n": 1})
+    log.append(b"1")
     log.clear()
-    log.append({"n": 2})
+    log.append(b"2")
     with pytest.raises(ConfigError, match="is in use: a node is one process at a time"):
         Log(tmp_path / "log")
     log.close()
     log = Log(tmp_path / "log")
-    assert log.records == [{"n": 2}]
+    assert log.records == [b"2"]
     log.close()
+    with pytest.raises(ConfigError, match="Bad file descriptor"):
+        log.append(b"3")
 
 
-def test_threads_share_syncs_and_all_learn_of_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log, syncs = Log(tmp_path / "log"), list[int]()
-    gathered, release = threading.Barrier(9), threading.Event()
-
-    def sync(file: int) -> None:
-        syncs.append(file)
-        if len(syncs) == 1:  # the others append meanwhile
-            gathered.wait()
-            release.wait()
-        if len(syncs) == 3:
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fdatasync", sync)
+def test_threads_share_syncs_and_all_learn_of_a_failure(tmp_path: Path) -> None:
+    log, appended = Log(tmp_path / "log"), threading.Barrier(9)
+    sync = log._library.jgtx_log_sync
 
     def work(number: int) -> None:
-        if number:
-            gathered.wait()
-        log.append({"n": number})
+        record = log._library.jgtx_log_append(log.handle, b"%d" % number, 1)
+        appended.wait()
+        log.check(sync(log.handle, record))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(9)]
     for thread in threads:
         thread.start()
-    while len(log._batch.records) < 8:
-        time.sleep(0.001)
-    release.set()
     for thread in threads:
         thread.join()
-    assert len(syncs) == 2
-    with pytest.raises(ConfigError, match="No space left on device. Make room"):
-        log.append({"n": 9})
-    with pytest.raises(ConfigError, match="No space left on device. Make room"):
-        log.append({"n": 10})
+    assert log.syncs == 1
+    fill(log)
+    for number in (9, 10):
+        with pytest.raises(ConfigError, match="No space left on device. Make room"):
+            log.append(b"%d" % number)
     log.close()
     log = Log(tmp_path / "log")
-    assert sorted(r["n"] for r in log.records)[:9] == list(range(9))
+    assert sorted(log.records) == [b"%d" % number for number in range(9)]
     log.close()
+
+
+def test_records_hold_what_was_sent_and_answered() -> None:
+    instructions = (Instruction(0, 3, p4.ADD, -5, 5, gives=True), Instruction(2, 1, p4.SET, 7, takes=1, guard=1))
+    packet = p4.pack(Header(3, 9, 77, 1 << 63, (1, 1), 1), instructions)
+    records = [prefix(SENT, 4, 0) + packet, prefix(SENT, 5) + packet]
+    sent, answers = read_records(records, 4)
+    assert sent == {1 << 63: SentRecord(3, 9, 0, instructions)}
+    assert answers == {}
+    with pytest.raises(ConfigError, match="of another version of Jumpgate"):
+        read_records([b'{"is":"sent","epoch":4}'], 4)

@@ -139,7 +139,7 @@ void Pipe::copy_to(const Packet& packet, uint16_t port, uint16_t id, bool first)
   copy->packet.egress_port = port;
   copy->packet.replication_id = id;
   copy->packet.egress_first = first;
-  loop(copy, true);
+  loop(copy, 0);
 }
 
 void Pipe::egress(Buffer* buffer) {
@@ -169,7 +169,7 @@ void Pipe::leave(Buffer* buffer) {
     packet.arrived_ns = arrived;
     packet.ingress_port = port;
     packet.egress_port = kNoPort;
-    if (loop(buffer, false)) ++counts.recirculated;
+    if (loop(buffer, loop_queue(port))) ++counts.recirculated;
   } else if (port == cpu_port_) {
     outlet_->packet_in(packet);
     pool.give(buffer);
@@ -178,12 +178,13 @@ void Pipe::leave(Buffer* buffer) {
   }
 }
 
-bool Pipe::loop(Buffer* buffer, bool to_egress) {
-  if (looped_.size() >= kLoopedMax) {
+bool Pipe::loop(Buffer* buffer, uint32_t queue) {
+  if (waiting_[queue] >= kLoopedMax) {
     drop(buffer, counts.loop_full);
     return false;
   }
-  looped_.push_back({buffer, to_egress});
+  looped_.push_back({buffer, queue});
+  ++waiting_[queue];
   return true;
 }
 
@@ -192,7 +193,8 @@ size_t Pipe::run_looped(Outlet& outlet) {
   for (size_t left = looped_.size(); left > 0; --left) {
     const Looped next = looped_.front();
     looped_.pop_front();
-    if (next.to_egress)
+    --waiting_[next.queue];
+    if (next.queue == 0)
       egress(next.buffer);
     else
       run(next.buffer, outlet);
@@ -203,6 +205,7 @@ size_t Pipe::run_looped(Outlet& outlet) {
 void Pipe::drop_looped() {
   for (const Looped& looped : looped_) drop(looped.buffer, counts.loop_full);
   looped_.clear();
+  waiting_ = {};
 }
 
 void Pipe::mirror(Context& context, const Packet& packet, uint32_t session, const uint8_t* header,
@@ -227,7 +230,7 @@ void Pipe::mirror(Context& context, const Packet& packet, uint32_t session, cons
   made.arrived_ns = packet.arrived_ns;
   made.egress_port = found->second;
   made.mirrored = true;
-  if (pipe.loop(copy, true)) ++pipe.counts.mirrored;
+  if (pipe.loop(copy, 0)) ++pipe.counts.mirrored;
 }
 
 void Pipe::digest(Context& context, uint32_t index, const uint64_t* words) {

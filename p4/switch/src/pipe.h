@@ -19,12 +19,16 @@ struct AlignedDelete {
   void operator()(uint8_t* bytes) const { ::operator delete[](bytes, std::align_val_t{LINE_BYTES}); }
 };
 
-inline constexpr uint32_t kBuffers = 2048;
-inline constexpr uint32_t kLoopedMax = 512;  // packets waiting at recirculation ports, or copies waiting for egress
+inline constexpr uint32_t kBuffers = 4096;
+inline constexpr uint32_t kLoopedMax = 512;  // packets waiting at one recirculation port, or copies waiting for egress
 inline constexpr uint16_t kPorts = 512;
 
 // Of each group of 128 ports (a Tofino's pipe) 68 … 71 lead back to ingress.
 inline constexpr bool is_loopback(uint16_t port) { return (port & 0x7c) == 68; }
+
+// What a looped packet waits for: queue 0 is egress, the others are recirculation ports.
+inline constexpr uint32_t kLoopQueues = 1 + kPorts / 128 * 4;
+inline constexpr uint32_t loop_queue(uint16_t port) { return 1u + (port >> 7) * 4u + (port & 3u); }
 
 // What became of packets. Everything that is lost is counted under a reason.
 struct Counts {
@@ -80,7 +84,7 @@ class Pipe {
  private:
   struct Looped {
     Buffer* buffer;
-    bool to_egress;
+    uint32_t queue;
   };
 
   static void mirror(Context& context, const Packet& packet, uint32_t session, const uint8_t* header,
@@ -92,7 +96,7 @@ class Pipe {
   void copy_to(const Packet& packet, uint16_t port, uint16_t id, bool first);
   void egress(Buffer* buffer);
   void leave(Buffer* buffer);
-  bool loop(Buffer* buffer, bool to_egress);
+  bool loop(Buffer* buffer, uint32_t queue);
   bool recentre(Buffer* buffer);
   void drop(Buffer* buffer, uint64_t& reason) {
     ++reason;
@@ -113,6 +117,7 @@ class Pipe {
   Context context_;
   Outlet* outlet_ = nullptr;
   std::deque<Looped> looped_;
+  std::array<uint32_t, kLoopQueues> waiting_{};  // of `looped_`, by queue
 };
 
 }  // namespace jgsw

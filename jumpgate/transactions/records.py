@@ -1,0 +1,58 @@
+"""Records of the write-ahead log: a transaction's packet as it was sent, and its answer as it came back.
+
+A record is its kind, the epoch that it counts in, the instruction that is required, and the datagram.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from jumpgate.errors import ConfigError
+from jumpgate.p4.programs import transactions as p4
+from jumpgate.p4.programs.transactions import Instruction
+from jumpgate.transactions.channel import Answer
+from jumpgate.transactions.steps import Compiled
+
+SENT, ANSWERED = 1, 2
+_PREFIX = struct.Struct("<BbQ")
+
+
+@dataclass(frozen=True)
+class SentRecord:
+    """`check`: the required instruction, or -1."""
+
+    flow: int
+    sequence: int
+    check: int
+    instructions: tuple[Instruction, ...]
+
+    def is_done(self, answer: Answer) -> bool:
+        return Compiled(self.instructions, (), self.check).is_done(answer.results)
+
+
+def prefix(kind: int, epoch: int, check: int = -1) -> bytes:
+    """Return what a record has before its datagram."""
+    return _PREFIX.pack(kind, check, epoch)
+
+
+def read_records(records: Iterable[bytes], epoch: int) -> tuple[dict[int, SentRecord], dict[int, Answer]]:
+    """Return what an epoch's records say was sent and what was answered, by the transactions' ids."""
+    sent, answers = dict[int, SentRecord](), dict[int, Answer]()
+    for record in records:
+        kind, check, of = _PREFIX.unpack_from(record)
+        if kind not in (SENT, ANSWERED):
+            raise ConfigError("the log is of another version of Jumpgate: release all values with that one")
+        if of != epoch:
+            continue
+        datagram = record[_PREFIX.size :]
+        if kind == SENT:
+            header, instructions = p4.unpack_sent(datagram)
+            sent[header.id] = SentRecord(header.flow, header.sequence, check, tuple(instructions))
+        else:
+            found = p4.unpack(datagram)
+            assert found is not None
+            header, results = found
+            answers[header.id] = Answer(header.gid, tuple(results), header.recirculations)
+    return sent, answers
