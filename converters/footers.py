@@ -86,7 +86,11 @@ def field_ids(path: str) -> list[Any]:
 
 def _ids(column: Any) -> list[Any]:
     id = (column.metadata or {}).get(b"PARQUET:field_id", b"-1")
-    return [column.name, int(id), [_ids(column.type.field(i)) for i in range(column.type.num_fields)]]
+    import pyarrow.types as at
+
+    type_ = column.type
+    fields = [type_.key_field, type_.item_field] if at.is_map(type_) else map(type_.field, range(type_.num_fields))
+    return [column.name, int(id), [_ids(part) for part in fields]]
 
 
 def common_schema(footers: Sequence[Footer]) -> Schema:

@@ -17,7 +17,7 @@ from jumpgate.errors import FileUnreadable, JumpgateError
 from jumpgate.lakes.columns import data_type
 from jumpgate.lakes.scan import Part, first_line, is_in_folders, operator, refused
 from jumpgate.stores import s3
-from jumpgate.stores.names import canonical, is_remote, is_s3
+from jumpgate.stores.names import bucket_and_key, canonical, is_remote, is_s3
 
 #: features for readers that change no row, or that are looked at here
 KNOWN = (
@@ -38,6 +38,10 @@ def read(path: str, version: Version | None = None) -> Operator:
     name = f"Delta table '{folder}'"
     if is_remote(folder) and not is_s3(folder):
         raise refused(name, "a web server lists no files; name single files, or a folder of an object store")
+    if is_s3(folder):  # whose errors say who may not read
+        _, key = bucket_and_key(folder)
+        if not any(s3.below(folder, f"{key}/_delta_log/".lstrip("/"), 1)):
+            raise FileUnreadable(f"cannot read {name}: it has no _delta_log", file=folder)
     with extras.explained():
         import pyarrow as pa
         from deltalake import DeltaTable

@@ -17,9 +17,10 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import DecimalType, DoubleType, LongType, StringType
 
 import jumpgate
+from jumpgate.cli.main import main
 from jumpgate.client import Dataflow, col, count, max_, read, read_delta, read_iceberg, sum_
 from jumpgate.client.session import Session
-from jumpgate.errors import FileUnreadable, InvalidDataflow, SchemaMismatch
+from jumpgate.errors import FileUnreadable, Forbidden, InvalidDataflow, SchemaMismatch
 from tests.support.object_store import KEY, SECRET, Store, credentials
 
 DAY = datetime.date(2024, 1, 1)
@@ -77,6 +78,14 @@ def test_delta_has_the_librarys_rows_wherever_it_is(local: Session, store: Store
                 assert found == expected, (path, offload)
 
 
+def test_the_command_reads_delta(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = tmp_path / "query.sql"
+    query.write_text("select max(a) m, count(x) n from t")
+    with pytest.raises(SystemExit) as ended:
+        main(["sql", str(query), "--table", f"t={lake}/lake/grown", "--offload", "never", "--json"])
+    assert not ended.value.code and json.loads(capsys.readouterr().out)["result"] == [[4, 1]]
+
+
 def test_versions_and_moments(local: Session, lake: Path) -> None:
     folder = lake / "lake/grown"
     for version in range(3):
@@ -96,6 +105,13 @@ def test_predicates_on_partitions_and_columns(local: Session, lake: Path) -> Non
     found = local.run(flow.aggregate(n=count(), t=sum_("a"), m=max_("text"))).to_pylist()
     assert found == [{"n": 4, "t": 1 + 2 + 5 + 6, "m": "ü"}]
     assert local.run(read_delta(str(folder), columns=["n", "a"]).top(1, "a")).to_pylist() == [{"n": None, "a": 0}]
+
+
+def test_wrong_credentials_and_folders_of_a_store(store: Store) -> None:
+    with credentials(store.endpoint, KEY, "wrong"), pytest.raises(Forbidden, match="refuses these credentials"):
+        read_delta("s3://lake/grown")
+    with pytest.raises(FileUnreadable, match="cannot read Delta table 's3://lake/nothing': it has no _delta_log"):
+        read_delta("s3://lake/nothing")
 
 
 def edited(folder: Path, change: Callable[[dict[str, Any]], None], rows: pa.Table | None = None) -> str:
@@ -229,6 +245,8 @@ def test_iceberg_has_the_librarys_rows(local: Session, iceberg: Any) -> None:
             assert connection.sql(text, offload=offload).to_arrow().to_pylist() == [
                 {"day": DAY, "n": 1}, {"day": None, "n": 1},
             ]  # fmt: skip
+        with pytest.raises(InvalidDataflow, match="computes something, which SQL may mean otherwise"):
+            connection.register("u", read_iceberg(iceberg).filter(col("a") > 1))
     with pytest.raises(FileUnreadable, match="has no snapshot 7"):
         read_iceberg(iceberg, snapshot=7)
     with pytest.raises(InvalidDataflow, match="is no metadata file of Iceberg"):
@@ -245,6 +263,25 @@ def test_types_that_all_files_have_narrower(local: Session, iceberg: Any) -> Non
         for name, (_, new) in types.items():
             update.update_column(name, new)
     assert rows_of(local, read_iceberg(table)) == iceberg_rows(table)
+
+
+def test_parts_of_columns_go_by_their_ids(local: Session, iceberg: Any) -> None:
+    """Structs in all places are read where ids and names agree; a part of an old name is another part."""
+    inner = pa.struct([("x", pa.int64()), ("y", pa.int64())])
+    schema = pa.schema([("a", pa.int64()), ("s", inner), ("m", pa.map_(pa.string(), inner)), ("l", pa.list_(inner))])
+    value = {"x": 1, "y": 2}
+    for number, path in enumerate((None, ("s", "x"), ("m", "value", "x"), ("l", "element", "x"))):
+        table = iceberg.catalog.create_table(f"n.parts{number}", schema)
+        table.append(pa.Table.from_pylist([{"a": 1, "s": value, "m": [("k", value)], "l": [value]}], schema))
+        if path is None:
+            assert rows_of(local, read_iceberg(table)) == iceberg_rows(table)
+            continue
+        with table.update_schema() as update:
+            update.delete_column(path)
+        with table.update_schema() as update:
+            update.add_column(path, LongType())
+        with pytest.raises(InvalidDataflow, match=f"column '{path[0]}' has a part 'x' that was renamed"):
+            read_iceberg(table)
 
 
 def test_iceberg_in_a_store(local: Session, store: Store, lake: Path, iceberg: Any) -> None:

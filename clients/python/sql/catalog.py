@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from jumpgate.client.reading import delta_folder, read_delta, read_files
+from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Literal
 from jumpgate.dataflow.files import Paths
 from jumpgate.dataflow.formats import PARTITIONS, formats
-from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.dataflow.operators import Operator, Project, Read, UnionAll
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow, NotFound
@@ -135,6 +136,20 @@ def file_table(
 def read_table(name: str, root: Operator, closed: bool = False) -> Table:
     """A table of what a dataflow reads."""
     return Table(name, pa.schema([_field(f) for f in root.schema]), read=root, closed=closed)
+
+
+def is_plain(root: Operator) -> bool:
+    """Return whether a dataflow only puts columns of files together, which means the same in every dialect."""
+    return all(
+        isinstance(node, Read | UnionAll) or (isinstance(node, Project) and all(map(_is_column, node.expressions)))
+        for node in root.walk()
+    )
+
+
+def _is_column(expression: Expression) -> bool:
+    if isinstance(expression, Cast):
+        return isinstance(expression.input, ColumnRef)
+    return isinstance(expression, ColumnRef | Literal)
 
 
 def _field(field: Field) -> pa.Field:

@@ -21,7 +21,7 @@ from jumpgate.client import notebook
 from jumpgate.client.session import Estimate, Session
 from jumpgate.client.sql import calibrate, commands, cuts, decide, local, suspects
 from jumpgate.client.sql.by_duckdb import DuckdbQuery
-from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, read_table
+from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, is_plain, read_table
 from jumpgate.client.sql.cuts import Cut, Split
 from jumpgate.client.sql.data_files import NUMBERS, DataFiles
 from jumpgate.client.sql.errors import InvalidSql, TooLarge
@@ -144,6 +144,11 @@ class Connection:
                 table = replace(table, schema=known or table.schema, closed=known is None)
             return self.tables.add(table)
         if isinstance(source, Dataflow):
+            if not is_plain(source.root):
+                raise InvalidDataflow(
+                    f"register: the dataflow for {name!r} computes something, which SQL may mean otherwise; register "
+                    "what read, read_delta or read_iceberg return, and compute in SQL"
+                )
             return self.tables.add(read_table(name, source.root, closed=True))
         return self.tables.add(arrow_table(name, source))
 
