@@ -79,6 +79,20 @@ def parquet_footer(path: str) -> Footer:
     return cached(path, _read_parquet)
 
 
+def field_ids(path: str) -> list[Any]:
+    """Return name, id (-1: none) and parts of each column of a Parquet file. Raises FileUnreadable or MalformedData."""
+    return [_ids(column) for column in cached(path, _read_metadata)[1]]
+
+
+def _ids(column: Any) -> list[Any]:
+    id = (column.metadata or {}).get(b"PARQUET:field_id", b"-1")
+    import pyarrow.types as at
+
+    type_ = column.type
+    fields = [type_.key_field, type_.item_field] if at.is_map(type_) else map(type_.field, range(type_.num_fields))
+    return [column.name, int(id), [_ids(part) for part in fields]]
+
+
 def common_schema(footers: Sequence[Footer]) -> Schema:
     """See `parquet_schema`."""
     if not footers:
@@ -90,7 +104,7 @@ def common_schema(footers: Sequence[Footer]) -> Schema:
     for footer in footers:
         for found in footer.schema:
             ours, first = known.setdefault(found.name, (found.type, footer.path))
-            both = _widest(ours, found.type)
+            both = widest(ours, found.type)
             if both is None:
                 raise SchemaMismatch(
                     f"files of one read differ: '{first}' has {found.name}: {ours.name}, '{footer.path}' has "
@@ -109,7 +123,7 @@ def common_schema(footers: Sequence[Footer]) -> Schema:
     return Schema(tuple(Field(n, t.with_nullable(t.nullable or n in lacking)) for n, (t, _) in known.items()))
 
 
-def _widest(a: DataType, b: DataType) -> DataType | None:
+def widest(a: DataType, b: DataType) -> DataType | None:
     """Return the type that holds every value of the other; None if neither does."""
     if a.same(b) or b == NULLS:
         return a
@@ -131,7 +145,7 @@ def _widest_nested(a: DataType, b: DataType) -> DataType | None:
     """Widen nested types: structs have the fields of both; parts have the type that holds every value of both."""
     parts = {p.name: p.type for p in a.parts}
     for part in b.parts:
-        both = _widest(parts.get(part.name, part.type), part.type)
+        both = widest(parts.get(part.name, part.type), part.type)
         if both is None or both.is_opaque:
             return None
         parts[part.name] = both.with_nullable(part.type.nullable)

@@ -134,6 +134,12 @@ def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]
     return found
 
 
+def field_ids(files: tuple[str, ...]) -> list[Any]:
+    """Return for each Parquet file its columns, each with its name, its id (-1: none) and its parts likewise. Raises
+    FileUnreadable, MalformedData."""
+    return list(_answer(_Question("field_ids", files, tuple(map(file_state, files)), ())))
+
+
 def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Statistics:
     """Return the rows and bytes of all files together, see statistics.estimate; unknown if a file cannot be read."""
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jumpgate.client.reading import read
+from jumpgate.client.reading import read, read_delta, read_iceberg
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.measures import (
@@ -75,6 +75,8 @@ __all__ = [
     "quantile_cont",
     "quantile_disc",
     "read",
+    "read_delta",
+    "read_iceberg",
     "regr",
     "run",
     "stddev",

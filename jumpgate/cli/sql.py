@@ -11,7 +11,7 @@ import click
 from jumpgate.cli import output, result
 from jumpgate.cli.options import job_options, json_option, progress_option
 from jumpgate.dataflow.formats import formats
-from jumpgate.errors import ConfigError, FileUnreadable
+from jumpgate.errors import ConfigError, FileUnreadable, InvalidDataflow
 from jumpgate.extras import load_arrow
 from jumpgate.words import counted
 
@@ -143,13 +143,18 @@ def _options(given: tuple[str, ...]) -> dict[str, str]:
 
 def _register(connection: Any, name: str, path: str, format: str | None, options: dict[str, str]) -> None:
     """Register a table with the options that its format has; files on hosts, which know the format, get all options."""
+    from jumpgate.client.reading import delta_folder
     from jumpgate.dataflow import located
     from jumpgate.dataflow.files import list_files
 
     if located.split(path)[0]:
         connection.register(name, path, format=format, **options)
         return
-    kind = list_files(path, format)[1]
+    try:
+        kind = list_files(path, format)[1]
+    except InvalidDataflow as error:
+        connection.register(name, delta_folder(error, path), format=format)
+        return
     known = [option.name for option in formats()[kind].all_options]
     connection.register(name, path, format=kind, **{n: v for n, v in options.items() if n in known})
 

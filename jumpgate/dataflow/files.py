@@ -68,28 +68,27 @@ def _expand(name: str, format: Format | None) -> list[str]:
     if "\0" in path:
         raise FileUnreadable(f"read: {name!r} is not a path: it contains a NUL character", file=name)
     if os.path.isdir(path):
-        return _plain(_in_directory(path, format))
+        return check_plain(_in_directory(path, format))
     if os.path.lexists(path) or not has_magic(path):
         return [path]
     files = [f for pattern in braces(path) for f in matches(pattern) if not os.path.isdir(f)]
     if not files:
         raise FileUnreadable(f"read: no file matches {name!r}", file=name)
-    return _plain(_once(sorted(set(files))))
+    return check_plain(_once(sorted(set(files))))
 
 
-def _plain(files: list[str]) -> list[str]:
-    """The files, unless they are of a table whose log says which of their rows there still are."""
+def check_plain(files: list[str]) -> list[str]:
+    """Return the files of a folder or pattern. Raises InvalidDataflow if they are of a table whose log says which of
+    their rows there still are."""
     seen: set[str] = set()
     for file in files:
         folder = os.path.dirname(file)
         while folder not in seen:
             seen.add(folder)
             if kind := _table_format(folder):
-                raise InvalidDataflow(
-                    f"read: {folder!r} is a table of {kind}, whose files hold rows that it no longer has; write "
-                    "what it has now as plain Parquet, or name single files",
-                    operator="read",
-                )
+                from jumpgate.stores.listing import table_error
+
+                raise table_error(folder, kind)
             folder = os.path.dirname(folder)
     return files
 

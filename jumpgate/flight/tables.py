@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable
 
 from jumpgate.client.duckdb.sources import quoted
+from jumpgate.dataflow.files import check_plain
+from jumpgate.errors import InvalidDataflow
 from jumpgate.hosts.config import ClientConfig, TableConfig
 
 _READERS = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}
@@ -26,6 +28,12 @@ def files_of(tables: Iterable[TableConfig]) -> Files:
 def view_of(table: TableConfig, files: tuple[str, ...]) -> str:
     """Return the statement that makes the table a view over the files."""
     name = f"{quoted(table.schema)}.{quoted(table.name)}"
+    named = {os.path.abspath(path) for path in table.paths}
+    try:
+        check_plain([file for file in files if file not in named])
+    except InvalidDataflow as error:
+        message = f"table {table.name}: {error.fields['folder']} is a table of {error.fields['table']}, not served here"
+        return f"CREATE VIEW {name} AS SELECT error({literal(message)}) AS missing"
     if not files:
         message = f"table {table.name} has no files: nothing is at {', '.join(table.paths)}"
         return f"CREATE VIEW {name} AS SELECT error({literal(message)}) AS missing"

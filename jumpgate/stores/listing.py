@@ -84,12 +84,20 @@ def _plain(files: list[str], listed: list[str], prefix: str) -> list[str]:
     objects whose names begin with `prefix`."""
     for folder in {folder for file in files for folder in _folders(file)}:
         if kind := _table_format(folder, listed, prefix):
-            raise InvalidDataflow(
-                f"read: {folder!r} is a table of {kind}, whose files hold rows that it no longer has; write what "
-                "it has now as plain Parquet, or name single files",
-                operator="read",
-            )
+            raise table_error(folder.rstrip("/"), kind)
     return files
+
+
+def table_error(folder: str, kind: str) -> InvalidDataflow:
+    """Return the error of a folder or a pattern in a table, with the table's kind as its field `table`."""
+    ways = {"Delta": "read_delta(folder) reads", "Iceberg": "read_iceberg(metadata file) reads"}
+    return InvalidDataflow(
+        f"read: {folder!r} is a table of {kind}, whose files hold rows that it no longer has; "
+        + (f"{ways[kind]} it" if kind in ways else "write what it has now as plain Parquet, or name single files"),
+        operator="read",
+        table=kind,
+        folder=folder,
+    )
 
 
 def _folders(file: str) -> list[str]:

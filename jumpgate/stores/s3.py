@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -50,6 +51,25 @@ def signed(name: str, seconds: int) -> str:
     return str(url)
 
 
+def access(name: str) -> dict[str, str]:
+    """Return how other libraries reach the store of `name` at this moment, by the names of AWS's environment variables.
+    Credentials are among them. Raises FileUnreadable, Forbidden."""
+    store = settings.store_of(name)
+    client = _asked(name, lambda client: client)
+    endpoint = str(client.meta.endpoint_url)
+    found = {"AWS_REGION": client.meta.region_name, "AWS_ENDPOINT_URL": endpoint}
+    if endpoint.startswith("http:"):
+        found["AWS_ALLOW_HTTP"] = "true"
+    if store.anonymous:
+        return {**found, "AWS_SKIP_SIGNATURE": "true"}
+    credentials = _session(store).get_credentials()
+    if credentials is None:
+        raise _without_credentials(name)
+    frozen = credentials.get_frozen_credentials()
+    found |= {"AWS_ACCESS_KEY_ID": frozen.access_key, "AWS_SECRET_ACCESS_KEY": frozen.secret_key}
+    return {**found, **({"AWS_SESSION_TOKEN": frozen.token} if frozen.token else {})}
+
+
 def forget() -> None:
     """Find credentials and endpoints anew."""
     _client.cache_clear()
@@ -65,17 +85,21 @@ def _asked(name: str, ask: Callable[[Any], T]) -> T:
         settings.check_secure(client.meta.endpoint_url, store, name)
         return ask(client)
     except NoCredentialsError:
-        raise FileUnreadable(
-            f"cannot read '{name}': there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or "
-            "AWS_PROFILE, or write anonymous = true in a [[store]] of jumpgate.toml",
-            file=name,
-        ) from None
+        raise _without_credentials(name) from None
     except ClientError as error:
         raise _explained(name, error.response) from None
     except BotoCoreError as error:
         raise FileUnreadable(
             f"cannot read '{name}': its store cannot be asked ({type(error).__name__})", file=name
         ) from None
+
+
+def _without_credentials(name: str) -> FileUnreadable:
+    return FileUnreadable(
+        f"cannot read '{name}': there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or "
+        "AWS_PROFILE, or write anonymous = true in a [[store]] of jumpgate.toml",
+        file=name,
+    )
 
 
 def _explained(name: str, response: Any) -> JumpgateError:
@@ -93,11 +117,10 @@ def _explained(name: str, response: Any) -> JumpgateError:
 @functools.lru_cache(maxsize=64)
 def _client(store: settings.Store) -> Any:
     with extras.explained():
-        import botocore.session
         from botocore import UNSIGNED
         from botocore.config import Config
 
-    session = botocore.session.Session(profile=store.profile or None)
+    session = _session(store)
     region = store.region or session.get_config_variable("region") or "us-east-1"
     config = Config(
         signature_version=UNSIGNED if store.anonymous else "s3v4",
@@ -106,4 +129,14 @@ def _client(store: settings.Store) -> Any:
         read_timeout=READ_S,
         max_pool_connections=CONNECTIONS,
     )
-    return session.create_client("s3", region_name=region, endpoint_url=store.endpoint or None, config=config)
+    authorities = session.get_config_variable("ca_bundle") or os.environ.get("SSL_CERT_FILE")
+    return session.create_client(
+        "s3", region_name=region, endpoint_url=store.endpoint or None, config=config, verify=authorities
+    )
+
+
+def _session(store: settings.Store) -> Any:
+    with extras.explained():
+        import botocore.session
+
+    return botocore.session.Session(profile=store.profile or None)

@@ -67,16 +67,9 @@ def _own() -> list[Store]:
 
 
 def check_secure(url: str, store: Store, name: str) -> None:
-    """Raise Forbidden for an address on another machine that is not https, unless the operator allows it, and
-    InvalidDataflow for https, which instances do not read yet."""
+    """Raise Forbidden for an address on another machine that is not https, unless the operator allows it."""
     found = urlsplit(url)
-    if found.scheme == "https":
-        raise InvalidDataflow(
-            f"read: '{name}' would be read over https, which is not done yet; name an http endpoint of the store, by "
-            "endpoint and insecure = true in a [[store]] of jumpgate.toml, or copy the file",
-            operator="read",
-        )
-    if store.insecure or _is_here(found.hostname or ""):
+    if found.scheme == "https" or store.insecure or _is_here(found.hostname or ""):
         return
     raise Forbidden(
         f"'{name}' is read from http://{found.hostname}, where anybody on the way can read and change it; if "

@@ -87,6 +87,10 @@ def _asked(method: str, url: str, name: str, headers: dict[str, str]) -> Any:
                 method, url, headers={"Accept-Encoding": "identity", **headers}, decode_content=False
             )
         except urllib3.exceptions.HTTPError as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):  # which no other request changes
+                raise FileUnreadable(
+                    f"cannot read '{name}': the certificate of its server is not accepted: {_reason(error)}", file=name
+                ) from None
             reason = type(error).__name__
             continue
         if answer.status not in BUSY:
@@ -95,6 +99,11 @@ def _asked(method: str, url: str, name: str, headers: dict[str, str]) -> Any:
     raise FileUnreadable(
         f"cannot read '{name}': its server did not answer {ATTEMPTS} requests (last: {reason})", file=name
     )
+
+
+def _reason(error: Exception) -> str:
+    """Return what OpenSSL says of a certificate."""
+    return str(error).partition("certificate verify failed: ")[2].partition(" (_ssl.c")[0] or "it is wrong"
 
 
 @functools.cache

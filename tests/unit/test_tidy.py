@@ -38,6 +38,7 @@ MAY_KNOW = {
     "converters": {"dataflow", "nca", "stores"},  # of nca: Statistics
     "ncas": {"dataflow", "ntf", "nca", "codegen", "converters", "p4", "stores", "trust"},
     "compiler": {"dataflow", "ntf", "nca"},
+    "lakes": {"dataflow", "converters", "stores"},
     # of converters: what a host's files hold
     "hosts": {"dataflow", "ntf", "nca", "codegen", "converters", "stores", "trust"},
     "orchestrator": {"dataflow", "ntf", "nca", "hosts"},
@@ -48,8 +49,8 @@ MAY_KNOW = {
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates", "codegen", "p4"},
     "simulate": {"dataflow", "nca", "compiler", "converters", "study"},  # of study: its pages
     # to start one; schemas; the cache folder; numbers for people
-    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "stores", "trust"},
-    "flight": {"client", "hosts", "ntf", "service", "trust", "v1"},  # of hosts: the configuration
+    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "lakes", "stores", "trust"},
+    "flight": {"client", "dataflow", "hosts", "ntf", "service", "trust", "v1"},  # of hosts: the configuration
     "spark": set(),  # finds a jar
     "presto": set(),  # copies one
     "trino": {"presto"},  # copies one likewise

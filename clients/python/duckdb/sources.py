@@ -13,7 +13,7 @@ from jumpgate.client.duckdb.types import SqlType
 from jumpgate.client.spool import Spool
 from jumpgate.codegen import cache
 from jumpgate.converters.probe import infer_schema
-from jumpgate.dataflow.operators import Read
+from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import JumpgateError
 
@@ -36,7 +36,7 @@ class Files:
     _spools: list[Spool] = field(default_factory=list)
     _pending: list[Callable[[], None]] = field(default_factory=list)
 
-    def scan(self, scan: Scan, wanted: set[int]) -> Read:
+    def scan(self, scan: Scan, wanted: set[int]) -> Operator:
         """As translate.Sources says."""
         if isinstance(scan, ParquetScan):
             return self._parquet(scan)

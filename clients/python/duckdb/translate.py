@@ -56,7 +56,7 @@ _SETS = {("UNION", True): "UNION_ALL", ("UNION", False): "UNION_DISTINCT",
 class Sources(Protocol):
     """Where a plan's leaves are read from."""
 
-    def scan(self, scan: Scan, wanted: set[int]) -> Read:
+    def scan(self, scan: Scan, wanted: set[int]) -> Operator:
         """How accelerators read the scan's table: all of its columns in the scan's order, of which some are wanted.
         Raises Stays."""
 

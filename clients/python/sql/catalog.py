@@ -9,10 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from jumpgate.client.reading import read
+from jumpgate.client.reading import delta_folder, read_delta, read_files
+from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Literal
 from jumpgate.dataflow.files import Paths
 from jumpgate.dataflow.formats import PARTITIONS, formats
-from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.dataflow.operators import Operator, Project, Read, UnionAll
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow, NotFound
@@ -22,7 +23,7 @@ from jumpgate.words import counted
 
 @dataclass(frozen=True)
 class Table:
-    """One registered table: files to `read`, or `data` as an Arrow table; exactly one of them is there.
+    """One registered table: what is to `read`, or `data` as an Arrow table; exactly one of them is there.
 
     schema: its columns as DataFusion has them, which may be of types that Jumpgate does not have. closed: DataFusion
     does not open its files, as it cannot, or is not to.
@@ -30,7 +31,7 @@ class Table:
 
     name: str
     schema: pa.Schema
-    read: Read | None = None
+    read: Operator | None = None
     data: pa.Table | None = None
     closed: bool = False
 
@@ -39,14 +40,26 @@ class Table:
         """Return whether its files are always read by Jumpgate's converters, also for DataFusion."""
         if self.read is None:
             return False
+        if not isinstance(self.read, Read):
+            return True
         return self.closed or formats()[self.read.format].converted or PARTITIONS.name in dict(self.read.options)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return all files that are read."""
+        return () if self.read is None else tuple(f for n in self.read.walk() if isinstance(n, Read) for f in n.files)
+
+    @property
+    def format(self) -> str:
+        """Return the format of the files; empty for Arrow data."""
+        return "" if self.read is None else next(node.format for node in self.read.walk() if isinstance(node, Read))
 
     def __str__(self) -> str:
         if self.read is None:
             assert self.data is not None
             return f"{self.name}: Arrow table of {counted(self.data.num_rows, 'row')}"
-        more = f" and {len(self.read.files) - 1} more" if len(self.read.files) > 1 else ""
-        return f"{self.name}: {self.read.format} {self.read.files[0]}{more}"
+        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        return f"{self.name}: {self.format} {self.files[0]}{more}"
 
 
 class Catalog:
@@ -112,13 +125,31 @@ def file_table(
     options: Mapping[str, Any],
 ) -> Table:
     """A table of files. Raises what `read` does: FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch."""
-    return read_table(name, read(paths, format=format, schema=schema, **options).root)
+    try:
+        return read_table(name, read_files(paths, format=format, schema=schema, **options).root)
+    except InvalidDataflow as error:
+        if schema is not None or options or format not in (None, "parquet"):
+            raise
+        return read_table(name, read_delta(delta_folder(error, paths)).root, closed=True)
 
 
 def read_table(name: str, root: Operator, closed: bool = False) -> Table:
-    """A table of what a Read reads."""
-    assert isinstance(root, Read)
+    """A table of what a dataflow reads."""
     return Table(name, pa.schema([_field(f) for f in root.schema]), read=root, closed=closed)
+
+
+def is_plain(root: Operator) -> bool:
+    """Return whether a dataflow only puts columns of files together, which means the same in every dialect."""
+    return all(
+        isinstance(node, Read | UnionAll) or (isinstance(node, Project) and all(map(_is_column, node.expressions)))
+        for node in root.walk()
+    )
+
+
+def _is_column(expression: Expression) -> bool:
+    if isinstance(expression, Cast):
+        return isinstance(expression.input, ColumnRef)
+    return isinstance(expression, ColumnRef | Literal)
 
 
 def _field(field: Field) -> pa.Field:

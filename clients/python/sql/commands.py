@@ -69,7 +69,7 @@ def answer(
 def _columns(table: Table) -> str:
     if table.read is None:
         return _described((f.name, str(f.type), f.nullable) for f in table.schema)
-    return _described((f.name, f.type.name, f.type.nullable) for f in table.read.file_schema)
+    return _described((f.name, f.type.name, f.type.nullable) for f in table.read.schema)
 
 
 def _described(columns: Iterable[tuple[str, str, bool]]) -> str:

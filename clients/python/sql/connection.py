@@ -21,7 +21,7 @@ from jumpgate.client import notebook
 from jumpgate.client.session import Estimate, Session
 from jumpgate.client.sql import calibrate, commands, cuts, decide, local, suspects
 from jumpgate.client.sql.by_duckdb import DuckdbQuery
-from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, read_table
+from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, is_plain, read_table
 from jumpgate.client.sql.cuts import Cut, Split
 from jumpgate.client.sql.data_files import NUMBERS, DataFiles
 from jumpgate.client.sql.errors import InvalidSql, TooLarge
@@ -122,7 +122,8 @@ class Connection:
         schema: Schema | Mapping[str, DataType | str] | None = None,
         **options: object,
     ) -> Table:
-        """Makes `source` a table: a path, glob, directory or list of them, or anything with Arrow's C stream.
+        """Makes `source` a table: a path, glob, directory or list of them, a dataflow, or anything with Arrow's C
+        stream.
 
         format: as in jumpgate.client.read, by the suffix if not given. schema: that of the files, {name: type}; without
         one it is read from files that have one, and sampled from JSON and CSV, where decimals look like floats.
@@ -138,11 +139,17 @@ class Connection:
             table = file_table(name, source, format, schema, options)
             if any(map(is_remote, paths)):
                 return self.tables.add(replace(table, closed=True))
-            files = table.read
-            if files is not None and not table.is_converted:
-                known = None if closed_to_datafusion(files.files) else local.parquet_schema(self.local, files)
+            if isinstance(table.read, Read) and not table.is_converted:
+                known = None if closed_to_datafusion(table.files) else local.parquet_schema(self.local, table.read)
                 table = replace(table, schema=known or table.schema, closed=known is None)
             return self.tables.add(table)
+        if isinstance(source, Dataflow):
+            if not is_plain(source.root):
+                raise InvalidDataflow(
+                    f"register: the dataflow for {name!r} computes something, which SQL may mean otherwise; register "
+                    "what read, read_delta or read_iceberg return, and compute in SQL"
+                )
+            return self.tables.add(read_table(name, source.root, closed=True))
         return self.tables.add(arrow_table(name, source))
 
     def _located(
@@ -251,7 +258,7 @@ class Connection:
             (
                 (
                     table.name,
-                    table.read.format if table.read is not None else "Arrow data",
+                    table.format or "Arrow data",
                     ", ".join(f"{field.name} {field.type}" for field in table.schema),
                 )
                 for table in self.tables
@@ -275,15 +282,14 @@ class Connection:
 
     def files(self, planned: Planned) -> list[str]:
         """The files of a query's tables that are here."""
-        reads = (self.tables[name].read for name in planned.tables)
-        files = [file for read in reads if read is not None for file in read.files]
+        files = [file for name in planned.tables for file in self.tables[name].files]
         return [file for file in files if not is_remote(file) and not located.split(file)[0]]
 
     def check_columns(self, planned: Planned, states: FileStates) -> None:
         """Of files that DataFusion reads: those that changed since they were looked into must still have the columns of
         their table, which DataFusion would take for NULL. Raises SchemaMismatch."""
         for table in map(self.tables.__getitem__, planned.tables):
-            if table.read is None or table.is_converted:
+            if not isinstance(table.read, Read) or table.is_converted:
                 continue
             found = {file: states[file] for file in table.read.files}
             if self._states.get(table.name) == found:
@@ -303,7 +309,7 @@ class Connection:
         for name, columns in reads:
             table = self.tables[name]
             if table.read is not None and not table.is_converted:
-                check_pages(table.read.files, table.read.schema.names if columns is None else columns)
+                check_pages(table.files, table.read.schema.names if columns is None else columns)
 
     def data_path(self, name: str) -> str:
         """Where the Arrow data of a table is as a Parquet file."""
@@ -415,7 +421,7 @@ class Connection:
         return replace(found, waits=auto is not None and auto.waits)
 
     def _auto(self, converted: Sequence[Table]) -> decide.Auto:
-        by_jobs = {file for table in converted if table.read is not None for file in table.read.files}
+        by_jobs = {file for table in converted for file in table.files}
         speeds, cores = calibrate.load(), calibration.cores()
 
         def ask(operator: Operator) -> Estimate:
@@ -435,7 +441,7 @@ class Connection:
             return decision
         return lambda candidate: self._refused.get(candidate.operator) or decision(candidate)
 
-    def _read(self, table: Table) -> Read | None:
+    def _read(self, table: Table) -> Operator | None:
         """How accelerators read a table; None for data that is only here."""
         if table.read is not None:
             return table.read

@@ -283,8 +283,7 @@ def point_to_table(scan: pb.Scan, table: Table) -> None:
     if table.data is not None:
         scan.paths.append(DATA + table.name)
     else:
-        assert table.read is not None
-        scan.paths.extend(Path(file).as_uri() for file in table.read.files)
+        scan.paths.extend(Path(file).as_uri() for file in table.files)
     scan.file_extension = ""
     scan.ClearField("arrow")
     scan.parquet.CopyFrom(local.parquet_options())

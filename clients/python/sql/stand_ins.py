@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import duckdb
@@ -21,7 +21,8 @@ from jumpgate.client.spool import Spool
 from jumpgate.client.sql.catalog import Table
 from jumpgate.codegen import cache
 from jumpgate.converters import probe
-from jumpgate.dataflow.operators import Read
+from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.dataflow.substrait.reader import select
 
 #: of the planning database
 SETTINGS = {
@@ -38,21 +39,21 @@ SETTINGS = {
 class _Stood(Files):
     """The files of one plan, of which `reads`, by path, stand for tables."""
 
-    reads: Mapping[str, Read] = field(default_factory=dict)
+    reads: Mapping[str, Operator] = field(default_factory=dict)
 
-    def scan(self, scan: Scan, wanted: set[int]) -> Read:
+    def scan(self, scan: Scan, wanted: set[int]) -> Operator:
         read = self.reads.get(scan.files[0]) if isinstance(scan, ParquetScan) and len(set(scan.files)) == 1 else None
         if read is None:
             raise Stays("it reads what is no table of the connection")
         names = read.schema.names
-        self.files.update(read.files)
-        return replace(read, columns=tuple(read.columns[names.index(name)] for name in scan.names))
+        self.files.update(file for node in _reads(read) for file in node.files)
+        return select(read, [names.index(name) for name in scan.names])
 
 
 class StandIns:
     """The planning database of one connection. Thread-safe."""
 
-    def __init__(self, read: Callable[[Table], Read | None]) -> None:
+    def __init__(self, read: Callable[[Table], Operator | None]) -> None:
         """read: how accelerators read a table; None if they cannot."""
         self._read = read
         self._database: duckdb.DuckDBPyConnection | None = None
@@ -81,7 +82,7 @@ class StandIns:
             while self._known:
                 self._known.popitem()[1][2].close()
 
-    def _stand_in(self, database: duckdb.DuckDBPyConnection, table: Table, schema: pa.Schema) -> tuple[str, Read]:
+    def _stand_in(self, database: duckdb.DuckDBPyConnection, table: Table, schema: pa.Schema) -> tuple[str, Operator]:
         """The path of the table's stand-in, which DuckDB reads under the table's name, and how the table is read."""
         read = self._read(table)
         if read is None:
@@ -120,5 +121,9 @@ def _write(database: duckdb.DuckDBPyConnection, spool: Spool, table: Table, sche
         raise Stays(f"table '{table.name}' has columns that only Arrow has")
 
 
-def _rows(read: Read) -> float:
-    return probe.estimate(read.files, read.format, read.options).rows or 0.0
+def _rows(read: Operator) -> float:
+    return sum(probe.estimate(node.files, node.format, node.options).rows or 0.0 for node in _reads(read))
+
+
+def _reads(root: Operator) -> Iterator[Read]:
+    return (node for node in root.walk() if isinstance(node, Read))

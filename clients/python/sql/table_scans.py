@@ -19,6 +19,7 @@ from jumpgate.client.sql.query import Query, conformed
 from jumpgate.client.sql.tokens import parts_of, unquoted
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
+from jumpgate.dataflow.operators import Read
 from jumpgate.errors import JumpgateError, NotFound
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Scan:
     def files(self) -> tuple[str, ...]:
         """Files that DuckDB may read."""
         read = self.table.read
-        if read is None or self.table.is_converted or read.format != "parquet" or read.options:
+        if not isinstance(read, Read) or self.table.is_converted or read.format != "parquet" or read.options:
             return ()
         if len(read.files) > FILES_MAX or any(located.hosts(list(read.files))):
             return ()

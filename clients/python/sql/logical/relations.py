@@ -71,7 +71,7 @@ class Reader:
     Equal nodes become one operator, so that what a query holds twice is computed once.
     """
 
-    def __init__(self, tables: Mapping[str, Read], numbers: Callable[[], Read] | None = None) -> None:
+    def __init__(self, tables: Mapping[str, Operator], numbers: Callable[[], Read] | None = None) -> None:
         self._tables, self._numbers = tables, numbers
         self._known: dict[int, tuple[Node, Operator | Kept]] = {}  # by id of the node, which it keeps alive
         self._operators: dict[tuple[object, ...], Operator] = {}

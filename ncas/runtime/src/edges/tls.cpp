@@ -62,10 +62,18 @@ constexpr size_t kReadBuffer = 128u << 10;  // several records a system call
 // The first is the fastest where the processor has AES.
 constexpr const char* kCiphers = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384";
 
+// libparquet exports the functions of an OpenSSL of its own. Without RTLD_DEEPBIND the system's libraries would call
+// some of these, whose structures differ. AddressSanitizer refuses the flag.
+#ifdef __SANITIZE_ADDRESS__
+constexpr int kOpening = RTLD_NOW | RTLD_LOCAL;
+#else
+constexpr int kOpening = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#endif
+
 OpenSsl load_openssl() {
   OpenSsl o{};
-  void* const crypto = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-  void* const ssl = crypto ? dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL) : nullptr;
+  void* const crypto = dlopen("libcrypto.so.3", kOpening);
+  void* const ssl = crypto ? dlopen("libssl.so.3", kOpening) : nullptr;
   if (!ssl) {
     o.missing = dlerror();
     return o;

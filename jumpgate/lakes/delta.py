@@ -1,0 +1,119 @@
+"""Delta Lake by the `deltalake` package, which reads the log: a snapshot's files, columns and values of partitions."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from jumpgate import extras
+from jumpgate.dataflow.expressions import Value
+from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.types import Field
+from jumpgate.errors import FileUnreadable, JumpgateError
+from jumpgate.lakes.columns import data_type
+from jumpgate.lakes.scan import Part, first_line, is_in_folders, operator, refused
+from jumpgate.stores import s3
+from jumpgate.stores.names import bucket_and_key, canonical, is_remote, is_s3
+
+#: features for readers that change no row, or that are looked at here
+KNOWN = (
+    "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
+    "vacuumProtocolCheck",
+)  # fmt: skip
+
+Version = int | str | datetime.datetime
+
+
+def read(path: str, version: Version | None = None) -> Operator:
+    """Return what reads a version of the table in a folder: its number, a moment (also as ISO 8601), or the newest.
+
+    Raises FileUnreadable for a table or version that cannot be read, InvalidDataflow for one with a feature that is not
+    applied, SchemaMismatch, NotInstalled.
+    """
+    folder = canonical(path).rstrip("/") if is_remote(path) else os.path.abspath(os.path.expanduser(path))
+    name = f"Delta table '{folder}'"
+    if is_remote(folder) and not is_s3(folder):
+        raise refused(name, "a web server lists no files; name single files, or a folder of an object store")
+    if is_s3(folder):  # whose errors say who may not read
+        _, key = bucket_and_key(folder)
+        if not any(s3.below(folder, f"{key}/_delta_log/".lstrip("/"), 1)):
+            raise FileUnreadable(f"cannot read {name}: it has no _delta_log", file=folder)
+    with extras.explained():
+        import pyarrow as pa
+        from deltalake import DeltaTable
+    try:
+        table = DeltaTable(folder, storage_options=s3.access(folder) if is_s3(folder) else None)
+        if version is not None:
+            table.load_as_version(version)
+        features = _check(name, table)
+        actions = pa.table(table.get_add_actions())
+        if "deletionVectors" in features and any(batch.num_rows for batch in table.deletion_vectors()):
+            raise refused(name, "some of its files have deletion vectors (deletionVectors), which are not applied yet")
+        columns = [Field(f.name, data_type(f.type)) for f in pa.schema(table.schema().to_arrow())]
+    except JumpgateError:
+        raise
+    except Exception as error:  # the package has many
+        raise FileUnreadable(f"cannot read {name}: {first_line(error)}", file=folder) from None
+    return operator(name, columns, _parts(name, folder, table, actions, columns))
+
+
+def _check(name: str, table: Any) -> list[str]:
+    """Return the features that the table's readers must have. Raises InvalidDataflow for one that is not known."""
+    protocol = table.protocol()
+    features = list(protocol.reader_features or ())
+    if unknown := sorted(set(features) - set(KNOWN)):
+        raise refused(name, f"it needs a feature of readers that is not known: {', '.join(unknown)}")
+    if protocol.min_reader_version > 3:
+        raise refused(name, f"it needs readers of version {protocol.min_reader_version}; 3 is known")
+    return features
+
+
+def _parts(name: str, folder: str, table: Any, actions: Any, columns: list[Field]) -> list[Part]:
+    metadata = table.metadata()
+    stored = _stored(name, metadata, table)
+    keys = list(metadata.partition_columns)
+    values = actions.column("partition").to_pylist() if "partition" in actions.column_names else [{}] * len(actions)
+    files = [_file(name, folder, path) for path in actions.column("path").to_pylist()]
+    rows = [{key: _value(name, stored, row, key) for key in keys} for row in values]
+    in_folders = tuple(
+        key
+        for key in keys
+        if stored[key] == key and all(is_in_folders(f, key, row[key]) for f, row in zip(files, rows, strict=True))
+    )
+    groups: dict[tuple[tuple[str, Value], ...], list[str]] = {}
+    for file, row in zip(files, rows, strict=True):
+        groups.setdefault(tuple((k, v) for k, v in row.items() if k not in in_folders), []).append(file)
+    for key in keys:
+        del stored[key]
+    return [Part(tuple(sorted(of)), stored, in_folders, dict(constants)) for constants, of in groups.items()]
+
+
+def _file(name: str, folder: str, path: str) -> str:
+    """Return the absolute name of a file of the log."""
+    if ":" in path.partition("/")[0] or path.startswith("/"):
+        raise refused(name, f"its file {path!r} is not in its folder, as in a clone; read the table that it is of")
+    return f"{folder}/{unquote(path)}"
+
+
+def _stored(name: str, metadata: Any, table: Any) -> dict[str, str]:
+    """Return the names of the columns in the files."""
+    mode = metadata.configuration.get("delta.columnMapping.mode", "none")
+    fields = json.loads(table.schema().to_json())["fields"]
+    if mode == "none":
+        return {field["name"]: field["name"] for field in fields}
+    if mode != "name":
+        raise refused(name, f"its columns are found by columnMapping of mode {mode!r}; only `name` is known")
+    if any(isinstance(field["type"], dict) for field in fields):
+        raise refused(name, "it has nested columns whose names in the files are others (columnMapping)")
+    return {field["name"]: field["metadata"]["delta.columnMapping.physicalName"] for field in fields}
+
+
+def _value(name: str, stored: Mapping[str, str], row: Mapping[str, Value], key: str) -> Value:
+    """Return a file's value of a partition column, which may go by its name in the files."""
+    if key not in row and stored[key] not in row:
+        raise refused(name, f"its log has no values of the partition column '{key}'")
+    return row[key] if key in row else row[stored[key]]

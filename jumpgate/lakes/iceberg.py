@@ -1,0 +1,180 @@
+"""Iceberg by the `pyiceberg` package, which reads metadata and manifests: a snapshot's files, and its columns by id."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jumpgate import extras
+from jumpgate.converters.probe import field_ids
+from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.types import Field
+from jumpgate.errors import FileUnreadable, InvalidDataflow, JumpgateError
+from jumpgate.lakes.columns import data_type
+from jumpgate.lakes.scan import Part, first_line, operator, refused
+from jumpgate.stores import s3
+from jumpgate.stores.names import canonical, is_remote, is_s3
+
+#: name, id and parts of a column
+Ids = list[Any]
+
+
+def read(table: str | os.PathLike[str] | Any, snapshot: int | None = None) -> Operator:
+    """Return what reads a snapshot of a table, by its id, or the newest. `table`: the name of a metadata file
+    (….metadata.json), or a table that pyiceberg loaded from a catalogue.
+
+    Raises FileUnreadable for a table or snapshot that cannot be read, InvalidDataflow for one with a feature that is
+    not applied, SchemaMismatch, NotInstalled.
+    """
+    with extras.explained():
+        from pyiceberg.io.pyarrow import schema_to_pyarrow
+        from pyiceberg.table import StaticTable
+    name = "Iceberg table"
+    try:
+        if isinstance(table, str | os.PathLike):
+            location = _location(os.fspath(table))
+            name = f"Iceberg table '{location}'"
+            table = StaticTable.from_metadata(location, _properties(location))
+        else:
+            name = f"Iceberg table '{'.'.join(table.name())}'"
+        schema = _schema(name, table, snapshot)
+        columns = [Field(f.name, data_type(f.type)) for f in schema_to_pyarrow(schema)]
+        tasks = list(table.scan(snapshot_id=snapshot).plan_files())
+        ids = [_ids(field.name, field.field_id, field.field_type) for field in schema.fields]
+        _check_defaults(name, schema)
+        files = [_file(name, task) for task in tasks]
+        specs = {n: _identities(spec) for n, spec in table.specs().items()}
+        values = [specs[task.file.spec_id] for task in tasks]
+    except JumpgateError:
+        raise
+    except OSError as error:
+        raise FileUnreadable(f"cannot read {name}: {first_line(error)}") from None
+    except Exception as error:  # the package has many
+        raise InvalidDataflow(f"read: {name}: {first_line(error)}", operator="read") from None
+    return operator(name, columns, _parts(name, files, values, ids))
+
+
+def _location(path: str) -> str:
+    if not path.endswith(".metadata.json"):
+        raise InvalidDataflow(
+            f"read: {path!r} is no metadata file of Iceberg; name the newest, which the catalogue knows, "
+            "or give the table that pyiceberg loads from the catalogue",
+            operator="read",
+        )
+    return canonical(path) if is_remote(path) else os.path.abspath(os.path.expanduser(path.removeprefix("file://")))
+
+
+def _properties(location: str) -> dict[str, str]:
+    """Return how pyiceberg reads the metadata."""
+    if not is_s3(location):
+        return {}
+    access = s3.access(location)
+    names = {"AWS_ENDPOINT_URL": "s3.endpoint", "AWS_REGION": "s3.region", "AWS_ACCESS_KEY_ID": "s3.access-key-id",
+             "AWS_SECRET_ACCESS_KEY": "s3.secret-access-key", "AWS_SESSION_TOKEN": "s3.session-token"}  # fmt: skip
+    found = {names[key]: value for key, value in access.items() if key in names}
+    return {**found, **({"s3.anonymous": "true"} if "AWS_SKIP_SIGNATURE" in access else {})}
+
+
+def _schema(name: str, table: Any, snapshot: int | None) -> Any:
+    """Return the schema of the snapshot, or the newest."""
+    if snapshot is None:
+        return table.schema()
+    found = table.snapshot_by_id(snapshot)
+    if found is None:
+        raise FileUnreadable(f"cannot read {name}: it has no snapshot {snapshot}")
+    schemas = table.schemas()
+    if found.schema_id not in schemas:
+        raise refused(name, f"its metadata has no schema any more of snapshot {snapshot}")
+    return schemas[found.schema_id]
+
+
+def _check_defaults(name: str, schema: Any) -> None:
+    for field in schema.fields:
+        if field.initial_default is not None:
+            raise refused(name, f"column '{field.name}' has an initial default, which is not applied yet")
+
+
+def _identities(spec: Any) -> set[int]:
+    return {field.source_id for field in spec.fields if str(field.transform) == "identity"}
+
+
+def _file(name: str, task: Any) -> str:
+    """Return the name of a task's file. Raises InvalidDataflow for one that is not read as it is."""
+    file = task.file
+    if task.delete_files:
+        kinds = sorted({d.content.name.lower().replace("_", " ") for d in task.delete_files})
+        raise refused(name, f"some of its files have {' and '.join(kinds)}, which are not applied yet; compact it")
+    if file.file_format.value != "PARQUET":
+        raise refused(name, f"some of its files are {file.file_format.value}; only those of Parquet are read")
+    if file.key_metadata is not None:
+        raise refused(name, "some of its files are encrypted")
+    path = str(file.file_path)
+    if is_remote(path):
+        return canonical(path)
+    local = path.removeprefix("file:") if path.startswith("file:/") else path
+    local = "/" + local.lstrip("/") if local.startswith("/") else local
+    if not os.path.isabs(local):
+        raise refused(name, f"its file {path!r} is in a place that is not read")
+    return local
+
+
+def _ids(name: str, id: int, type: Any) -> Ids:
+    """Return the ids of a column and its parts, as `probe.field_ids` does."""
+    parts = getattr(type, "fields", None) or [
+        part for key in ("element_field", "key_field", "value_field") if (part := getattr(type, key, None)) is not None
+    ]
+    return [name, id, [_ids(part.name, part.field_id, part.field_type) for part in parts]]
+
+
+def _parts(name: str, files: Sequence[str], of: Sequence[set[int]], wanted: Sequence[Ids]) -> list[Part]:
+    """Return the files by the names that they have for the table's columns. `of`: for each file the ids of columns that
+    are values of its partition."""
+    shapes: list[_Shape] = []
+    for file, values, found in zip(files, of, field_ids(tuple(files)) if files else (), strict=True):
+        by_id = {id: (of_file, parts) for of_file, id, parts in found if id >= 0}
+        if len(by_id) < len(found):
+            raise refused(name, f"'{file}' has columns without ids, as files have that another table was made of")
+        stored = {}
+        for column, id, parts in wanted:
+            if id in by_id:
+                _check_parts(name, column, parts, by_id[id][1])
+                stored[column] = by_id[id][0]
+            elif id in values:
+                raise refused(name, f"'{file}' has the column '{column}' in its partition alone, not in its rows")
+        others = {of_file for of_file, _ in by_id.values()} - set(stored.values())
+        if not any(shape.takes(file, stored, others) for shape in shapes):
+            shapes.append(_Shape([file], stored, others))
+    return [Part(tuple(sorted(shape.files)), shape.stored) for shape in shapes]
+
+
+@dataclass
+class _Shape:
+    """Files of which each has the columns by these names, or lacks them; `others`: names that mean something else."""
+
+    files: list[str]
+    stored: dict[str, str]
+    others: set[str]
+
+    def takes(self, file: str, stored: Mapping[str, str], others: set[str]) -> bool:
+        """Add a file unless a name of it means something else in others."""
+        merged = {**stored, **self.stored}
+        fits = all(merged[column] == name for column, name in stored.items())
+        names = set(merged.values())
+        if not fits or len(names) < len(merged) or names & (others | self.others):
+            return False
+        self.files.append(file)
+        self.stored = merged
+        self.others |= others
+        return True
+
+
+def _check_parts(name: str, column: str, wanted: Sequence[Ids], found: Sequence[Ids]) -> None:
+    """Raise InvalidDataflow where parts of one id have several names, or those of one name several ids."""
+    ids, names = {part[0]: part[1] for part in found}, {part[1]: part[0] for part in found}
+    for part, id, inner in wanted:
+        if ids.get(part, id) != id or names.get(id, part) != part:
+            raise refused(name, f"column '{column}' has a part '{part}' that was renamed, which is not applied yet")
+        of_file: Sequence[Ids] = next((f[2] for f in found if f[1] == id), [])
+        _check_parts(name, column, inner, of_file)

@@ -1,0 +1,321 @@
+"""Tables of Delta Lake and Iceberg have the rows that their own libraries say, or are refused by the feature's name."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.types import DecimalType, DoubleType, LongType, StringType
+
+import jumpgate
+from jumpgate.cli.main import main
+from jumpgate.client import Dataflow, col, count, max_, read, read_delta, read_iceberg, sum_
+from jumpgate.client.session import Session
+from jumpgate.errors import FileUnreadable, Forbidden, InvalidDataflow, SchemaMismatch
+from tests.support.object_store import KEY, SECRET, Store, credentials
+
+DAY = datetime.date(2024, 1, 1)
+
+
+def rows_of(local: Session, flow: Dataflow, key: str = "a") -> list[dict[str, Any]]:
+    return local.run(flow.sort(key)).to_pylist()
+
+
+def delta_rows(folder: Path, version: int | None = None, key: str = "a") -> list[dict[str, Any]]:
+    """What the library itself reads, in Arrow's order of the key with NULL last."""
+    return DeltaTable(folder, version=version).to_pyarrow_table().sort_by(key).to_pylist()
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bucket with Delta tables `grown` (a column is added, rows are deleted) and `parted`."""
+    found = tmp_path_factory.mktemp("lakes")
+    grown, parted = found / "lake/grown", found / "lake/parted"
+    write_deltalake(grown, pa.table({"a": [1, 2, 3], "s": ["x", None, ""]}))
+    write_deltalake(grown, pa.table({"a": [4], "s": ["y"], "x": [0.5]}), mode="append", schema_mode="merge")
+    DeltaTable(grown).delete("a = 1")
+    days = [DAY + datetime.timedelta(n) for n in range(4)]
+    for first in (0, 4):
+        content = {
+            "a": range(first, first + 4),
+            "day": pa.array(days),
+            "n": pa.array([None, 1, 1, -2], pa.int32()),
+            "text": ["a b", "x=1/%", "ü", None],
+            "d": pa.array([Decimal("1.50"), None, Decimal("1.50"), Decimal("0.25")], pa.decimal128(9, 2)),
+        }
+        write_deltalake(parted, pa.table(content), mode="append", partition_by=["day", "n", "text", "d"])
+    return found
+
+
+@pytest.fixture(scope="module")
+def store(lake: Path) -> Iterator[Store]:
+    found = Store(lake, access_key=KEY, secret_key=SECRET)
+    with credentials(found.endpoint):
+        yield found
+    found.close()
+
+
+@pytest.mark.parametrize("name", ["grown", "parted"])
+def test_delta_has_the_librarys_rows_wherever_it_is(local: Session, store: Store, lake: Path, name: str) -> None:
+    expected = delta_rows(lake / "lake" / name)
+    for path in (str(lake / "lake" / name), f"s3://lake/{name}", f"s3a://lake/{name}/"):
+        assert rows_of(local, read(path)) == expected, path
+        assert rows_of(local, read_delta(path)) == expected, path
+    with jumpgate.connect() as connection:
+        for path in (str(lake / "lake" / name), f"s3://lake/{name}"):
+            connection.register("t", path)
+            for offload in ("always", "auto", "never"):
+                found = connection.sql("select * from t order by a", offload=offload).to_arrow().to_pylist()
+                assert found == expected, (path, offload)
+
+
+def test_the_command_reads_delta(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = tmp_path / "query.sql"
+    query.write_text("select max(a) m, count(x) n from t")
+    with pytest.raises(SystemExit) as ended:
+        main(["sql", str(query), "--table", f"t={lake}/lake/grown", "--offload", "never", "--json"])
+    assert not ended.value.code and json.loads(capsys.readouterr().out)["result"] == [[4, 1]]
+
+
+def test_versions_and_moments(local: Session, lake: Path) -> None:
+    folder = lake / "lake/grown"
+    for version in range(3):
+        assert rows_of(local, read_delta(str(folder), version=version)) == delta_rows(folder, version)
+    now = datetime.datetime.now(datetime.UTC)
+    assert rows_of(local, read_delta(str(folder), version=now)) == delta_rows(folder)
+    for version in (9, "yesterday"):
+        with pytest.raises(FileUnreadable, match="cannot read Delta table .*grown"):
+            read_delta(str(folder), version=version)
+    with pytest.raises(FileUnreadable, match="cannot read Delta table .*nowhere"):
+        read_delta(str(lake / "nowhere"))
+
+
+def test_predicates_on_partitions_and_columns(local: Session, lake: Path) -> None:
+    folder = lake / "lake/parted"
+    flow = read_delta(str(folder)).filter((col("day") >= DAY + datetime.timedelta(1)) & (col("n") == 1))
+    found = local.run(flow.aggregate(n=count(), t=sum_("a"), m=max_("text"))).to_pylist()
+    assert found == [{"n": 4, "t": 1 + 2 + 5 + 6, "m": "ü"}]
+    assert local.run(read_delta(str(folder), columns=["n", "a"]).top(1, "a")).to_pylist() == [{"n": None, "a": 0}]
+
+
+def test_wrong_credentials_and_folders_of_a_store(store: Store) -> None:
+    with credentials(store.endpoint, KEY, "wrong"), pytest.raises(Forbidden, match="refuses these credentials"):
+        read_delta("s3://lake/grown")
+    with pytest.raises(FileUnreadable, match="cannot read Delta table 's3://lake/nothing': it has no _delta_log"):
+        read_delta("s3://lake/nothing")
+
+
+def edited(folder: Path, change: Callable[[dict[str, Any]], None], rows: pa.Table | None = None) -> str:
+    """A new Delta table whose log's first entries were changed."""
+    write_deltalake(folder, rows if rows is not None else pa.table({"p": [1, 2], "q": ["x", "y"]}))
+    log = folder / "_delta_log/00000000000000000000.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        change(action)
+    log.write_text("\n".join(map(json.dumps, actions)))
+    return str(folder)
+
+
+def mapped(mode: str) -> Callable[[dict[str, Any]], None]:
+    """Name the columns `a` and `b`, which are `p` and `q` in the files."""
+
+    def change(action: dict[str, Any]) -> None:
+        if "protocol" in action:
+            action["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
+        if "metaData" in action:
+            data = action["metaData"]
+            data["configuration"] |= {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "2"}
+            schema = json.loads(data["schemaString"])
+            for number, (field, name) in enumerate(zip(schema["fields"], "ab", strict=True), 1):
+                field["metadata"] = {
+                    "delta.columnMapping.id": number,
+                    "delta.columnMapping.physicalName": field["name"],
+                }
+                field["name"] = name
+            data["schemaString"] = json.dumps(schema)
+
+    return change
+
+
+def features(*names: str) -> Callable[[dict[str, Any]], None]:
+    def change(action: dict[str, Any]) -> None:
+        if "protocol" in action:
+            action["protocol"] = {
+                "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": names, "writerFeatures": names,
+            }  # fmt: skip
+
+    return change
+
+
+def test_columns_that_are_mapped_by_name(local: Session, tmp_path: Path) -> None:
+    path = edited(tmp_path / "t", mapped("name"))
+    assert rows_of(local, read(path)) == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+    with jumpgate.connect() as connection:
+        connection.register("t", path)
+        for offload in ("always", "never"):
+            assert connection.sql("select b from t where a = 2", offload=offload).to_arrow().to_pylist() == [{"b": "y"}]
+    with pytest.raises(InvalidDataflow, match="columnMapping of mode 'id'"):
+        read(edited(tmp_path / "id", mapped("id")))
+
+
+def test_features_that_are_not_known_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises((InvalidDataflow, FileUnreadable), match="fancyThing"):
+        read(edited(tmp_path / "fancy", features("fancyThing")))
+
+    def clone(action: dict[str, Any]) -> None:
+        if "add" in action:
+            action["add"]["path"] = "file:///elsewhere/" + action["add"]["path"]
+
+    with pytest.raises(InvalidDataflow, match="is not in its folder"):
+        read(edited(tmp_path / "clone", clone))
+
+    def wrong(action: dict[str, Any]) -> None:
+        if "metaData" in action:
+            action["metaData"]["schemaString"] = action["metaData"]["schemaString"].replace('"long"', '"short"')
+
+    with pytest.raises(SchemaMismatch, match="column 'p' is int16, but int64 in its files"):
+        read(edited(tmp_path / "wrong", wrong))
+
+
+def test_deletion_vectors_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = edited(tmp_path / "t", features("deletionVectors"))
+    assert read(path).schema.names == ("p", "q")  # a table that may have some, and has none
+    masks = pa.table({"filepath": ["f"], "selection_vector": [[True, False]]}).to_reader()
+    monkeypatch.setattr(DeltaTable, "deletion_vectors", lambda table: masks)
+    with pytest.raises(InvalidDataflow, match="deletionVectors"):
+        read(path)
+
+
+def test_moments_of_96_bits(local: Session, tmp_path: Path) -> None:
+    moments = pa.array([datetime.datetime(2024, 1, 1, 12, 0, 0, 5, datetime.UTC), None], pa.timestamp("us", "UTC"))
+    path = edited(tmp_path / "t", lambda action: None, pa.table({"a": [1, 2], "t": moments}))
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    pq.write_table(pq.read_table(file), file, use_deprecated_int96_timestamps=True)
+    assert rows_of(local, read(path)) == [{"a": 1, "t": moments[0].as_py()}, {"a": 2, "t": None}]
+
+
+@pytest.fixture(scope="module")
+def iceberg(lake: Path, store: Store) -> Any:
+    """A table whose columns are renamed, added, widened and reordered, with hidden partitions by day."""
+    catalog = SqlCatalog("c", uri=f"sqlite:///{lake}/c.db", warehouse=f"file://{lake}/lake/ice")
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", pa.schema([("a", pa.int32()), ("s", pa.string()), ("day", pa.date32())]))
+    with table.update_spec() as spec:
+        spec.add_identity("day")
+    day = pa.array([DAY, DAY + datetime.timedelta(1), None])
+    table.append(pa.table({"a": pa.array([1, 2, 3], pa.int32()), "s": ["x", None, "z"], "day": day}))
+    with table.update_schema() as update:
+        update.rename_column("s", "label")
+    with table.update_schema() as update:
+        update.add_column("s", DoubleType())
+        update.update_column("a", LongType())
+        update.move_first("label")
+    table.append(pa.table({"label": ["w"], "a": [4], "day": [DAY], "s": [0.5]}))
+    with table.update_schema() as update:
+        update.add_column("more", StringType())
+    return table
+
+
+def iceberg_rows(table: Any, snapshot: int | None = None) -> list[dict[str, Any]]:
+    return table.scan(snapshot_id=snapshot).to_arrow().sort_by("a").to_pylist()
+
+
+def test_iceberg_has_the_librarys_rows(local: Session, iceberg: Any) -> None:
+    expected = iceberg_rows(iceberg)
+    for source in (iceberg, iceberg.metadata_location, iceberg.metadata_location.removeprefix("file://")):
+        assert rows_of(local, read_iceberg(source)) == expected
+    for snapshot in iceberg.snapshots():
+        found = rows_of(local, read_iceberg(iceberg, snapshot=snapshot.snapshot_id))
+        assert found == iceberg_rows(iceberg, snapshot.snapshot_id)
+    with jumpgate.connect() as connection:
+        connection.register("t", read_iceberg(iceberg))
+        for offload in ("always", "auto", "never"):
+            found = connection.sql("select * from t order by a", offload=offload).to_arrow().to_pylist()
+            assert found == expected, offload
+            text = "select day, count(*) n from t where label <> 'x' and a > 1 group by day order by day"
+            assert connection.sql(text, offload=offload).to_arrow().to_pylist() == [
+                {"day": DAY, "n": 1}, {"day": None, "n": 1},
+            ]  # fmt: skip
+        with pytest.raises(InvalidDataflow, match="computes something, which SQL may mean otherwise"):
+            connection.register("u", read_iceberg(iceberg).filter(col("a") > 1))
+    with pytest.raises(FileUnreadable, match="has no snapshot 7"):
+        read_iceberg(iceberg, snapshot=7)
+    with pytest.raises(InvalidDataflow, match="is no metadata file of Iceberg"):
+        read_iceberg("/tmp")
+
+
+def test_types_that_all_files_have_narrower(local: Session, iceberg: Any) -> None:
+    types = {"a": (pa.int32(), LongType()), "f": (pa.float32(), DoubleType()),
+             "d": (pa.decimal128(5, 2), DecimalType(20, 2))}  # fmt: skip
+    table = iceberg.catalog.create_table("n.wide", pa.schema([(name, old) for name, (old, _) in types.items()]))
+    rows = {"a": [1, None], "f": [0.1, 2.5], "d": [Decimal("1.25"), None]}
+    table.append(pa.table({name: pa.array(rows[name], old) for name, (old, _) in types.items()}))
+    with table.update_schema() as update:
+        for name, (_, new) in types.items():
+            update.update_column(name, new)
+    assert rows_of(local, read_iceberg(table)) == iceberg_rows(table)
+
+
+def test_parts_of_columns_go_by_their_ids(local: Session, iceberg: Any) -> None:
+    """Structs in all places are read where ids and names agree; a part of an old name is another part."""
+    inner = pa.struct([("x", pa.int64()), ("y", pa.int64())])
+    schema = pa.schema([("a", pa.int64()), ("s", inner), ("m", pa.map_(pa.string(), inner)), ("l", pa.list_(inner))])
+    value = {"x": 1, "y": 2}
+    for number, path in enumerate((None, ("s", "x"), ("m", "value", "x"), ("l", "element", "x"))):
+        table = iceberg.catalog.create_table(f"n.parts{number}", schema)
+        table.append(pa.Table.from_pylist([{"a": 1, "s": value, "m": [("k", value)], "l": [value]}], schema))
+        if path is None:
+            assert rows_of(local, read_iceberg(table)) == iceberg_rows(table)
+            continue
+        with table.update_schema() as update:
+            update.delete_column(path)
+        with table.update_schema() as update:
+            update.add_column(path, LongType())
+        with pytest.raises(InvalidDataflow, match=f"column '{path[0]}' has a part 'x' that was renamed"):
+            read_iceberg(table)
+
+
+def test_iceberg_in_a_store(local: Session, store: Store, lake: Path, iceberg: Any) -> None:
+    """The same table, whose metadata name objects."""
+    catalog = SqlCatalog("s", uri=f"sqlite:///{lake}/s.db", warehouse=f"file://{lake}/lake/there")
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", pa.schema([("a", pa.int64())]))
+    assert iceberg_rows(table) == []
+    with pytest.raises(InvalidDataflow, match="this version has no files"):
+        read_iceberg(table)
+    location = iceberg.metadata_location.removeprefix(f"file://{lake}/")
+    with pytest.raises((InvalidDataflow, FileUnreadable), match="Iceberg table 's3://lake/nothing.metadata.json'"):
+        read_iceberg("s3://lake/nothing.metadata.json")
+    assert rows_of(local, read_iceberg(f"s3://{location}")) == iceberg_rows(iceberg)
+
+
+def test_deletes_and_files_without_ids_are_refused(iceberg: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyiceberg.manifest import DataFileContent
+    from pyiceberg.table import DataScan
+
+    tasks = list(iceberg.scan().plan_files())
+    for content in (DataFileContent.POSITION_DELETES, DataFileContent.EQUALITY_DELETES):
+        deletes = type("Deletes", (), {"content": content})()
+        spoilt = type("Task", (), {"file": tasks[0].file, "delete_files": {deletes}})()
+        monkeypatch.setattr(DataScan, "plan_files", lambda scan, spoilt=spoilt: [spoilt])
+        with pytest.raises(InvalidDataflow, match=content.name.lower().replace("_", " ")):
+            read_iceberg(iceberg)
+    monkeypatch.undo()
+    file = Path(tasks[0].file.file_path.removeprefix("file://"))
+    content = file.read_bytes()
+    plain = pq.read_table(file)
+    pq.write_table(plain.replace_schema_metadata().cast(pa.schema([(f.name, f.type) for f in plain.schema])), file)
+    try:
+        with pytest.raises(InvalidDataflow, match="columns without ids"):
+            read_iceberg(iceberg)
+    finally:
+        file.write_bytes(content)
