@@ -10,6 +10,7 @@ from jumpgate.errors import NotInstalled
 
 #: top-level module → the extra of `pip install 'jumpgate[EXTRA]'` that brings it
 EXTRAS = {
+    "adbc_driver_flightsql": "sqlalchemy",
     "botocore": "stores",
     "cryptography": "tls",
     "datafusion": "sql",

@@ -22,6 +22,7 @@ import grpc
 import pyarrow as pa
 
 from jumpgate.client.progress import Display, Follower, display
+from jumpgate.client.pulled import Pulled
 from jumpgate.client.result import Execution, Result
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow
@@ -31,6 +32,7 @@ from jumpgate.dataflow.types import Schema
 from jumpgate.errors import (
     Cancelled,
     CapacityExceeded,
+    ConfigError,
     Draining,
     InstanceFailed,
     InvalidDataflow,
@@ -73,6 +75,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
 )
+RESULTS = ("auto", "push", "pull")
 #: how long a dataflow that may be run again waits for a service that is restarted
 RESTART_S = 20.0
 #: between two attempts to reach it
@@ -136,6 +139,8 @@ class Session:
     whose host, device or service was lost before any of its result arrived (a service that is restarted is waited for).
     progress: whether a job of more than a second shows
     how far it is while somebody waits for its result, in notebooks and, on stderr, in terminals.
+    results: `push` has instances send results to a port that this process opens, `pull` has the service receive them,
+    and fetches them by the connection with it. `auto`: push, and pull once instances did not reach this process.
     service: one of this process, with the calls and the token to use; it is closed with the session.
     """
 
@@ -154,9 +159,12 @@ class Session:
         tls: str | Path | None = None,
         retries: int = 0,
         progress: bool = True,
+        results: str = "auto",
         service: Any = None,
     ) -> None:
-        self._service = service
+        if results not in RESULTS:
+            raise ConfigError(f"results is {results!r}; it can be {', '.join(RESULTS)}")
+        self._results_come, self._service = results, service
         if address is None:
             from jumpgate.service import embedded
 
@@ -249,12 +257,12 @@ class Session:
         if asked.end is not None:
             options.timeout_ms = max(1, math.ceil((asked.end - time.monotonic()) * 1000))
         shown = display() if self._shows_progress else None
-        endpoint = Endpoint.open(self._host)
+        endpoint = self._endpoint()
         execution = Execution(endpoint.close, None if shown is None else partial(_follower, shown))
         try:
             request = self._request(root, dialect, endpoint.address)
             submit = pb.SubmitRequest(dataflow=request, options=options, text=text)
-            message = pb.RunRequest(submit=submit, explain=shown is not None)
+            message = pb.RunRequest(submit=submit, explain=shown is not None, pull=isinstance(endpoint, Pulled))
             call = self._ask(self._stub.Run, message, self._timeout_s(options))
         except BaseException:
             endpoint.close()
@@ -280,6 +288,9 @@ class Session:
             raise
 
         def again(failure: JumpgateError) -> Result | None:
+            if endpoint.address and failure.fields.get("peer") == endpoint.address and self._may_pull("auto"):
+                self._results_come = "pull"
+                return self._start(asked, without, retries)
             if isinstance(failure, CapacityExceeded) and "device" in failure.fields:
                 return self._start(asked, (*without, str(failure.fields["device"])), retries)
             if retries and isinstance(failure, InstanceFailed | Unreachable) and _is_of_a_machine(failure):
@@ -291,6 +302,16 @@ class Session:
         result = Result(job.job_id, schema, endpoint, execution, call.cancel, restore, again)
         self._results.add(result)
         return result
+
+    def _may_pull(self, mode: str) -> bool:
+        """Return whether `results` is that, of a service that is elsewhere."""
+        return self._results_come == mode and self._service is None
+
+    def _endpoint(self) -> Endpoint | Pulled:
+        """Return where a result is received."""
+        if not self._may_pull("pull"):
+            return Endpoint.open(self._host)
+        return Pulled(partial(self._ask, self._stub.Pull), partial(_typed, address=self.address))
 
     def _request(self, root: Operator, dialect: Dialect, address: str) -> dataflow_pb2.Dataflow:
         """The request to send the dataflow's result there; what was asked before is encoded already."""

@@ -250,10 +250,9 @@ def _open_door(serving: Serving, host: str, port: int) -> Door:
     if "JUMPGATE_DEBUG" not in os.environ:
         sys.tracebacklimit = 0  # Arrow adds the server's stack to errors that clients see
     os.environ.setdefault("ACERO_ALIGNMENT_HANDLING", "ignore")  # of batches that arrive; else each is a warning
-    configuration = serving.engine.config
-    identity = None if is_loopback(joined(host, port)) else configuration.identity
+    identity = None if is_loopback(joined(host, port)) else serving.engine.config.identity
     stub = Stub(serving.handlers, asyncio.get_running_loop())
-    return Door(Clients(configuration, serving.handlers.guard, stub), host, port, identity)
+    return Door(Clients(lambda: serving.engine.config, serving.handlers.guard, stub), host, port, identity)
 
 
 def _end_within(seconds: float) -> None:

@@ -48,16 +48,9 @@ def _prepare(body: bytes, hall: Hall) -> bytes:
     result = sql.ActionCreatePreparedStatementResult(
         prepared_statement_handle=handle,
         dataset_schema=b"" if columns is None else columns.serialize().to_pybytes(),
-        parameter_schema=_parameters(statement.parameters),
+        parameter_schema=session.parameters(statement, transaction).serialize().to_pybytes(),
     )
     return wrap(result)
-
-
-def _parameters(names: tuple[str, ...]) -> bytes:
-    """Return a schema of the parameters, whose types DuckDB takes from their values; nothing if there are none."""
-    if not names:
-        return b""
-    return bytes(pa.schema([pa.field(name, pa.null()) for name in names]).serialize().to_pybytes())
 
 
 def _unprepare(body: bytes, hall: Hall) -> None:

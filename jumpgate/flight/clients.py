@@ -18,15 +18,15 @@ from jumpgate.trust import tokens
 
 @dataclass(frozen=True)
 class Clients:
-    """The service's clients; `stub` has its calls, without a network between."""
+    """The service's clients; `stub` has its calls, without a network between. config: the configuration of now."""
 
-    config: Config
+    config: Callable[[], Config]
     guard: Guard
     stub: Any
 
     def session(self, client: Client) -> Session:
         """Return a new session for the client."""
-        tables = readable(self.config.tables, client.config)
+        tables = readable(self.config().tables, client.config)
         token = tokens.new()
         service = OwnService(self.stub, self.guard.address, token)
 
@@ -41,7 +41,7 @@ class Clients:
 
     def _memory(self, client: Client) -> int:
         own = 0 if client.config is None else client.config.memory_limit_bytes
-        return session_memory(own or self.config.service.get("memory_limit_bytes", 0))
+        return session_memory(own or self.config().service.get("memory_limit_bytes", 0))
 
 
 def _reading(client: Client, files: Files) -> Client:

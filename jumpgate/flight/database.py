@@ -57,7 +57,7 @@ class Database:
 
     def cursor(self, offload: str = "never") -> Cursor:
         """Return another connection to the database; offload: as the mode of jumpgate.accelerate."""
-        return Cursor(Connection(self._own.cursor(), offload, self._shared, is_cursor=True))
+        return Cursor(Connection(self._own.cursor(), offload, self._shared, is_cursor=True, streams=True))
 
     def close(self) -> None:
         """End what runs; cursors that are open stay usable."""
@@ -138,11 +138,11 @@ class Cursor:
             return pa.schema([])
 
     def interrupt(self) -> None:
-        self.duckdb.interrupt()
+        self.connection.interrupt()
 
     def close(self) -> None:
-        """Drop the connection, and its transaction; may be called twice."""
-        self.duckdb.close()
+        """Drop the connection, its transaction, and the job of a result that is not read; may be called twice."""
+        self.connection.close()
 
 
 def is_count(schema: pa.Schema) -> bool:

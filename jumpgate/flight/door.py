@@ -19,7 +19,9 @@ from jumpgate.flight.failures import as_flight, told, typed
 from jumpgate.flight.messages import unwrap, wrap
 from jumpgate.flight.sessions import Answered, Rows, Session, Sessions
 from jumpgate.ntf.addresses import joined
+from jumpgate.service.guard import Client
 from jumpgate.trust.tls import Identity
+from jumpgate.trust.tokens import Published
 from jumpgate.v1 import flight_sql_pb2 as sql
 
 
@@ -42,10 +44,15 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
             middleware={MIDDLEWARE: Callers(clients.guard)},
             **secure,
         )
-        self.address = f"{scheme}://{joined(host, self.port)}"
+        place = joined(host, self.port)
+        self.address = f"{scheme}://{place}"
+        self._published = Published(place)  # as the service's own, for clients of this user
+        clients.guard.admit(self._published.token, Client())
 
     def close(self) -> None:
         """End all sessions, and what runs in them."""
+        self._published.withdraw()
+        self._clients.guard.dismiss(self._published.token)
         self._sessions.close()
         self.shutdown()
 

@@ -12,3 +12,5 @@ RESULTS_MAX = 64
 TEXT_BYTES_MAX = 4 << 20
 #: tokens that were given for a user's name and password; the oldest is forgotten
 TOKENS_MAX = 1024
+#: a job whose result nobody has begun to fetch for so long ends; it runs again when somebody does
+UNREAD_S_MAX = 60.0

@@ -16,7 +16,16 @@ import pyarrow as pa
 from jumpgate.client.duckdb.connection import MODES
 from jumpgate.errors import Cancelled, CapacityExceeded, FileChanged, JumpgateError, NotFound, Unreachable
 from jumpgate.flight.database import BATCH_ROWS, CATALOG, Cursor, Database
-from jumpgate.flight.limits import IDLE_S_MAX, PREPARED_MAX, RESULTS_MAX, SESSIONS_MAX, TEXT_BYTES_MAX, TRANSACTIONS_MAX
+from jumpgate.flight.limits import (
+    IDLE_S_MAX,
+    PREPARED_MAX,
+    RESULTS_MAX,
+    SESSIONS_MAX,
+    TEXT_BYTES_MAX,
+    TRANSACTIONS_MAX,
+    UNREAD_S_MAX,
+)
+from jumpgate.flight.parameters import parameters
 from jumpgate.flight.running import Running
 from jumpgate.flight.statements import Statement, checked
 from jumpgate.flight.tables import Files
@@ -125,13 +134,25 @@ class Session:
         """Return the columns of the statement's result; none if it changes something."""
         if not statement.is_query:
             return pa.schema([])
+        with self._looking(transaction) as cursor:
+            return cursor.columns(statement)
+
+    def parameters(self, statement: Statement, transaction: bytes = b"") -> pa.Schema:
+        """Return the statement's parameters, with types as far as they are known."""
+        with self._looking(transaction) as cursor:
+            return parameters(cursor, statement)
+
+    @contextmanager
+    def _looking(self, transaction: bytes) -> Iterator[Cursor]:
+        """Yield a cursor that sees what the transaction has changed; nothing is run on it."""
         inside = self.transaction(transaction).cursor if transaction else None
         if inside is not None:
             with inside.lock:
-                return inside.columns(statement)
+                yield inside
+            return
         cursor = self.database().cursor()
         try:
-            return cursor.columns(statement)
+            yield cursor
         finally:
             cursor.close()
 
@@ -228,6 +249,10 @@ class Session:
             oldest = self._answered.popitem(last=False)[1] if len(self._answered) > RESULTS_MAX else None
         if oldest is not None:
             oldest.close()
+        if answered.cursor is not None and answered.cursor.connection.job_runs:
+            timer = threading.Timer(UNREAD_S_MAX, answered.close)
+            timer.daemon = True
+            timer.start()
         return handle
 
     def kept(self, handle: bytes) -> Answered:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import pyarrow as pa
 from crc32c import crc32c
@@ -224,11 +225,10 @@ class Endpoint:
             raise Unreachable(f"edge '{expected.edge}': producer {stream.producer} {what}", **where) from None
 
     def _understand(self, stream: _Stream, header: Header, payload: pa.Buffer) -> pa.RecordBatch | None:
-        assert self._codec is not None
         match header.kind:
             case Kind.DATA:
                 stream.totals.check_sequence(header)
-                batch = self._codec.decode(payload, header.rows)
+                batch = self._decode(payload, header.rows)
                 stream.totals.add(header.rows, header.crc)
                 self.rows += header.rows
                 return batch
@@ -239,6 +239,10 @@ class Endpoint:
             case Kind.ERROR:
                 raise Unreachable(decode_error(payload.to_pybytes())[1])
         raise ProtocolError(f"a frame of kind {header.kind.name} after the handshake")
+
+    def _decode(self, payload: pa.Buffer, rows: int) -> Any:
+        assert self._codec is not None
+        return self._codec.decode(payload, rows)
 
     def _read(self, stream: _Stream, into: memoryview) -> int:
         """Fill the memory and return its CRC-32C."""

@@ -42,6 +42,7 @@ from jumpgate.service.groups import Groups
 from jumpgate.service.guard import Client, Door, Guard
 from jumpgate.service.limits import MESSAGE_BYTES_MAX, TEXT_CHARACTERS_MAX
 from jumpgate.service.plans import Plans
+from jumpgate.service.pulls import Pulls
 from jumpgate.service.requests import read_request
 from jumpgate.trust.channels import server_credentials
 from jumpgate.trust.tokens import Published
@@ -88,6 +89,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
         self.plans = Plans()
         self._full = FullDevices()
         self.groups = Groups()
+        self._pulls = Pulls()
         self.is_draining = False  #: new jobs are refused
         self.replans = 0  #: jobs that were planned again without what did not answer
         #: hears of each call that ends in an error: whose it was ("": nobody's, or the service's own user's), its peer
@@ -187,12 +189,47 @@ class Server(service_pb2_grpc.JumpgateServicer):
     async def Run(self, request: pb.RunRequest, context: Any) -> None:
         async def run() -> None:
             client = self._client(context)
-            job = await self.submit(request.submit, client)
-            answer = _submitted(job, request.explain)
-            event = pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
-            await self._execute(job.id, client, context, event)
+            async with self._pulled(request) as received:
+                job = await self.submit(request.submit, client)
+                received(job)
+                answer = _submitted(job, request.explain)
+                event = pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
+                await self._execute(job.id, client, context, event)
 
         await self._answered(context, run)
+
+    @contextlib.asynccontextmanager
+    async def _pulled(self, request: pb.RunRequest) -> AsyncIterator[Callable[[Job], None]]:
+        """Receive the result of what runs inside, if the request wants that: once it is told the job."""
+        if not request.pull:
+            yield lambda job: None
+            return
+        pulled = self._pulls.open(self.engine.config.hosts)
+        jobs: list[str] = []
+
+        def received(job: Job) -> None:
+            self._pulls.add(job, pulled)
+            jobs.append(job.id)
+
+        try:
+            pulled.address(request.submit)
+            yield received
+        except BaseException as error:
+            pulled.close(error if isinstance(error, JumpgateError) else None)
+            for job in jobs:
+                self._pulls.forget(job)
+            raise
+        for job in jobs:
+            self._pulls.keep(job)
+
+    async def Pull(self, request: pb.PullRequest, context: Any) -> None:
+        async def pull() -> None:
+            self._client(context).check_job(self.engine.job(request.job_id).record)
+            async with contextlib.aclosing(self._pulls.find(request.job_id).fetch()) as pieces:
+                async for piece in pieces:
+                    await context.write(piece)
+
+        await self._answered(context, pull)
 
     async def OpenGroup(self, request: pb.OpenGroupRequest, context: Any) -> pb.OpenGroupResponse:
         async def open() -> pb.OpenGroupResponse:

@@ -88,12 +88,30 @@ class ExecuteRequest(_message.Message):
     def __init__(self, job_id: _Optional[str] = ...) -> None: ...
 
 class RunRequest(_message.Message):
-    __slots__ = ("submit", "explain")
+    __slots__ = ("submit", "explain", "pull")
     SUBMIT_FIELD_NUMBER: _ClassVar[int]
     EXPLAIN_FIELD_NUMBER: _ClassVar[int]
+    PULL_FIELD_NUMBER: _ClassVar[int]
     submit: SubmitRequest
     explain: bool
-    def __init__(self, submit: _Optional[_Union[SubmitRequest, _Mapping]] = ..., explain: _Optional[bool] = ...) -> None: ...
+    pull: bool
+    def __init__(self, submit: _Optional[_Union[SubmitRequest, _Mapping]] = ..., explain: _Optional[bool] = ..., pull: _Optional[bool] = ...) -> None: ...
+
+class PullRequest(_message.Message):
+    __slots__ = ("job_id",)
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    def __init__(self, job_id: _Optional[str] = ...) -> None: ...
+
+class PullResponse(_message.Message):
+    __slots__ = ("rows", "bytes", "payload")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    rows: int
+    bytes: int
+    payload: bytes
+    def __init__(self, rows: _Optional[int] = ..., bytes: _Optional[int] = ..., payload: _Optional[bytes] = ...) -> None: ...
 
 class Event(_message.Message):
     __slots__ = ("job_id", "state", "stage", "time_ns", "detail_json", "submitted")

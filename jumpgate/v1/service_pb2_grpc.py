@@ -49,6 +49,11 @@ class JumpgateStub:
                 request_serializer=jumpgate_dot_v1_dot_service__pb2.RunRequest.SerializeToString,
                 response_deserializer=jumpgate_dot_v1_dot_service__pb2.Event.FromString,
                 _registered_method=True)
+        self.Pull = channel.unary_stream(
+                '/jumpgate.v1.Jumpgate/Pull',
+                request_serializer=jumpgate_dot_v1_dot_service__pb2.PullRequest.SerializeToString,
+                response_deserializer=jumpgate_dot_v1_dot_service__pb2.PullResponse.FromString,
+                _registered_method=True)
         self.OpenGroup = channel.unary_unary(
                 '/jumpgate.v1.Jumpgate/OpenGroup',
                 request_serializer=jumpgate_dot_v1_dot_service__pb2.OpenGroupRequest.SerializeToString,
@@ -110,6 +115,14 @@ class JumpgateServicer:
 
     def Run(self, request, context):
         """Submit and Execute in one call; the first event has what Submit answers.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Pull(self, request, context):
+        """The result of a job that Run began with `pull`; once. The stream ends well only if every producer's end has matched,
+        else with the job's error. A client that goes away ends the job.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -190,6 +203,11 @@ def add_JumpgateServicer_to_server(servicer, server):
                     servicer.Run,
                     request_deserializer=jumpgate_dot_v1_dot_service__pb2.RunRequest.FromString,
                     response_serializer=jumpgate_dot_v1_dot_service__pb2.Event.SerializeToString,
+            ),
+            'Pull': grpc.unary_stream_rpc_method_handler(
+                    servicer.Pull,
+                    request_deserializer=jumpgate_dot_v1_dot_service__pb2.PullRequest.FromString,
+                    response_serializer=jumpgate_dot_v1_dot_service__pb2.PullResponse.SerializeToString,
             ),
             'OpenGroup': grpc.unary_unary_rpc_method_handler(
                     servicer.OpenGroup,
@@ -313,6 +331,33 @@ class Jumpgate:
             '/jumpgate.v1.Jumpgate/Run',
             jumpgate_dot_v1_dot_service__pb2.RunRequest.SerializeToString,
             jumpgate_dot_v1_dot_service__pb2.Event.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Pull(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/jumpgate.v1.Jumpgate/Pull',
+            jumpgate_dot_v1_dot_service__pb2.PullRequest.SerializeToString,
+            jumpgate_dot_v1_dot_service__pb2.PullResponse.FromString,
             options,
             channel_credentials,
             insecure,

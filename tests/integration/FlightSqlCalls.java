@@ -47,6 +47,12 @@ final class FlightSqlCalls {
                 System.out.println("prepared: " + columns.getColumnCount() + " " + columns.getColumnLabel(1));
                 show("prepared", prepared.executeQuery(), 1);
             }
+            String text = "SELECT a, b FROM t WHERE b = ? AND a < ? ORDER BY a";
+            try (PreparedStatement prepared = connection.prepareStatement(text)) {
+                prepared.setString(1, "x5");
+                prepared.setLong(2, 20);
+                show("with parameters", prepared.executeQuery(), 2);
+            }
             try (Statement statement = connection.createStatement()) {
                 statement.executeQuery("SELECT nothing FROM t");
             } catch (SQLException error) {

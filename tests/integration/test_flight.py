@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import base64
+import datetime
+import decimal
 import json
 import re
 import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,96 +34,20 @@ from jumpgate.flight.clients import Clients
 from jumpgate.flight.door import Door
 from jumpgate.flight.messages import unwrap, wrap
 from jumpgate.hosts.config import ClientConfig, TableConfig, local_hosts
-from jumpgate.service import embedded
 from jumpgate.service.guard import Guard
 from jumpgate.trust import certificates, tokens
 from jumpgate.trust.tls import Identity
 from jumpgate.v1 import flight_sql_pb2 as sql
+from tests.support.flight import ROWS, Raw, Shop, ended, eventually, opened
 
-ROWS = 100_000
 #: a query that ends when somebody ends it
 ENDLESS = "SELECT sum(i * j) FROM range(100000000) t(i), range(100000000) u(j)"
 
 
-@dataclass
-class Shop:
-    """A service with tables, and two clients of whom one may read all of them."""
-
-    door: Door
-    clients: Clients
-    service: embedded.Embedded
-    tokens: dict[str, str]
-
-    def connect(self, name: str = "", *, autocommit: bool = True, **options: str) -> adbc.Connection:
-        header = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {self.tokens[name]}"}
-        return adbc.connect(self.door.address, db_kwargs={**header, **options}, autocommit=autocommit)
-
-    def raw(self, name: str = "") -> Raw:
-        return Raw(flight.connect(self.door.address), self.tokens[name])
-
-    def jobs(self) -> int:
-        return len(self.service.engine.jobs())
-
-
-@dataclass
-class Raw:
-    """What a client of Flight itself may do."""
-
-    client: flight.FlightClient
-    token: str
-    cookie: str = ""
-
-    @property
-    def options(self) -> flight.FlightCallOptions:
-        headers = {"authorization": f"Bearer {self.token}"} | ({"cookie": self.cookie} if self.cookie else {})
-        return flight.FlightCallOptions(headers=[(k.encode(), v.encode()) for k, v in headers.items()])
-
-    def info(self, text: str) -> flight.FlightInfo:
-        command = wrap(sql.CommandStatementQuery(query=text))
-        return self.client.get_flight_info(flight.FlightDescriptor.for_command(command), self.options)
-
-    def get(self, info: flight.FlightInfo) -> flight.FlightStreamReader:
-        return self.client.do_get(info.endpoints[0].ticket, self.options)
-
-    def action(self, name: str, message: Any, *, wrapped: bool = True) -> bytes:
-        body = wrap(message) if wrapped else message.SerializeToString()
-        (answer,) = list(self.client.do_action(flight.Action(name, body), self.options)) or [None]
-        return b"" if answer is None else bytes(answer.body.to_pybytes())
-
-    def option(self, name: str, value: str) -> sql.SetSessionOptionsResult:
-        request = sql.SetSessionOptionsRequest()
-        request.session_options[name].string_value = value
-        return sql.SetSessionOptionsResult.FromString(self.action("SetSessionOptions", request, wrapped=False))
-
-
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
-    folder = tmp_path_factory.mktemp("flight")
-    (folder / "open").mkdir()
-    (folder / "closed").mkdir()
-    table = pa.table({"a": range(ROWS), "b": [f"x{i % 10}" for i in range(ROWS)]})
-    pq.write_table(table, folder / "open" / "t.parquet")
-    pq.write_table(pa.table({"secret": [1]}), folder / "closed" / "s.parquet")
-    (folder / "open" / "more.csv").write_text("c,d\n1,x\n2,y\n")
-    shown = {name: tokens.new() for name in ("analyst", "guest")}
-    for name, token in shown.items():
-        (folder / name).write_text(token)
-    config = replace(
-        local_hosts(1),
-        clients=tuple(ClientConfig(name, str(folder / name)) for name in shown),
-        tables=(
-            TableConfig("t", (str(folder / "open" / "*.parquet"),), "parquet"),
-            TableConfig("more", (str(folder / "open" / "more.csv"),), "csv", "extra"),
-            TableConfig("s", (str(folder / "closed"),), "parquet", readers=("analyst",)),
-            TableConfig("gone", (str(folder / "nothing.parquet"),), "parquet"),
-        ),
-    )
-    service = embedded.start(config)
-    clients = Clients(config, service.guard, service.stub)
-    door = Door(clients, "127.0.0.1", 0, None)
-    yield Shop(door, clients, service, {"": service.token, **shown})
-    door.close()
-    service.close()
+    with opened(tmp_path_factory.mktemp("flight")) as found:
+        yield found
 
 
 def refused(text: str, shop: Shop, name: str = "guest") -> str:
@@ -262,6 +188,34 @@ def test_transactions(shop: Shop) -> None:
         cursor.execute("SELECT * FROM own")  # it was the session's
 
 
+def test_types_of_parameters_before_their_values(shop: Shop) -> None:
+    with shop.connect("guest") as connection, connection.cursor() as cursor:
+        found = cursor.adbc_prepare("SELECT * FROM t WHERE a = ? AND b LIKE ? LIMIT ?")
+        assert found.types == [pa.int64(), pa.utf8(), pa.int64()]
+        assert cursor.adbc_prepare("SELECT a FROM t WHERE a = $x OR b = $x").types == [pa.null()]
+        assert cursor.adbc_prepare("SELECT ?, 1").types == [pa.null()]
+        cursor.execute("CREATE TABLE typed (d DATE, p DECIMAL(9, 2))")
+        text = "INSERT INTO typed VALUES (?, ?)"
+        assert cursor.adbc_prepare(text).types == [pa.date32(), pa.decimal128(9, 2)]
+        cursor.execute(text, (datetime.date(2024, 2, 29), decimal.Decimal("1.25")))
+        cursor.execute("SELECT * FROM typed")
+        assert cursor.fetchone() == (datetime.date(2024, 2, 29), decimal.Decimal("1.25"))
+
+
+def test_memory_of_sessions_follows_the_configuration(shop: Shop) -> None:
+    config = replace(local_hosts(1), service={"memory_limit_bytes": 64 << 20})
+    door = Door(Clients(lambda: config, shop.service.guard, shop.service.stub), "127.0.0.1", 0, None)
+    try:
+        found = []
+        for limit in (64 << 20, 32 << 20):
+            config = replace(config, service={"memory_limit_bytes": limit})
+            raw = Raw(flight.connect(door.address), shop.tokens["guest"])
+            found += raw.get(raw.info("SELECT current_setting('memory_limit') AS m")).read_all()["m"].to_pylist()
+        assert found == ["64.0 MiB", "32.0 MiB"]
+    finally:
+        door.close()
+
+
 def test_several_rows_of_parameters_are_one_change(shop: Shop) -> None:
     with shop.connect("guest") as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TABLE keyed (k INTEGER PRIMARY KEY)")
@@ -389,17 +343,6 @@ def test_cancellation(shop: Shop, name: str) -> None:
                 found.read_chunk()
 
 
-def ended(shop: Shop) -> bool:
-    """Return whether no statement runs."""
-    return not any(session.is_busy for session in shop.door._sessions._by_id.values())
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    while not condition():  # pytest ends what hangs
-        pause.wait(0.05)
-
-
 def test_a_client_that_goes_away_ends_its_statement(shop: Shop) -> None:
     connection = shop.connect("guest")
     cursor = connection.cursor()
@@ -444,7 +387,7 @@ def test_sessions_of_a_client_are_bounded(shop: Shop) -> None:
 def test_new_files_are_seen(shop: Shop, tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "1.parquet")
     config = replace(local_hosts(1), tables=(TableConfig("t", (str(tmp_path),), "parquet"),))
-    door = Door(Clients(config, shop.service.guard, shop.service.stub), "127.0.0.1", 0, None)
+    door = Door(Clients(lambda: config, shop.service.guard, shop.service.stub), "127.0.0.1", 0, None)
     try:
         raw = Raw(flight.connect(door.address), shop.tokens["guest"])
         assert raw.get(raw.info("SELECT * FROM t")).read_all().num_rows == 1
@@ -461,7 +404,7 @@ def test_new_files_are_seen(shop: Shop, tmp_path: Path) -> None:
 def test_a_port_that_is_taken(shop: Shop) -> None:
     port = int(shop.door.address.rpartition(":")[2])
     with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port} for Flight SQL.*--flight"):
-        Door(Clients(local_hosts(1), shop.service.guard, shop.service.stub), "127.0.0.1", port, None)
+        Door(Clients(lambda: local_hosts(1), shop.service.guard, shop.service.stub), "127.0.0.1", port, None)
 
 
 def test_what_is_no_flight_sql(shop: Shop) -> None:
@@ -503,11 +446,13 @@ def code_of_the_page() -> list[str]:
 
 def test_the_tour_of_the_page(served: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
     folder, printed = served
-    text = code_of_the_page()[1]
-    assert "127.0.0.1:7411" in text and "grpc://127.0.0.1:7412" in text
-    text = text.replace("127.0.0.1:7411", printed["address"]).replace("grpc://127.0.0.1:7412", printed["flight"])
-    exec(compile(text, "flight-sql.md", "exec"), {})
-    found = ast.literal_eval(capsys.readouterr().out)
+    for text in code_of_the_page()[1:3]:
+        assert "://127.0.0.1:7412" in text
+        text = text.replace("127.0.0.1:7412", printed["flight"].removeprefix("grpc://"))
+        exec(compile(text, "flight-sql.md", "exec"), {})
+    result, tables = capsys.readouterr().out.splitlines()
+    assert tables == "['sales']"
+    found = ast.literal_eval(result)
     assert found["day"] == list(range(7))
     assert sum(found["total"]) == sum(range(1000)) / 2
 

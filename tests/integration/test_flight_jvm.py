@@ -41,6 +41,7 @@ ANSWERS = {
     "query": "x0,2; x1,2; x2,2; x3,2; x4,2; x5,2; x6,2; x7,2; x8,2; x9,2",
     "own": "6",
     "prepared": "99",
+    "with parameters": "5,x5; 15,x5",
     "error": "true",
 }
 
@@ -67,7 +68,7 @@ def url(tmp_path: Path) -> Iterator[str]:
         tables=(TableConfig("t", (str(tmp_path / "t.parquet"),), "parquet"),),
     )
     service = embedded.start(config)
-    door = Door(Clients(config, service.guard, service.stub), "127.0.0.1", 0, None)
+    door = Door(Clients(lambda: config, service.guard, service.stub), "127.0.0.1", 0, None)
     yield door.address.replace("grpc://", "jdbc:arrow-flight-sql://")
     door.close()
     service.close()

@@ -155,6 +155,7 @@ def test_every_call_wants_the_token() -> None:
         "Submit": pb.SubmitRequest(), "Execute": pb.ExecuteRequest(), "Cancel": pb.CancelRequest(),
         "Describe": pb.DescribeRequest(job_id="latest"), "List": pb.ListRequest(), "Explain": pb.ExplainRequest(),
         "Prepare": pb.PrepareRequest(), "Look": pb.LookRequest(), "Run": pb.RunRequest(),
+        "Pull": pb.PullRequest(),
         "OpenGroup": pb.OpenGroupRequest(), "Receive": iter([pb.ReceiveRequest()]),
     }  # fmt: skip
     try:
@@ -165,7 +166,7 @@ def test_every_call_wants_the_token() -> None:
                 for metadata in ((), tokens.metadata("wrong"), (("authorization", "Basic x"),)):
                     with pytest.raises(grpc.RpcError) as refused:
                         answer = getattr(stub, name)(request, metadata=metadata, timeout=30)
-                        list(answer) if name in ("Execute", "Run", "Receive") else answer
+                        list(answer) if name in ("Execute", "Run", "Pull", "Receive") else answer
                     assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED, name
     finally:
         service.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -24,24 +23,21 @@ _RESULTS = frozenset((
 ))  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The accelerators' answer to a text, as a relation of DuckDB's."""
-
-    relation: Any
-    rows: int
-
-
 def relation_over(
-    connection: duckdb.DuckDBPyConnection, table: pa.Table, names: Sequence[str], types: Sequence[SqlType]
+    connection: duckdb.DuckDBPyConnection,
+    rows: pa.Table | pa.RecordBatchReader,
+    names: Sequence[str],
+    types: Sequence[SqlType],
 ) -> Any:
-    """The table's rows with DuckDB's names and types, in a connection of its own, where no other text sees them."""
-    table = table.rename_columns([f"c{i}" for i in range(table.num_columns)])
+    """The rows with DuckDB's names and types, in a connection of its own, where no other text sees them. A reader's
+    columns are c0, c1 …"""
+    if isinstance(rows, pa.Table):
+        rows = rows.rename_columns([f"c{i}" for i in range(rows.num_columns)])
     columns = ", ".join(
         f"CAST(c{i} AS {type}) AS {quoted(name)}" for i, (name, type) in enumerate(zip(names, types, strict=True))
     )
     cursor = connection.cursor()
-    cursor.register("answer", table)
+    cursor.register("answer", rows)
     return cursor.sql(f"SELECT {columns} FROM answer")
 
 
@@ -65,7 +61,7 @@ class Query:
     def _answered(self) -> Any:
         if self._result is None:
             found = self._connection.answer(self._text)
-            self._result = self._relation if found is None else found.relation
+            self._result = self._relation if found is None else found
         return self._result
 
     def __getattr__(self, name: str) -> Any:

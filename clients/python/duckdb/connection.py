@@ -13,10 +13,11 @@ from typing import Any
 import duckdb
 
 from jumpgate.client.duckdb import planning
-from jumpgate.client.duckdb.answers import Answer, Query, in_sight_of, relation_over
+from jumpgate.client.duckdb.answers import Query, in_sight_of, relation_over
 from jumpgate.client.duckdb.decide import HERE, JOB, SMALL, Auto, small
 from jumpgate.client.duckdb.planning import DUCKDB, Offloaded
 from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.duckdb.streams import Stream
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.file_state import FileStates, file_states
@@ -64,18 +65,26 @@ class Connection:
 
     `sql`, `query` and `execute` offload a SELECT whole, or leave it to DuckDB: `explain` says why. Everything else goes
     to DuckDB as it is. `last_reason`: why DuckDB answered the last text; empty if accelerators did.
+
+    streams: the result of `execute` is read once, by `to_arrow_reader`, while it arises.
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, mode: str, shared: Shared, *, is_cursor: bool = False
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        mode: str,
+        shared: Shared,
+        *,
+        is_cursor: bool = False,
+        streams: bool = False,
     ) -> None:
         if mode not in MODES:
             raise ConfigError(f"mode is {mode!r}; it can be {', '.join(MODES)}")
         self.duckdb = connection
         self.mode = mode
         self.last_reason = ""
-        self._shared, self._is_cursor = shared, is_cursor
-        self._answer: Answer | None = None
+        self._shared, self._is_cursor, self._streams = shared, is_cursor, streams
+        self._answer: Any = None  # a relation of DuckDB's, or a Stream
         self._compared = ""  # the text that auto would have offloaded if DuckDB were slower
 
     def sql(self, query: Any, *, alias: str = "", params: object = None) -> Any:
@@ -120,21 +129,25 @@ class Connection:
         finally:
             found.files.close()
 
-    def answer(self, text: str) -> Answer | None:
-        """The accelerators' answer; None if DuckDB is to give it. Raises CannotPlace for mode = always."""
+    def answer(self, text: str) -> Any:
+        """The accelerators' answer, as a relation of DuckDB's; None if DuckDB is to give it. Raises CannotPlace where
+        mode is always."""
         try:
             found = planning.offload(self.duckdb, text)
         except Stays as stays:
             self._left(text, self._leave(text, (), str(stays)))
             return None
+        answer = None
         try:
             reason = self._reason(text, found)
             if not reason:
-                return self._run(text, found)
+                answer = self._run(text, found)
+                return answer
         except Stays as stays:
             reason = str(stays)
         finally:
-            found.files.close()
+            if not isinstance(answer, Stream):  # which still reads them
+                found.files.close()
         self._left(text, reason)
         return None
 
@@ -142,8 +155,21 @@ class Connection:
         """Another connection to the same database."""
         return Connection(self.duckdb.cursor(), self.mode, self._shared, is_cursor=True)
 
+    @property
+    def job_runs(self) -> bool:
+        """Return whether the last result has a job that waits for it to be read."""
+        return isinstance(self._answer, Stream) and not self._answer.is_complete
+
+    def interrupt(self) -> None:
+        """Ends what DuckDB, or the last result's job, computes; from any thread."""
+        if isinstance(self._answer, Stream):
+            self._answer.close()
+        self.duckdb.interrupt()
+
     def close(self) -> None:
         """Closes the DuckDB connection and, unless it is a cursor, ends what runs; may be called twice."""
+        if isinstance(self._answer, Stream):
+            self._answer.close()
         if not self._is_cursor:
             self._shared.close()
         self.duckdb.close()
@@ -153,7 +179,7 @@ class Connection:
         if name.startswith("_"):
             raise AttributeError(name)
         if name in _FETCHES and self._answer is not None:
-            return getattr(self._answer.relation, name)
+            return getattr(self._answer, name)
         return getattr(self.duckdb, name)
 
     def __enter__(self) -> Connection:
@@ -210,12 +236,17 @@ class Connection:
         self._compared = text
         return self._shared.auto.reason(text, found, self._shared.session)
 
-    def _run(self, text: str, found: Offloaded) -> Answer | None:
+    def _run(self, text: str, found: Offloaded) -> Any:
         """The answer of a job; None where the job found what DuckDB has an error or another road for."""
         start = time.perf_counter()
         found.files.fill()
+        names = self.duckdb.sql(text).columns
         try:
-            table = self._shared.session.run(Dataflow(found.operator), DUCKDB, text=text).to_arrow()
+            result = self._shared.session.run(Dataflow(found.operator), DUCKDB, text=text)
+            if self._streams:
+                answer: Any = Stream(self.duckdb, result, names, found)
+            else:
+                answer = relation_over(self.duckdb, result.to_arrow(), names, found.types)
         except JumpgateError as error:
             if isinstance(error, Cancelled) or (
                 self.mode == "always" and not isinstance(error, ComputeError | DataError)
@@ -224,9 +255,8 @@ class Connection:
             self._shared.auto.experience.note(text, JOB, math.inf)
             self.last_reason = f"as a job it failed: {error.message}"
             return None
-        names = self.duckdb.sql(text).columns
-        answer = Answer(relation_over(self.duckdb, table, names, found.types), table.num_rows)
-        self._shared.auto.experience.note(text, JOB, time.perf_counter() - start)
+        if not isinstance(answer, Stream) or answer.is_complete:  # else it takes as long as its reader
+            self._shared.auto.experience.note(text, JOB, time.perf_counter() - start)
         self.last_reason = ""
         return answer
 
