@@ -90,10 +90,8 @@ class DuckdbQuery(Query):
         connection = self._connection
         if self._mode == "never":
             raise Stays("offload = never")
-        if self._values:
-            raise Stays("a text with parameters is not offloaded")
         tables = [(scan.table, pa.schema([as_read(f) for f in scan.table.schema])) for scan in self._scans]
-        found = connection.stand_ins.offload(self.text, tables)
+        found = connection.stand_ins.offload(self.text, self._values, tables)
         self._files = found.files
         if [str(type) for type in found.types] != types:
             raise Stays("the result would have other types")
