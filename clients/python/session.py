@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 import pyarrow as pa
 
+from jumpgate import deadline
 from jumpgate.client.progress import Display, Follower, display
 from jumpgate.client.pulled import Pulled
 from jumpgate.client.result import Execution, Result
@@ -232,7 +233,8 @@ class Session:
 
     def _end(self) -> float | None:
         """When a query that begins now has taken too long."""
-        return time.monotonic() + self._options.timeout_ms / 1000 if self._options.timeout_ms else None
+        limits = [s for s in (self._options.timeout_ms / 1000 or None, deadline.left_s()) if s is not None]
+        return time.monotonic() + min(limits) if limits else None
 
     def _await_restart(self, failure: JumpgateError, end: float | None) -> None:
         """Waits for the service, where it is what was lost."""

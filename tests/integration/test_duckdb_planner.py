@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -54,8 +56,27 @@ def test_jobs_answer_as_duckdb_does(connection: Connection, judge: duckdb.DuckDB
         assert len(query.jobs) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("SELECT k, $2 AS x, sum(a + $1) AS n FROM t WHERE d > $3 AND s <> $2 GROUP BY k", [3, "ax", Decimal("1.5")]),
+        ("SELECT a, ts FROM t WHERE ts > $t AND day >= $d", {"t": "1970-01-01 01:00:00", "d": date(2023, 12, 21)}),
+        ("SELECT a FROM t WHERE f BETWEEN ? AND ? ORDER BY a LIMIT ?", [0.5, 7.25, 4]),
+        ("SELECT a, b FROM t WHERE b IN ($1, $2) OR flag = $3", [2**40, 3, True]),
+    ],
+)
+def test_parameters_are_values_of_the_job(
+    connection: Connection, judge: duckdb.DuckDBPyConnection, text: str, values: list[object] | dict[str, object]
+) -> None:
+    with connection.sql(text, values, offload="always") as query:
+        assert query.split.offloaded == query.split.operators > 0
+        assert not unlike(query.to_arrow(), judge.execute(text, values).to_arrow_table())
+
+
 def test_what_stays_is_named(connection: Connection) -> None:
     text = "SELECT unnest([1, 2]), a FROM t"
+    with pytest.raises(CannotPlace, match="a text with NULL as a parameter is not offloaded"):
+        connection.sql("SELECT a FROM t WHERE a = $1", [None], offload="always")
     with pytest.raises(
         CannotPlace, match="planner = duckdb, and DuckDB's plan is not offloaded: operator LOGICAL_UNNEST"
     ):

@@ -106,6 +106,11 @@ OFFLOADED = (
     "SELECT a AS x, a AS x, 1 AS y FROM t WHERE a < 3",
     "SELECT k, max(a) AS m FROM t GROUP BY k HAVING max(a) > 36",
     "SELECT a FROM t WHERE s < 'b' COLLATE NOCASE",
+    "SELECT a, s LIKE '!_%' ESCAPE '!' AS x, s NOT LIKE '_$_' ESCAPE '$' AS y FROM t",
+    "SELECT left(s, 1) AS l, left(s || 'é€x', 3) AS m, left(s, 0) AS n, date_diff('day', day, DATE '2024-01-03') AS d, "
+    "date_trunc('week', day) AS w, date_trunc('year', day) AS y FROM t",
+    "SELECT k, count_if(a > 3) AS n, count_if(flag) FILTER (a > 20) AS m FROM t GROUP BY k",
+    "SELECT a, k FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY a DESC) <= 2",
 )  # fmt: skip
 
 #: offloaded, but a job fails where DuckDB has a wider type or an error of its own; DuckDB then answers
@@ -133,6 +138,8 @@ STAYING = (
     ("SELECT l FROM nested", "type LIST"),
     ("SELECT approx_count_distinct(a) FROM t", "approx_count_distinct"),
     ("SELECT median(a) FROM t", "median"),
+    ("SELECT a FROM t WHERE s LIKE 'a!x' ESCAPE '!'", "the escape '!' must precede"),
+    ("SELECT a FROM t WHERE s LIKE 'a' ESCAPE ''", "like_escape"),
     ("SELECT u + 1::UINTEGER FROM t", "+(UINTEGER, UINTEGER)"),
     ("SELECT CAST(s AS INTEGER) FROM t", "CAST from VARCHAR to INTEGER"),
     ("SELECT TRY_CAST(f AS INTEGER) FROM t", "TRY_CAST"),

@@ -83,6 +83,8 @@ class Computed:
 
 def computed(name: str, arguments: tuple[Expression, ...], types: tuple[SqlType, ...], distinct: bool) -> Computed:
     """What computes an aggregate of these arguments. Raises Stays."""
+    if name == "count_if" and [type.id for type in types] == ["BOOLEAN"] and not distinct:
+        return Computed((("count", (counted_if(arguments[0], None),)),), lambda values: values[0])
     function = function_of(name, types, distinct)
     if name == "avg" and types[0].id != "DOUBLE":
         sums = (function.replace("avg", "sum"), arguments), (function.replace("avg", "count"), arguments)

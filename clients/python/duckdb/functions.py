@@ -13,7 +13,7 @@ from jumpgate.client.duckdb.types import BOOLEAN, SIGNED, SqlType
 from jumpgate.dataflow.casts import cast_type
 from jumpgate.dataflow.expressions import Case, Cast, Expression, Literal
 from jumpgate.dataflow.functions import bind
-from jumpgate.dataflow.types import DataType, bool_, int64, string
+from jumpgate.dataflow.types import DataType, bool_, int64, string, timestamp
 
 _TRUE = Literal(bool_.with_nullable(False), True)
 
@@ -81,7 +81,7 @@ def whole(value: int, type: DataType = int64) -> Literal:
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
 _NUMBERS = ("DECIMAL", "DOUBLE", "HUGEINT", *SIGNED)
-_TEXT, _DATES, _TIMES = ("VARCHAR",), ("DATE",), ("TIMESTAMP",)
+_TEXT, _DATES, _CALENDAR = ("VARCHAR",), ("DATE",), ("DATE", "TIMESTAMP")
 
 
 def _arithmetic(function: str) -> Rule:
@@ -161,6 +161,22 @@ def _like(negated: bool, function: str = "like") -> Rule:
     return rule
 
 
+def _like_escape(negated: bool) -> Rule:
+    """Of a constant pattern and an escape that is one character; a pattern that Jumpgate refuses stays."""
+
+    def rule(site: Site) -> Expression:
+        _, pattern, escape = site.args
+        if not site.ids(_TEXT, _TEXT, _TEXT) or not (_known_text(pattern) and _known_text(escape)):
+            raise site.refuse()
+        said = str(escape.value)  # type: ignore[attr-defined]
+        if len(said) != 1 or not said.isascii() or said in "%_":
+            raise site.refuse()
+        found = bind("like", site.args)
+        return bind("not", (found,)) if negated else found
+
+    return rule
+
+
 def _known_text(value: Expression) -> bool:
     return isinstance(value, Literal) and isinstance(value.value, str)
 
@@ -207,13 +223,29 @@ def _part(function: str, *ids: str) -> Rule:
     return rule
 
 
+def _left(site: Site) -> Expression:
+    """Of so many characters, counted from the start."""
+    count = site.args[1].value if isinstance(site.args[1], Literal) else None
+    if not site.ids(_TEXT, ("BIGINT",)) or not isinstance(count, int) or not 0 <= count < 1 << 31:
+        raise site.refuse()
+    return bind("substring", (site.args[0], whole(1), whole(count)))
+
+
+def _days(site: Site) -> Expression:
+    """From one date to another."""
+    if not site.ids(_TEXT, _DATES, _DATES) or getattr(site.args[0], "value", None) != "day":
+        raise site.refuse()
+    _, start, end = site.args
+    return bind("days_between", (end, start))
+
+
 def _truncated(site: Site) -> Expression:
-    if not site.ids(_TEXT, _TIMES) or not _known_text(site.args[0]):
+    if not site.ids(_TEXT, _CALENDAR) or not _known_text(site.args[0]):
         raise site.refuse()
     unit = str(site.args[0].value)  # type: ignore[attr-defined]
     if unit not in ("year", "quarter", "month", "week", "day", "hour", "minute", "second"):
         raise site.refuse()
-    return bind("date_trunc", site.args)
+    return bind("date_trunc", (site.args[0], as_type(site.args[1], timestamp)))
 
 
 def _constant_or_null(site: Site) -> Expression:
@@ -242,7 +274,6 @@ def _alike(function: str) -> Rule:
     return rule
 
 
-_CALENDAR = ("DATE", "TIMESTAMP")
 _RULES: Mapping[str, Rule] = {
     "+": _arithmetic("add"), "-": _arithmetic("subtract"), "*": _arithmetic("multiply"), "/": _divided,
     "//": _of_integers("int_divide"), "%": _of_integers("modulo"),
@@ -250,6 +281,7 @@ _RULES: Mapping[str, Rule] = {
     "round": _rounded, "floor": _plain("floor", ("DOUBLE",)), "ceil": _plain("ceil", ("DOUBLE",)),
     "ceiling": _plain("ceil", ("DOUBLE",)),
     "~~": _like(False), "!~~": _like(True), "~~*": _like(False, "ilike"), "!~~*": _like(True, "ilike"),
+    "like_escape": _like_escape(False), "not_like_escape": _like_escape(True),
     "contains": _plain("contains", _TEXT, _TEXT), "prefix": _plain("starts_with", _TEXT, _TEXT),
     "starts_with": _plain("starts_with", _TEXT, _TEXT), "suffix": _plain("ends_with", _TEXT, _TEXT),
     "ends_with": _plain("ends_with", _TEXT, _TEXT),
@@ -258,7 +290,7 @@ _RULES: Mapping[str, Rule] = {
     "length": _plain("char_length", _TEXT), "len": _plain("char_length", _TEXT),
     "strlen": _plain("octet_length", _TEXT),
     "substring": _substring, "substr": _substring, "||": _plain("concat", _TEXT, _TEXT), "concat": _concat,
-    "replace": _replace,
+    "replace": _replace, "left": _left, "date_diff": _days, "datediff": _days,
     "year": _part("year", *_CALENDAR), "quarter": _part("quarter", *_CALENDAR), "month": _part("month", *_CALENDAR),
     "day": _part("day", *_CALENDAR), "dayofweek": _part("day_of_week", *_CALENDAR),
     "isodow": _part("iso_day_of_week", *_CALENDAR), "dayofyear": _part("day_of_year", *_CALENDAR),

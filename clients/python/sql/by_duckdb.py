@@ -4,8 +4,8 @@ DuckDB answers the others, over the tables of a connection as Arrow streams."""
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 #: rows of a batch of the result
 BATCH_ROWS = 64 << 10
-#: seconds between two interrupts of a query that is closed
-INTERRUPT_S = 0.01
 
 _WAY_OUT = "with offload='auto' or 'never' DuckDB answers"
 #: the place of an error in a text below one line more
@@ -62,9 +60,6 @@ class DuckdbQuery(Query):
         self.reason = reason
         self._values = _values(parameters)
         self._scans = find(connection, text)
-        self._running: duckdb.DuckDBPyConnection | None = None
-        self._idle = threading.Event()
-        self._idle.set()
         with closing(opened(self._scans, connection)) as database:
             schema, types = _described(database, text, self._values)
         planned = Planned(
@@ -95,10 +90,8 @@ class DuckdbQuery(Query):
         connection = self._connection
         if self._mode == "never":
             raise Stays("offload = never")
-        if self._values:
-            raise Stays("a text with parameters is not offloaded")
         tables = [(scan.table, pa.schema([as_read(f) for f in scan.table.schema])) for scan in self._scans]
-        found = connection.stand_ins.offload(self.text, tables)
+        found = connection.stand_ins.offload(self.text, self._values, tables)
         self._files = found.files
         if [str(type) for type in found.types] != types:
             raise Stays("the result would have other types")
@@ -151,47 +144,45 @@ class DuckdbQuery(Query):
     def _here(self) -> Iterator[pa.RecordBatch]:
         database = opened(self._scans, self._connection)
         states = file_states(file for scan in self._scans if scan.reads_files for file in scan.files)
-        try:
-            for scan in self._scans:
-                scan.check_pages()
-            reader = self._within(
-                database, lambda: database.execute(self.text, self._values).to_arrow_reader(BATCH_ROWS)
-            )
-            while (batch := self._within(database, lambda: next(reader, None))) is not None:
-                yield batch
-            check_unchanged(states)
-        finally:
-            for scan in self._scans:
-                scan.close()
-            database.close()
+        with ThreadPoolExecutor(1, "jumpgate-duckdb") as pool:
 
-    def _within(self, database: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
-        """What DuckDB gives, while `close` may interrupt it."""
-        self._running = database
-        self._idle.clear()
-        try:
-            if self._closed:
-                raise errors.Cancelled("the query was closed")
-            return work()
-        except (duckdb.Error, pa.ArrowException) as error:
-            raise self._typed(error) from error
-        finally:
-            self._idle.set()
+            def within(work: Callable[[], T]) -> T:
+                try:
+                    return self._stop.result(pool.submit(work), self._interrupt(database))
+                except (duckdb.Error, pa.ArrowException) as error:
+                    self._stop.left_s()  # it raises what interrupted DuckDB
+                    raise self._typed(error) from error
 
-    def close(self) -> None:
-        self._closed = True
+            try:
+                for scan in self._scans:
+                    scan.check_pages()
+                reader = within(lambda: database.execute(self.text, self._values).to_arrow_reader(BATCH_ROWS))
+                while (batch := within(lambda: next(reader, None))) is not None:
+                    yield batch
+                check_unchanged(states)
+            finally:
+                self._end_scans()
+                database.close()
+
+    def _interrupt(self, database: duckdb.DuckDBPyConnection) -> Callable[[], None]:
+        def interrupt() -> None:
+            self._end_scans()
+            database.interrupt()
+
+        return interrupt
+
+    def _end_scans(self) -> None:
         for scan in self._scans:
             scan.close()
-        while self._running is not None and not self._idle.wait(INTERRUPT_S):
-            self._running.interrupt()  # which is forgotten where a statement only begins
+
+    def close(self) -> None:
+        super().close()
+        self._end_scans()
         if self._files is not None:
             self._files.close()
-        super().close()
 
     def _typed(self, error: Exception) -> JumpgateError:
         failed = next((scan.error for scan in self._scans if scan.error is not None), None)
-        if self._closed:
-            return errors.Cancelled("the query was closed")
         return failed or typed(error)
 
 

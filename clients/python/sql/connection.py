@@ -113,6 +113,11 @@ class Connection:
                 self._session = Session(self._address, **self._options)
             return self._session
 
+    @property
+    def timeout_s(self) -> float:
+        """Seconds that a query may take, with what runs here; 0: any."""
+        return float(self._options.get("timeout_ms", 0)) / 1000
+
     def register(
         self,
         name: str,

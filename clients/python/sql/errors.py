@@ -130,13 +130,17 @@ def _split_names(listed: str) -> list[list[str]]:
     return [parts for parts in found if parts]
 
 
+_PANIC = "it panicked; the reason is on standard error"
+
+
 def from_datafusion(error: BaseException) -> JumpgateError:
     """An error of DataFusion while it ran the client's part of a plan, by what it says."""
     from jumpgate import errors
 
     said = said_by(error)
     lowered = said.lower()
-    message = f"DataFusion, in the client's part of the plan: {plain(said) or 'it failed without saying why'}"
+    why = _PANIC if "rust future panicked" in said else plain(said) or "it failed without saying why"
+    message = f"DataFusion, in the client's part of the plan: {why}"
     if "divide by zero" in lowered or "division by zero" in lowered:
         return errors.DivisionByZero(message)
     if "overflow" in lowered or "too large to store in a decimal" in lowered:

@@ -6,9 +6,11 @@ before it touches another would otherwise stop the job behind the second.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from jumpgate.client.sql import functions, installed, moving, sketches
 from jumpgate.client.sql.errors import from_datafusion
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.types import agree
+from jumpgate.client.sql.stopping import Stop
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import JumpgateError
@@ -150,10 +153,16 @@ def decoded(context: datafusion.SessionContext, plan: pb.Plan) -> datafusion.Dat
         raise from_datafusion(error) from error
 
 
-def stream(frame: datafusion.DataFrame) -> Iterator[pa.RecordBatch]:
-    """Executes; raises DataFusion's errors as typed ones."""
+def stream(frame: datafusion.DataFrame, stop: Stop) -> Iterator[pa.RecordBatch]:
+    """Executes until `stop`; raises DataFusion's errors as typed ones."""
+    batches = None
     try:
-        for batch in frame.execute_stream():
+        batches, loop = frame.execute_stream(), _loop(os.getpid())
+        while True:
+            work = asyncio.run_coroutine_threadsafe(_next(batches), loop)
+            batch = stop.result(work, work.cancel)
+            if batch is None:
+                return
             yield batch.to_pyarrow()
     except JumpgateError:
         raise
@@ -161,6 +170,21 @@ def stream(frame: datafusion.DataFrame) -> Iterator[pa.RecordBatch]:
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError | GeneratorExit):
             raise
         raise from_datafusion(error) from error
+    finally:
+        del batches  # what computes them ends with them, and a traceback would hold this frame
+
+
+async def _next(batches: Any) -> Any:
+    """The next batch; None after the last one."""
+    return await anext(batches, None)
+
+
+@functools.cache
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """Where a process awaits DataFusion, which ends what is no longer awaited."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="jumpgate-datafusion", daemon=True).start()
+    return loop
 
 
 def empty(schema: pa.Schema) -> Any:

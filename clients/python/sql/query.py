@@ -13,7 +13,7 @@ import datafusion
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jumpgate import extras
+from jumpgate import deadline, extras
 from jumpgate.client import notebook
 from jumpgate.client.spool import Spool
 from jumpgate.client.sql import local
@@ -21,6 +21,7 @@ from jumpgate.client.sql.cuts import CUT, DATA, Cut, Split, scans
 from jumpgate.client.sql.explain import Timings, explain_text
 from jumpgate.client.sql.frontend import Parameters, Planned
 from jumpgate.client.sql.logical import plan_pb2 as pb
+from jumpgate.client.sql.stopping import Stop
 from jumpgate.converters import probe
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DATAFUSION
@@ -71,7 +72,7 @@ class Query:
         self._results: list[Result] = []
         self._table: pa.Table | None = None
         self._reading = False
-        self._closed = False
+        self._stop = Stop(connection.timeout_s)
 
     @property
     def columns(self) -> list[str]:
@@ -93,6 +94,7 @@ class Query:
         if self._reading:
             raise ValueError("this query's batches are being read; finish that, or plan the query once more")
         self._reading = True
+        self._stop.begin()
         start = time.perf_counter()
         self.timings = Timings(planning_s=self.timings.planning_s)
         self._results.clear()
@@ -180,7 +182,7 @@ class Query:
 
     def close(self) -> None:
         """Cancels what still runs; may be called twice."""
-        self._closed = True
+        self._stop.close()
         self._cancel()
 
     def __enter__(self) -> Query:
@@ -194,11 +196,11 @@ class Query:
             result.cancel()
 
     def _run(self, cut: Cut) -> Result:
-        if self._closed:
-            raise Cancelled("the query was closed")
+        left_s = self._stop.left_s()
         self._connection.write_data(cut)
         try:
-            result = self._connection.session.run(Dataflow(cut.operator), self.dialect, text=self.text)
+            with deadline.within(left_s):
+                result = self._connection.session.run(Dataflow(cut.operator), self.dialect, text=self.text)
         except (CannotPlace, InvalidDataflow) as error:
             raise Refused(cut, error) from error
         self._results.append(result)
@@ -253,7 +255,7 @@ class Query:
             self.timings.received_bytes = sum(spool.bytes for spool in spools)
             start = time.perf_counter()
             paths = dict(zip(map(id, self.split.cuts), (spool.path for spool in spools), strict=True))
-            yield from local.stream(self._whole(paths) if self.split.whole else self._rest(paths))
+            yield from local.stream(self._whole(paths) if self.split.whole else self._rest(paths), self._stop)
             self.timings.rest_s = time.perf_counter() - start
 
     def _rest(self, paths: dict[int, str]) -> datafusion.DataFrame:

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from jumpgate.client.duckdb import planning
+from jumpgate.client.duckdb.parameters import Values, with_values
 from jumpgate.client.duckdb.planning import Offloaded
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scans import ParquetScan, Scan
@@ -60,9 +61,9 @@ class StandIns:
         self._known: dict[str, tuple[Table, float, Spool]] = {}  # by the name in small letters
         self._lock = threading.Lock()
 
-    def offload(self, text: str, tables: Sequence[tuple[Table, pa.Schema]]) -> Offloaded:
-        """The dataflow that a text over these tables is, whole; the schemas are those that DuckDB has of them. Raises
-        Stays."""
+    def offload(self, text: str, values: Values, tables: Sequence[tuple[Table, pa.Schema]]) -> Offloaded:
+        """The dataflow that a text over these tables is, whole, with the values of its parameters; the schemas are
+        those that DuckDB has of the tables. Raises Stays."""
         if len({table.name.lower() for table, _ in tables}) < len(tables):
             raise Stays("two tables have the same name for DuckDB")
         with self._lock:
@@ -71,6 +72,8 @@ class StandIns:
                 self._database.execute("; ".join(f"SET {name} = {value}" for name, value in SETTINGS.items()))
             reads = dict(self._stand_in(self._database, table, schema) for table, schema in tables)
             files = _Stood(partial(planning.table_of, self._database), reads=reads)
+            if values:
+                text = with_values(self._database, text, values)
             return planning.offload(self._database, text, files)
 
     def close(self) -> None:

@@ -39,6 +39,8 @@ _PASSING = frozenset(
     {"min", "max", "coalesce", "first", "last", "first_value", "last_value", "any_value", "lag", "lead", "nth_value"}
     | {"greatest", "least", "nullif", "ifnull", "date_trunc", "arg_min", "arg_max", "mode", "avg", "median", "+", "-"}
 )
+#: functions in FROM that give as many rows as they are told
+_GENERATORS = frozenset({"range", "generate_series"})
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _TEMPORAL = ("date32[day]", "timestamp[")
 
@@ -203,8 +205,10 @@ def _join(node: Tree, names: _Names) -> str:
     return "RIGHT JOIN … USING" if node.get("join_type") == "RIGHT" and node.get("using_columns") else ""
 
 
-def _recursive(node: Tree, names: _Names) -> str:
+def _endless(node: Tree, names: _Names) -> str:
     """DataFusion runs it to its end, whoever closes the query."""
+    if node.get("type") == "TABLE_FUNCTION" and node["function"].get("function_name", "").lower() in _GENERATORS:
+        return f"FROM {node['function']['function_name']}"
     return "WITH RECURSIVE" if node.get("type") == "RECURSIVE_CTE_NODE" else ""
 
 
@@ -427,7 +431,7 @@ def _second_digits(text: str) -> int:
 Rule = Callable[[Tree, _Names], str]
 STRUCTURES: tuple[Rule, ...] = (_join, _sample, _correlated, _without_columns)
 MEANINGS: tuple[Rule, ...] = (
-    _recursive,
+    _endless,
     _timestamp_cast,
     _narrowing_cast,
     _finer_moment,

@@ -100,9 +100,9 @@ class Scan:
             probe.check_pages(self.files, tuple(self._columns))
 
     def close(self) -> None:
-        """Ends what still reads."""
-        while self._reading:
-            self._reading.pop().close()
+        """Ends what still reads; may be called twice, and by several threads."""
+        for query in tuple(self._reading):
+            query.close()
 
 
 def _literal(text: str) -> str:
