@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpgate.dataflow.operators import Aggregate, Limit, Operator, Receive, Skyline, Sort, Window
+from jumpgate.dataflow.operators import Limit, Operator, Receive, State
 
 
 def used_twice(root: Operator) -> frozenset[int]:
@@ -15,7 +15,7 @@ def used_twice(root: Operator) -> frozenset[int]:
         users[id(node)] = users.get(id(node), 0) + 1
         if id(node) not in once:
             below = [visit(i) for i in node.inputs]
-            kept = isinstance(node, Aggregate | Sort | Skyline | Window)
+            kept = node.state is State.ROWS
             once[id(node)] = not kept and (isinstance(node, Receive | Limit) or any(below))
         return once[id(node)]
 

@@ -6,7 +6,7 @@ from jumpgate.codegen.lower import LOOKS, RANKS
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression
 from jumpgate.dataflow.functions import find
-from jumpgate.dataflow.operators import Aggregate, Operator, Shuffle, Window, expressions_of
+from jumpgate.dataflow.operators import Aggregate, Operator, Shuffle, Window
 from jumpgate.nca.interface import Unsupported
 
 WRAP = Unsupported(
@@ -40,7 +40,7 @@ def unsupported(what: Operator | Expression, dialect: Dialect = DEFAULT) -> Unsu
             m.function in ("sum", "sum_distinct") and not m.type.is_float for m in sums
         ):
             return WRAP
-        if dialect.on_overflow == "wrap" and any(unsupported(e, dialect) for e in expressions_of(what)):
+        if dialect.on_overflow == "wrap" and any(unsupported(e, dialect) for e in what.own_expressions):
             return WRAP
         return None
     if dialect.on_overflow == "wrap" and any(map(_can_overflow, what.walk())):

@@ -5,27 +5,15 @@ from __future__ import annotations
 import os.path
 from collections.abc import Callable
 
-from jumpgate.compiler.plan import Exchange, Mapped
 from jumpgate.compiler.tree import uses
-from jumpgate.dataflow.operators import Join, Operator, Partitioning, Prune, Read, Receive
-from jumpgate.dataflow.tree import line
-from jumpgate.words import counted
+from jumpgate.dataflow.operators import Join, Operator, Read, Receive
 
 TEXT_MAX = 200  #: the most characters of one operator, before it is cut
 
 
 def describe(node: Operator) -> str:
     """Describe one operator in one line, without its inputs."""
-    match node:
-        case Exchange():
-            text = f"exchange {partitioning(node.partitioning)} from {node.site}"
-        case Mapped():
-            inside = " ← ".join(o.kind for o in node.match.operators)
-            text = f"{node.site}: {node.match.completeness.value} {inside}"
-        case Prune():
-            text = f"prune ({', '.join(node.kept.names)}) for"
-        case _:
-            text = line(node)
+    text = node.text
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
 
 
@@ -43,13 +31,6 @@ def origin(node: Operator) -> str:
     if isinstance(node, Read):
         return os.path.basename(node.files[0]) if node.files else node.format
     return node.edge if isinstance(node, Receive) else node.kind
-
-
-def partitioning(p: Partitioning) -> str:
-    """Describe a partitioning: `hash(#0) × 4`, `hash(#0) × 4, 2 heavy keys to all`, `broadcast × 2`, `single`."""
-    keys = f"({', '.join(f'#{k}' for k in p.keys)})" if p.keys else ""
-    heavy = f", {counted(len(p.heavy), 'heavy key')} {'to all' if p.copied else 'in turn'}" if p.heavy else ""
-    return f"{p.kind}{keys}" + (f" × {p.count}" if p.count > 1 else "") + heavy
 
 
 def tree(root: Operator, note: Callable[[Operator], str] = lambda _: "") -> list[str]:

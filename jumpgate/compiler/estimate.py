@@ -16,7 +16,7 @@ from typing import assert_never
 
 from jumpgate.compiler.columns import between, met, overlap, remaining, thinned, united
 from jumpgate.compiler.origins import origins
-from jumpgate.compiler.plan import Exchange, Mapped, StatisticsFunction
+from jumpgate.compiler.plan import Mapped, StatisticsFunction
 from jumpgate.compiler.selectivity import NOTHING, interval, selectivity
 from jumpgate.dataflow import bloom
 from jumpgate.dataflow.coupons import COUPONS
@@ -36,18 +36,13 @@ from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
-    Emit,
     Filter,
     Join,
-    Limit,
     Operator,
-    Project,
     Prune,
     Read,
     Receive,
-    Shuffle,
     Skyline,
-    Sort,
     UnionAll,
     Window,
 )
@@ -67,9 +62,6 @@ PRIOR_ROWS = 50.0
 #: error factors: of a sample, of a foreign key's join, of groups, of a guess
 SAMPLED, REFERRED, GROUPED, GUESSED = 1.2, 1.3, 1.5, 3.0
 DOUBT_MAX = 100.0
-
-#: operators that pass on the columns of their input
-SAME_COLUMNS = Filter | Sort | Skyline | Limit | Exchange | Shuffle | Emit | Distinct
 
 
 def row_bytes(schema: Schema) -> int:
@@ -169,20 +161,14 @@ class Estimator:
             index = key.index
             if isinstance(node, Receive) and node.edge in self._arrives:
                 node = self._arrives[node.edge]
-            elif isinstance(node, Project):
-                key, node = node.expressions[index], node.input
-            elif isinstance(node, Join):
-                width = len(node.left.schema)
-                if index < width:
-                    node = node.left
-                elif node.type.marks:
-                    return
-                else:
-                    node, key = node.right, ColumnRef(key.type, index - width)
-            elif isinstance(node, SAME_COLUMNS | Window) and index < len(node.input.schema):
-                node = node.input
-            else:
+            elif isinstance(node, Aggregate | UnionAll):
                 return
+            else:
+                made = node.lineage(index)
+                if not made:
+                    return
+                ((number, key),) = made
+                node = node.inputs[number]
 
     def _at(self, node: Operator, index: int) -> ColumnStatistics:
         """Return the statistics of a column of `node`'s output."""
@@ -201,8 +187,6 @@ class Estimator:
                 return self._of_file(node, index)
             case Receive() if node.edge in self._arrives:
                 return self._at(self._arrives[node.edge], index)
-            case Project():
-                return self.column(node.input, node.expressions[index])
             case Filter():
                 return self._filtered(node, index)
             case Join():
@@ -231,8 +215,11 @@ class Estimator:
                 return self._at(node.match.operators[0], index)
             case Prune():
                 return self._at(pruned_leaf((node.input,)), index)
-        if isinstance(node, SAME_COLUMNS | Window):
-            return thinned(self._at(node.input, index), self.rows(node.input), self.rows(node))
+        for number, expression in node.lineage(index):
+            input = node.inputs[number]
+            if not node.passes:
+                return self.column(input, expression)
+            return thinned(self._at(input, index), self.rows(input), self.rows(node))
         return NOTHING
 
     def _of_file(self, read: Read, index: int) -> ColumnStatistics:
@@ -345,18 +332,14 @@ class Estimator:
                 groups = self._groups(node.input, node.keys)
                 return groups, min(doubt, groups) * GROUPED
             case Distinct():
-                keys = tuple(ColumnRef(f.type, i) for i, f in enumerate(node.schema))
-                return self._groups(node.input, keys), doubt * GROUPED
-            case Limit():
-                left = max(0.0, rows - node.offset)
-                return _limited(left, float(node.count), doubt)
-            case Sort() if node.limit is not None or node.offset:
-                left = max(0.0, rows - node.offset)
-                return _limited(left, math.inf if node.limit is None else float(node.limit), doubt)
+                return self._groups(node.input, node.together), doubt * GROUPED
             case Skyline():
                 return max(1.0, math.sqrt(rows)), doubt * GUESSED
             case UnionAll():
                 return sum(known), max(map(self.doubt, node.members))
+        offset, most = node.limits
+        if offset or most is not None:
+            return _limited(max(0.0, rows - offset), math.inf if most is None else float(most), doubt)
         return rows, doubt
 
     def _select(self, node: Filter, read: Read, names: tuple[str, ...] = ()) -> Selection | None:

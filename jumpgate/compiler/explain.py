@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from jumpgate.compiler.describe import partitioning, tree
+from jumpgate.compiler.describe import tree
 from jumpgate.compiler.figures import measured
 from jumpgate.compiler.plan import Candidate, Mapped, Plan
 from jumpgate.compiler.tree import unique
@@ -56,7 +56,7 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
                 "id": e.id,
                 "from": list(e.producers),
                 "to": list(e.consumers or e.endpoints) or ["client"],
-                "partitioning": partitioning(e.partitioning),
+                "partitioning": str(e.partitioning),
                 "layout": e.ntf.layout,
                 "transport": e.transport.name,
                 "fingerprint": e.ntf.fingerprint(),

@@ -10,18 +10,7 @@ from collections.abc import Mapping
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.formats import formats
-from jumpgate.dataflow.operators import (
-    Aggregate,
-    Distinct,
-    Join,
-    Operator,
-    Read,
-    Receive,
-    Skyline,
-    Sort,
-    Window,
-    numbered,
-)
+from jumpgate.dataflow.operators import Join, Operator, Read, Receive, State, numbered
 from jumpgate.nca.interface import InstancePlan
 from jumpgate.nca.operator_lists import KEPT_ROWS, option
 
@@ -34,8 +23,6 @@ WORTH, WORTH_TEXT = 3.0, 1.5
 SAVED_MIN = 5e-4
 #: the largest error factor to plan for
 DOUBT_MAX = 4.0
-#: operators that hold their rows or read them once
-HOLDS = (Aggregate, Distinct, Sort, Skyline, Window, Receive)
 
 
 def keep_rows(plan: Plan) -> Plan:
@@ -62,7 +49,7 @@ def _chosen(plan: Plan, instance: InstancePlan) -> list[int]:
         """Return the seconds to recompute the node's rows (infinite where a part is unknown; join tables exist
         already), and the factor by which these must exceed keeping. Columnar scans are not kept: each consumer's
         conditions decide which row groups and values are decoded."""
-        if isinstance(node, HOLDS) or numbers[id(node)] in found:
+        if node.state is State.ROWS or isinstance(node, Receive) or numbers[id(node)] in found:
             return 0.0, math.inf
         if id(node) not in known:
             below = [again(i) for i in ((node.probe,) if isinstance(node, Join) else node.inputs)]

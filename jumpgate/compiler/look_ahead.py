@@ -8,7 +8,7 @@ from jumpgate.compiler.estimate import KEYS_ASKED, Estimator, whole
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import references, unique
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Operator, Read, UnionAll, Window
+from jumpgate.dataflow.operators import Aggregate, Filter, Join, Operator, Read, UnionAll
 
 Question = tuple[Operator, tuple[str, ...]]
 
@@ -89,9 +89,5 @@ def _keys(node: Operator) -> Iterator[tuple[Operator, tuple[Expression, ...]]]:
             for left, right in zip(node.left_keys, node.right_keys, strict=True):
                 yield node.left, (left,)
                 yield node.right, (right,)
-        case Aggregate():
-            yield node.input, node.keys[:KEYS_ASKED]
-        case Distinct():
-            yield node.input, references(node.input.schema)[:KEYS_ASKED]
-        case Window():
-            yield node.input, node.partition_by
+        case _ if node.together:
+            yield node.inputs[0], node.together[:KEYS_ASKED]

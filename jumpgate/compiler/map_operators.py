@@ -18,7 +18,7 @@ from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow.operators import Join, Operator
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import NCA, Answer, Completeness, Device, Match, Unsupported
-from jumpgate.nca.matching import each, final_phase, malformed, match_inputs, pruned_leaf
+from jumpgate.nca.matching import each, malformed, match_inputs, pruned_leaf
 from jumpgate.nca.speeds import Speeds, assumed, seconds_of, unit_seconds
 
 
@@ -393,7 +393,7 @@ def _remainder(match: Match, box: Mapped) -> Operator:
     """Return the operators that still run above a partial or pruning match."""
     root = match.operators[0]
     if match.completeness is Completeness.PARTIAL:
-        return final_phase(root, box)
+        return root.final_phase(box)
     leaf = pruned_leaf(match.operators)
 
     def rebuild(node: Operator) -> Operator:

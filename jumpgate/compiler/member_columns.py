@@ -8,26 +8,10 @@ from dataclasses import replace
 
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.prune_columns import prune_columns
-from jumpgate.compiler.tree import map_expressions, project, references, unique
+from jumpgate.compiler.tree import project, references, unique
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Member
-from jumpgate.dataflow.join_types import Output
-from jumpgate.dataflow.operators import (
-    Filter,
-    Join,
-    Limit,
-    Operator,
-    Project,
-    Read,
-    Send,
-    Shuffle,
-    Skyline,
-    Sort,
-    UnionAll,
-    Window,
-    column,
-    cross,
-    expressions_of,
-)
+from jumpgate.dataflow.operators import Operator, Project, Read, Send, UnionAll, column
+from jumpgate.dataflow.traits import scope_schema
 from jumpgate.dataflow.types import Field, Schema, struct
 
 #: stands for a struct's validity: it is read as a struct without fields
@@ -57,30 +41,26 @@ def _wanted(nodes: Sequence[Operator]) -> dict[int, set[tuple[int, Path]]]:
     """Return the fields of each node's output columns that are used by themselves."""
     wanted: dict[int, set[tuple[int, Path]]] = {id(n): set() for n in nodes}
     for node in reversed(nodes):
-        above = wanted[id(node)]
-        used = {u for e in expressions_of(node) for u in _uses(e)} if not isinstance(node, Read) else set()
-        match node:
-            case Filter() | Sort() | Limit() | Skyline() | Shuffle() | Window() | Send():
-                width = len(node.input.schema)
-                wanted[id(node.input)] |= used | {(i, p) for i, p in above if i < width}
-            case Project():
-                below = {(a[0], (*a[1], *p)) for i, p in above if (a := _access(node.expressions[i])) is not None}
-                wanted[id(node.input)] |= used | below
-            case Join():
-                width, total = len(node.left.schema), len(node.left.schema) + len(node.right.schema)
-                residual = set() if node.residual is None else _uses(node.residual)
-                both = {(i, p) for i, p in above | residual if i < total}
-                wanted[id(node.left)] |= {(i, p) for i, p in both if i < width}
-                wanted[id(node.left)] |= {u for k in node.left_keys for u in _uses(k)}
-                wanted[id(node.right)] |= {(i - width, p) for i, p in both if i >= width}
-                wanted[id(node.right)] |= {u for k in node.right_keys for u in _uses(k)}
-            case UnionAll():
-                for member in node.members:
-                    wanted[id(member)] |= above
-            case _:
-                for input in node.inputs:
-                    wanted[id(input)] |= used
+        for e, scope in zip(node.own_expressions, node.scopes, strict=True) if node.inputs else ():
+            for index, path in _uses(e):
+                number, column_index = _input_column(node, scope, index)
+                wanted[id(node.inputs[number])].add((column_index, path))
+        for index, path in wanted[id(node)]:
+            for number, e in node.lineage(index):
+                below = _access(e)
+                if below is not None:
+                    wanted[id(node.inputs[number])].add((below[0], (*below[1], *path)))
     return wanted
+
+
+def _input_column(node: Operator, scope: tuple[int, ...], index: int) -> tuple[int, int]:
+    """Return the input, by number, and its column that an expression of that scope reads as column `index`."""
+    for number in scope:
+        width = len(node.inputs[number].schema)
+        if index < width:
+            return number, index
+        index -= width
+    raise IndexError(f"{node.kind} has no column beyond its inputs")
 
 
 def _access(e: Expression) -> tuple[int, Path] | None:
@@ -106,16 +86,16 @@ def _uses(e: Expression) -> set[tuple[int, Path]]:
     return {u for c in e.children for u in _uses(c)}
 
 
-def _moved(e: Expression, input: Operator, where: Where) -> Expression:
+def _moved(e: Expression, schema: Schema, where: Where) -> Expression:
     """Return the expression over the new input; the same object if nothing moved."""
     tested = _tested(e)
     if tested in where:
-        return e.with_children((column(input.schema, where[tested]),))
+        return e.with_children((column(schema, where[tested]),))
     access = _access(e)
     if access in where:
-        new = column(input.schema, where[access])
+        new = column(schema, where[access])
         return e if new == e else new
-    children = tuple(_moved(c, input, where) for c in e.children)
+    children = tuple(_moved(c, schema, where) for c in e.children)
     return e if all(a is b for a, b in zip(children, e.children, strict=True)) else e.with_children(children)
 
 
@@ -123,35 +103,33 @@ def _with_members(
     node: Operator, wanted: list[tuple[int, Path]], inputs: list[tuple[Operator, Where]]
 ) -> tuple[Operator, Where]:
     """Return the node over its new inputs, and the new positions of its columns and wanted fields."""
-    if isinstance(node, Read):
-        return _read(node, wanted)
-    if isinstance(node, Join):
-        return _join(node, inputs)
+    if all(new is old for (new, _), old in zip(inputs, node.inputs, strict=True)):
+        return _read(node, wanted) if isinstance(node, Read) else (node, _old(node))
     if isinstance(node, UnionAll):
         return _union(node, wanted, inputs)
-    if len(inputs) != 1:
-        return node, _old(node)
-    ((input, where),) = inputs
-    if input is node.inputs[0]:
-        return node, _old(node)
-    new = map_expressions(node, lambda e: _moved(e, input, where)).with_inputs((input,))
-    match new:
-        case Project():
-            return _project(new, node, wanted, where)
-        case Window():
-            shift = len(input.schema) - len(node.inputs[0].schema)
-            width = len(node.inputs[0].schema)
-            return new, where | {(width + i, ()): width + shift + i for i in range(len(new.functions))}
-        case Shuffle():
-            keys = tuple(where[k, ()] for k in new.partitioning.keys)
-            return replace(new, partitioning=replace(new.partitioning, keys=keys)), where
-        case Filter() | Sort() | Limit() | Skyline():
-            return new, where
-        case Send():
-            return new.with_inputs((_exactly(input, node.inputs[0], where, []),)), _old(node)
-    if not expressions_of(node):
-        new = node.with_inputs((_exactly(input, node.inputs[0], where, []),))
-    return new, _old(node)
+    if node.uses_all:
+        whole = (_exactly(new, old, where, []) for (new, where), old in zip(inputs, node.inputs, strict=True))
+        return node.with_inputs(tuple(whole)), _old(node)
+    over, places = tuple(new for new, _ in inputs), [where for _, where in inputs]
+    scopes = zip(node.own_expressions, node.scopes, strict=True)
+    moved = [_moved(e, scope_schema(over, scope), _joined(node, scope, over, places)) for e, scope in scopes]
+    positions = {i: at for (i, path), at in places[0].items() if not path}
+    new = (node.with_expressions(moved) if moved else node).with_positions(positions).with_inputs(over)
+    if isinstance(new, Project):
+        return _project(new, node, wanted, places[0])
+    passed = _joined(node, node.passes, over, places)
+    before, after = (sum(len(side[n].schema) for n in node.passes) for side in (node.inputs, over))
+    return new, passed | {(before + i, ()): after + i for i in range(len(node.schema) - before)}
+
+
+def _joined(node: Operator, numbers: tuple[int, ...], over: tuple[Operator, ...], places: Sequence[Where]) -> Where:
+    """Return where the columns and fields of several inputs, one after the other, are in the new ones."""
+    found: Where = {}
+    before = after = 0
+    for n in numbers:
+        found |= {(before + i, path): after + at for (i, path), at in places[n].items()}
+        before, after = before + len(node.inputs[n].schema), after + len(over[n].schema)
+    return found
 
 
 def _old(node: Operator) -> Where:
@@ -193,27 +171,9 @@ def _project(new: Project, old: Operator, wanted: list[tuple[int, Path]], below:
     return replace(new, expressions=tuple(expressions), names=tuple(names)), where
 
 
-def _join(node: Join, inputs: list[tuple[Operator, Where]]) -> tuple[Operator, Where]:
-    (left, left_where), (right, right_where) = inputs
-    if left is node.left and right is node.right:
-        return node, _old(node)
-    width, shifted = len(node.left.schema), len(left.schema)
-    both = left_where | {(i + width, p): j + shifted for (i, p), j in right_where.items()}
-    left_keys = tuple(_moved(k, left, left_where) for k in node.left_keys)
-    right_keys = tuple(_moved(k, right, right_where) for k in node.right_keys)
-    pair = cross(left, right)
-    residual = None if node.residual is None else _moved(node.residual, pair, both)
-    new = replace(node, left=left, right=right, left_keys=left_keys, right_keys=right_keys, residual=residual)
-    if node.type.output is Output.LEFT:
-        return new, left_where
-    return new, left_where | {(width, ()): shifted} if node.type.marks else both
-
-
 def _union(
     node: UnionAll, wanted: list[tuple[int, Path]], inputs: list[tuple[Operator, Where]]
 ) -> tuple[Operator, Where]:
-    if all(new is old for (new, _), old in zip(inputs, node.members, strict=True)):
-        return node, _old(node)
     found = [w for w in wanted if all(w in where for _, where in inputs)]
     members = tuple(_exactly(new, old, where, found) for (new, where), old in zip(inputs, node.members, strict=True))
     return UnionAll(members), _old(node) | {w: len(node.schema) + i for i, w in enumerate(found)}

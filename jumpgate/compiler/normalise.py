@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jumpgate.compiler.plan import Plan
-from jumpgate.compiler.tree import is_identity, map_expressions, project, references
+from jumpgate.compiler.tree import is_identity, project, references
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.expressions import (
@@ -43,7 +43,7 @@ def normalise(plan: Plan) -> Plan:
     dialect = plan.options.dialect
 
     def change(node: Operator) -> Operator:
-        return _rewritten(map_expressions(node, lambda e: fold(e, dialect)))
+        return _rewritten(node.map_expressions(lambda e: fold(e, dialect)))
 
     root = rewrite(plan.root, change)
     assert isinstance(root, Send)

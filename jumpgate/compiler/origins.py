@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jumpgate.compiler.tree import references
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.operators import Aggregate, Filter, Join, Limit, Operator, Project, Sort, Window, column
+from jumpgate.dataflow.operators import Aggregate, Join, Operator, column
 
 Keys = tuple[Expression, ...]
 
@@ -25,18 +25,12 @@ def origins(node: Operator, key: Expression) -> Iterator[tuple[Operator, Express
 
 
 def _below(node: Operator, key: Expression) -> list[tuple[Operator, Expression]]:
-    match node:
-        case Project():
-            return [(node.input, key.remap(lambda i: node.expressions[i]))]
-        case Aggregate() if node.phase == "full" and within((key,), len(node.keys)):
-            return [(node.input, key.remap(lambda i: node.keys[i]))]
-        case Filter() | Sort() | Limit():
-            return [(node.input, key)]
-        case Window() if within((key,), len(node.input.schema)):
-            return [(node.input, key)]
-        case Join():
-            return _joined(node, key)
-    return []
+    if isinstance(node, Join):
+        return _joined(node, key)
+    if isinstance(node, Aggregate) and (node.phase != "full" or not key.columns()):
+        return []
+    found = node.below(key) if len(node.inputs) == 1 else None
+    return [] if found is None else [(node.inputs[0], found)]
 
 
 def _joined(node: Join, key: Expression) -> list[tuple[Operator, Expression]]:

@@ -15,22 +15,7 @@ from jumpgate.compiler.plan import Exchange, Plan, Site
 from jumpgate.compiler.skew import dealt_out
 from jumpgate.compiler.tree import pair_references, project, references
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.operators import (
-    Aggregate,
-    Filter,
-    Join,
-    Limit,
-    Operator,
-    Partitioning,
-    Project,
-    Read,
-    Shuffle,
-    Skyline,
-    Sort,
-    UnionAll,
-    Window,
-)
-from jumpgate.nca.matching import final_phase, partial_phase
+from jumpgate.dataflow.operators import Aggregate, Join, Operator, Partitioning, Project, Read, Shuffle, UnionAll
 
 
 @dataclass(frozen=True)
@@ -97,16 +82,19 @@ class _Parallel:
                 return self._aggregate(node, site)
             case Aggregate() if node.phase == "final":
                 return self._final(node, *self.visit(node.input, site), site)
-            case Sort() | Limit() | Skyline():
-                return self._first_rows(node, site)
-            case Window():
-                return self._window(node, site)
+            case Aggregate():  # a partial phase of the request
+                input, spread = self.visit(node.input, site)
+                return _over(node, input), Spread(spread.count)
             case UnionAll():
                 return self._union(node, site)
             case Shuffle():
                 return self._shuffle(node, site)
         if not node.inputs:
             return node, Spread(site.count)
+        if node.partial_phase is not None:
+            return self._first_rows(node, site)
+        if node.together is not None:
+            return self._together(node, node.together, site)
         input, spread = self.visit(node.inputs[0], site)
         return _over(node, input), _through(node, spread)
 
@@ -263,8 +251,8 @@ class _Parallel:
         if spread.keys and all(k in grouped for k in spread.keys):  # every group is on one instance already
             return _over(node, input), Spread(spread.count, tuple(grouped[k] for k in spread.keys))
         if all(m.declaration.has_parts for m in node.measures):
-            partial = partial_phase(_over(node, input))
-            final = final_phase(node, partial)
+            partial = replace(node, input=input, phase="partial")
+            final = node.final_phase(partial)
             if self.accelerators.takes(partial, site) and self.accelerators.takes(final, site):
                 return self._final(final, partial, Spread(spread.count), site)
         else:
@@ -307,21 +295,22 @@ class _Parallel:
 
     def _first_rows(self, node: Operator, site: Site) -> tuple[Operator, Spread]:
         """Finish sort, top-n, limit and skyline on one instance; reduce the rows before they travel where possible."""
-        assert isinstance(node, Sort | Limit | Skyline)
         input, spread = self.visit(node.inputs[0], site)
         if spread.single:
             return _over(node, input), SINGLE
-        if not isinstance(node, Sort) or node.limit is not None:
-            first = partial_phase(_over(node, input))
-            input = first if self.accelerators.takes(first, site) else input
+        first = _over(node, input).partial_phase
+        if first is not None and not _keeps_all(first) and self.accelerators.takes(first, site):
+            input = first
         return _over(node, self.gather(input, spread, site)), SINGLE
 
-    def _window(self, node: Window, site: Site) -> tuple[Operator, Spread]:
-        """Bring each partition to one instance, or all rows if there are no partitions."""
-        input, spread = self.visit(node.input, site)
-        keys = tuple(e.index for e in node.partition_by if isinstance(e, ColumnRef))
-        if spread.single or not keys or len(keys) < len(node.partition_by) or site.count == 1:
-            return _over(node, self.gather(input, spread, site)), SINGLE
+    def _together(self, node: Operator, by: tuple[Expression, ...], site: Site) -> tuple[Operator, Spread]:
+        """Bring the rows of equal values to one instance, or all rows if there are no such columns."""
+        inputs = [self.visit(i, site) for i in node.inputs]
+        keys = tuple(e.index for e in by if isinstance(e, ColumnRef))
+        alone = len(inputs) > 1 or any(spread.single for _, spread in inputs)
+        if alone or not keys or len(keys) < len(by) or site.count == 1:
+            return _over(node, *(self.gather(input, spread, site) for input, spread in inputs)), SINGLE
+        ((input, spread),) = inputs
         return _over(node, self.scatter(input, spread, keys, site)), Spread(site.count, keys)
 
     def _shuffle(self, node: Shuffle, site: Site) -> tuple[Operator, Spread]:
@@ -349,13 +338,20 @@ def _over(node: Operator, *inputs: Operator) -> Operator:
 
 def _through(node: Operator, spread: Spread) -> Spread:
     """Return the distribution after a filter or projection."""
-    if spread.keys is None or isinstance(node, Filter):
+    if spread.keys is None:
         return spread
-    if isinstance(node, Project):
-        where = {e.index: i for i, e in reversed([*enumerate(node.expressions)]) if isinstance(e, ColumnRef)}
-        if all(k in where for k in spread.keys):
-            return Spread(spread.count, tuple(where[k] for k in spread.keys))
-    return Spread(spread.count)
+    where: dict[int, int] = {}
+    for index in range(len(node.schema)):
+        for _, made in node.lineage(index):
+            if isinstance(made, ColumnRef):
+                where.setdefault(made.index, index)
+    known = all(k in where for k in spread.keys)
+    return Spread(spread.count, tuple(where[k] for k in spread.keys) if known else None)
+
+
+def _keeps_all(partial: Operator) -> bool:
+    """Return whether a partial phase outputs all rows, so that it spares nothing."""
+    return partial.commutes({*range(len(partial.schema))})
 
 
 def _with_columns(node: Operator, expressions: tuple[Expression, ...]) -> tuple[Operator, tuple[int, ...]]:

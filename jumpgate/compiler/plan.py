@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from jumpgate.dataflow import bloom
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.operators import Distinct, Operator, Partitioning, Project, Send, Unary
+from jumpgate.dataflow.traits import Places
 from jumpgate.dataflow.types import Field, Schema
 from jumpgate.nca.interface import Device, Edge, InstancePlan, JobFigures, Match, Statistics
 from jumpgate.nca.registry import Registry
@@ -99,6 +100,15 @@ class Mapped(Operator):
     def schema(self) -> Schema:
         return self.match.schema
 
+    @property
+    def text(self) -> str:
+        inside = " ← ".join(o.kind for o in self.match.operators)
+        return f"{self.site}: {self.match.completeness.value} {inside}"
+
+    @property
+    def defect(self) -> str:
+        return "" if len(self.members) == len(self.leaves) else "members do not fit the match's inputs"
+
 
 @dataclass(frozen=True)
 class Exchange(Unary):
@@ -112,6 +122,21 @@ class Exchange(Unary):
     site: Site
     transport: Transport | None = None
 
+    @property
+    def text(self) -> str:
+        return f"exchange {self.partitioning} from {self.site}"
+
+    @property
+    def narrows(self) -> bool:
+        """Return whether the compiler chooses the columns that travel."""
+        return bool(self.site.fusion) and self.transport is None
+
+    def needs(self, wanted: Set[int]) -> list[set[int]]:
+        return [{*wanted, *self.partitioning.keys}] if self.narrows else super().needs(wanted)
+
+    def with_positions(self, places: Places) -> Exchange:
+        return replace(self, partitioning=self.partitioning.moved(places))
+
 
 @dataclass(frozen=True)
 class KeysOfBuild(Unary):
@@ -121,6 +146,17 @@ class KeysOfBuild(Unary):
 
     keys: tuple[Expression, ...]
     blocks: int = 0
+
+    @property
+    def own_expressions(self) -> tuple[Expression, ...]:
+        return self.keys
+
+    def with_expressions(self, expressions: Sequence[Expression]) -> KeysOfBuild:
+        return replace(self, keys=tuple(expressions))
+
+    @property
+    def passes(self) -> tuple[int, ...]:
+        return ()
 
     @cached_property
     def key_schema(self) -> Schema:

@@ -8,22 +8,9 @@ from dataclasses import replace
 
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import references, uses
-from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, conjunction, conjuncts
+from jumpgate.dataflow.expressions import Call, Expression, conjunction, conjuncts
 from jumpgate.dataflow.failing import may_fail
-from jumpgate.dataflow.operators import (
-    Aggregate,
-    Filter,
-    Join,
-    Operator,
-    Project,
-    Read,
-    Send,
-    Shuffle,
-    Sort,
-    UnionAll,
-    Window,
-    column,
-)
+from jumpgate.dataflow.operators import Filter, Join, Operator, Read, Send
 
 Terms = list[Expression]
 
@@ -57,30 +44,13 @@ class _Pusher:
                 result = self.visit(node.input, [*own, *terms])
                 same = isinstance(result, Filter) and result.input is node.input and not terms
                 return node if same and result == node else result
-            case Project():
-                below = node.expressions
-                return _over(node, self.visit(node.input, [t.remap(lambda i: below[i]) for t in terms]))
             case Join():
                 return self._join(node, terms)
-            case Aggregate() if node.phase == "full" and node.keys:
-                keys = node.keys
-                down, stay = _split(terms, lambda t: max(t.columns(), default=len(keys)) < len(keys))
-                input = self.visit(node.input, [t.remap(lambda i: keys[i]) for t in down])
-                return _filtered(_over(node, input), stay)
-            case Window():
-                kept = {e.index for e in node.partition_by if isinstance(e, ColumnRef)}
-                down, stay = _split(terms, lambda t: bool(t.columns()) and t.columns() <= kept and not may_fail(t))
-                return _filtered(_over(node, self.visit(node.input, down)), stay)
-            case UnionAll():
-                members = tuple(self.visit(m, [_onto(t, m) for t in terms]) for m in node.members)
-                return _over(node, *members)
-            case Shuffle():
-                return _over(node, self.visit(node.input, terms))
-            case Sort() if node.limit is None and not node.offset:
-                return _over(node, self.visit(node.input, terms))
             case Read() if terms:
                 return _read(node, terms)
-        return _filtered(_over(node, *(self.visit(i, []) for i in node.inputs)), terms)
+        down, stay = _split(terms, lambda t: node.commutes(t.columns(), may_fail(t)))
+        inputs = (self.visit(i, [_below(t, node, n) for t in down]) for n, i in enumerate(node.inputs))
+        return _filtered(_over(node, *inputs), stay)
 
     def _join(self, node: Join, terms: Terms) -> Operator:
         width = len(node.left.schema)
@@ -154,9 +124,11 @@ def _split(terms: Iterable[Expression], chosen: Callable[[Expression], bool]) ->
     return yes, no
 
 
-def _onto(term: Expression, member: Operator) -> Expression:
-    """Rewrite a term over a union for one of its members (whose columns may be less nullable)."""
-    return term.remap(lambda i: column(member.schema, i))
+def _below(term: Expression, node: Operator, input: int) -> Expression:
+    """Return a term over the node's output as one over an input; the node commutes with it."""
+    below = node.below(term, input)
+    assert below is not None, f"{node.kind} commutes with {term}, which is not over input {input}"
+    return below
 
 
 def _read(node: Read, terms: Terms) -> Operator:

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from jumpgate.compiler.origins import Keys, columns_of, origins, through, within
+from jumpgate.compiler.origins import Keys, columns_of, origins, within
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import project, references, unique, uses
 from jumpgate.compiler.work import takes, takes_again
-from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.operators import (
     Aggregate,
     Filter,
     Join,
     Operator,
-    Project,
     Read,
     Send,
-    Sort,
-    UnionAll,
     Window,
     with_partners,
 )
@@ -160,24 +157,15 @@ class _Path:
         """Return `node` with the semi join as far down as it drops only whole groups and no other row's partner."""
         if self.reducer.uses[id(node)] > 1:
             return self._semi(node, keys)
-        match node:
-            case Project() if _can_be(found := through(keys, node.expressions)):
-                return self._over(node, found)
-            case Aggregate() if (
-                node.phase == "full" and within(keys, len(node.keys)) and _can_be(found := through(keys, node.keys))
-            ):
-                return self._over(node, found)
-            case Window() if columns_of(keys) <= {e.index for e in node.partition_by if isinstance(e, ColumnRef)}:
-                return self._over(node, keys)
-            case Filter() if not isinstance(node.input, Read):  # the reader applies its filter first
-                return self._over(node, keys)
-            case Sort() if node.limit is None and not node.offset:
-                return self._over(node, keys)
-            case UnionAll():
-                members = tuple(self.below(m, through(keys, references(m.schema))) for m in node.members)
-                return self._passed(node, node.with_inputs(members))
-            case Join():
-                return self._join(node, keys)
+        if isinstance(node, Join):
+            return self._join(node, keys)
+        read_first = isinstance(node, Filter) and isinstance(node.input, Read)  # the reader applies its filter first
+        if not read_first and node.commutes(columns_of(keys)):
+            moved = [tuple(node.below(key, number) for key in keys) for number in range(len(node.inputs))]
+            below = [tuple(key for key in each if key is not None) for each in moved]
+            if all(len(each) == len(keys) and _can_be(each) for each in below):
+                inputs = tuple(self.below(i, each) for i, each in zip(node.inputs, below, strict=True))
+                return self._passed(node, node.with_inputs(inputs))
         return self._semi(node, keys)
 
     def _join(self, node: Join, keys: Keys) -> Operator:
@@ -189,10 +177,6 @@ class _Path:
             moved = tuple(k.remap(lambda i: right[i - width]) for k in keys)
             return self._passed(node, node.with_inputs((node.left, self.below(node.right, moved))))
         return self._semi(node, keys)
-
-    def _over(self, node: Operator, keys: Keys) -> Operator:
-        (input,) = node.inputs
-        return self._passed(node, node.with_inputs((self.below(input, keys),)))
 
     def _passed(self, old: Operator, new: Operator) -> Operator:
         self.passed.append((old, new))

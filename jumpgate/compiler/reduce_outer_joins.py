@@ -16,22 +16,10 @@ from jumpgate.compiler.null_rejection import is_null, rejects, with_nulls
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import pair_references, unique
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, conjunction
+from jumpgate.dataflow.expressions import Call, Expression, conjunction
 from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import (
-    Aggregate,
-    Filter,
-    Join,
-    Operator,
-    Project,
-    Send,
-    Shuffle,
-    Sort,
-    UnionAll,
-    Window,
-    expressions_of,
-)
+from jumpgate.dataflow.operators import Filter, Join, Operator, Send
 from jumpgate.dataflow.types import bool_
 
 #: null-extended rows of an outer join: its id, and whether their left columns are NULL, not the right ones
@@ -85,7 +73,7 @@ class _Reducer:
                 self._drop(node, node.right, (condition,), None if needed else condition, width, node.type.pairs)
                 continue
             for input in node.inputs:
-                self._drop(node, input, expressions_of(node), node.predicate if isinstance(node, Filter) else None)
+                self._drop(node, input, node.own_expressions, node.predicate if isinstance(node, Filter) else None)
         return found
 
     def _reduced(self, node: Join) -> JoinType:
@@ -129,37 +117,28 @@ class _Reducer:
         """Return the columns that are NULL in all rows made from a null-extended row. If these rows are dropped, the
         other rows are the same without them."""
         below = [self.columns[id(i)] for i in node.inputs]
-        match node:
-            case Project():
-                return self._computed(node.expressions, below[0])
-            case Aggregate() if node.phase == "full":
-                return self._computed(node.keys, below[0])
-            case Window():
-                kept = {e.index for e in node.partition_by if isinstance(e, ColumnRef)}
-                return {added: columns & kept for added, columns in below[0].items()}
-            case Filter() | Shuffle():
-                return below[0]
-            case Sort() if node.limit is None and not node.offset:
-                return below[0]
-            case UnionAll():
-                return _merged(below)
-            case Join() if node.type.pairs:
-                width, whole = len(node.left.schema), len(node.schema)
-                right = {added: frozenset(width + c for c in columns) for added, columns in below[1].items()}
-                own: dict[Added, frozenset[int]] = {}
-                if node.type.extends_left:
-                    own[id(node), True] = frozenset(range(width))
-                if node.type.extends_right:
-                    own[id(node), False] = frozenset(range(width, whole))
-                return _merged([below[0], right]) | own
-            case Join():
-                return below[0]
-        return {}
+        if isinstance(node, Join) and node.type.pairs:
+            width, whole = len(node.left.schema), len(node.schema)
+            right = {added: frozenset(width + c for c in columns) for added, columns in below[1].items()}
+            own: dict[Added, frozenset[int]] = {}
+            if node.type.extends_left:
+                own[id(node), True] = frozenset(range(width))
+            if node.type.extends_right:
+                own[id(node), False] = frozenset(range(width, whole))
+            return _merged([below[0], right]) | own
+        if isinstance(node, Join):
+            return below[0]
+        if not any(below):
+            return {}
+        known = [i for i in range(len(node.schema)) if node.commutes({i})]
+        return _merged([self._computed(node, known, number, nulls) for number, nulls in enumerate(below)])
 
-    def _computed(self, expressions: Sequence[Expression], below: Columns) -> Columns:
+    def _computed(self, node: Operator, known: Sequence[int], input: int, below: Columns) -> Columns:
+        """Return which of the `known` output columns are NULL, given those of an input."""
+        made = {i: e for i in known for number, e in node.lineage(i) if number == input}
+
         def nulls(columns: frozenset[int]) -> frozenset[int]:
-            left = (with_nulls(e, columns, self.dialect) for e in expressions)
-            return frozenset(i for i, e in enumerate(left) if is_null(e))
+            return frozenset(i for i, e in made.items() if is_null(with_nulls(e, columns, self.dialect)))
 
         return {added: nulls(columns) for added, columns in below.items()}
 

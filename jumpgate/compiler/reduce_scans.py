@@ -22,12 +22,10 @@ from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     Filter,
     Join,
-    Limit,
     Operator,
     Project,
     Read,
     Send,
-    Sort,
     UnionAll,
     column,
     with_partners,
@@ -157,7 +155,7 @@ class _Reducer:
 
 def _chooses_any(node: Operator) -> bool:
     """Return whether the request leaves open which rows the node returns, at all or among equal ones."""
-    return isinstance(node, Limit) or (isinstance(node, Sort) and (node.limit is not None or node.offset > 0))
+    return node.limits != (0, None)
 
 
 def _semi_join(read: Operator, key: int, partners: _Partners) -> Join:

@@ -1,27 +1,13 @@
-"""Utilities that the passes share: an operator's expressions, projections of references, mirrored joins."""
+"""Utilities that the passes share: projections of references, mirrored joins."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.operators import (
-    Aggregate,
-    Filter,
-    Join,
-    Operator,
-    Project,
-    Skyline,
-    Sort,
-    Window,
-    column,
-    expressions_of,
-)
+from jumpgate.dataflow.operators import Join, Operator, Project, column
 from jumpgate.dataflow.types import Schema
-
-Change = Callable[[Expression], Expression]
 
 
 def unique(root: Operator) -> Iterator[Operator]:
@@ -43,50 +29,6 @@ def unique(root: Operator) -> Iterator[Operator]:
 def uses(root: Operator) -> Counter[int]:
     """Count the inputs that refer to each node (by identity); the root has none."""
     return Counter(id(child) for node in unique(root) for child in node.inputs)
-
-
-def map_expressions(node: Operator, change: Change) -> Operator:
-    """Apply `change` to each of the node's own expressions; return the same object if none changed."""
-
-    def all_of(items: Sequence[Expression]) -> tuple[Expression, ...]:
-        return tuple(change(e) for e in items)
-
-    if isinstance(node, Filter):
-        predicate = change(node.predicate)
-        return node if predicate is node.predicate else replace(node, predicate=predicate)
-    if isinstance(node, Project):
-        expressions = all_of(node.expressions)
-        return node if _same(expressions, node.expressions) else replace(node, expressions=expressions)
-    if isinstance(node, Join):
-        left, right = all_of(node.left_keys), all_of(node.right_keys)
-        residual = None if node.residual is None else change(node.residual)
-        same = _same(left, node.left_keys) and _same(right, node.right_keys) and residual is node.residual
-        return node if same else replace(node, left_keys=left, right_keys=right, residual=residual)
-    if isinstance(node, Aggregate):
-        keys = all_of(node.keys)
-        changed = [all_of(m.expressions) for m in node.measures]
-        if _same(keys, node.keys) and all(_same(e, m.expressions) for e, m in zip(changed, node.measures, strict=True)):
-            return node
-        measures = tuple(m.with_expressions(e) for m, e in zip(node.measures, changed, strict=True))
-        return replace(node, keys=keys, measures=measures)
-    if isinstance(node, Sort | Skyline):
-        keys = all_of([k.expression for k in node.keys])
-        if all(k is s.expression for k, s in zip(keys, node.keys, strict=True)):
-            return node
-        return replace(node, keys=tuple(replace(s, expression=k) for s, k in zip(node.keys, keys, strict=True)))
-    if isinstance(node, Window):
-        window = replace(
-            node,
-            partition_by=all_of(node.partition_by),
-            order_by=tuple(replace(k, expression=change(k.expression)) for k in node.order_by),
-            functions=tuple(replace(f, arguments=all_of(f.arguments)) for f in node.functions),
-        )
-        return node if _same(expressions_of(window), expressions_of(node)) else window
-    return node
-
-
-def _same(a: Sequence[Expression], b: Sequence[Expression]) -> bool:
-    return all(x is y for x, y in zip(a, b, strict=True))
 
 
 def references(schema: Schema, indices: Sequence[int] | None = None) -> tuple[ColumnRef, ...]:

@@ -9,25 +9,12 @@ from collections.abc import Iterable, Mapping
 from jumpgate.compiler.estimate import Estimator, row_bytes
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.join_types import Output
-from jumpgate.dataflow.operators import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    Operator,
-    Project,
-    Read,
-    Skyline,
-    Sort,
-    Window,
-)
+from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Operator, Read, State, Window
 from jumpgate.dataflow.types import DataType
 from jumpgate.nca.speeds import LARGE, SMALL, Work, seconds_of
 
 #: a build row's overhead: its hash, its chain and its place in a directory at most half full
 JOIN_ROW_BYTES, GROUP_ROW_BYTES = 32.0, 32.0
-#: operators that hold rows
-HOLDS = Join | Aggregate | Distinct | Sort | Skyline | Window
 
 
 def work(node: Operator, estimator: Estimator) -> Work | None:
@@ -37,7 +24,7 @@ def work(node: Operator, estimator: Estimator) -> Work | None:
     if output is None or None in inputs:
         return None
     found = _by_rows(node, [r for r in inputs if r is not None], output, estimator)
-    return {"operator": 1.0, **found} if isinstance(node, HOLDS) else found
+    return {"operator": 1.0, **found} if node.state is not State.NOTHING else found
 
 
 def _by_rows(node: Operator, rows: list[float], output: float, estimator: Estimator) -> Work:
@@ -47,24 +34,23 @@ def _by_rows(node: Operator, rows: list[float], output: float, estimator: Estima
             return _scan(node, estimator, output)
         case Filter():
             return {"filter": rows[0] * len(conjuncts(node.predicate))}
-        case Project():
-            return {"expression": rows[0] * _computed(node.expressions)}
         case Join():
             return _join(node, rows[0], rows[1], output)
         case Aggregate():
             return _group(rows[0], output, len(node.measures), _computed(node.keys))
         case Distinct():
             return _group(rows[0], output, 0, 0)
-        case Sort() if node.limit is not None:
-            kept = min(rows[0], float(node.limit + node.offset))
-            return {"filter": rows[0], "sort": kept * _levels(kept)}
-        case Sort() | Skyline():
-            return {"sort": rows[0] * _levels(rows[0])}
         case Window():
             held = estimator.held(node)
             looked_at = rows[0] if node.first is not None else 0.0
             return {"filter": looked_at, "sort": held * _levels(held), "window": held * len(node.functions)}
-    return {}
+    if node.state is State.NOTHING:
+        return {"expression": rows[0] * _computed(node.own_expressions)} if node.own_expressions else {}
+    offset, most = node.limits
+    if most is not None:
+        kept = min(rows[0], float(offset + most))
+        return {"filter": rows[0], "sort": kept * _levels(kept)}
+    return {"sort": rows[0] * _levels(rows[0])}
 
 
 def takes(node: Operator, estimator: Estimator, seconds: Mapping[str, float]) -> float:
@@ -75,7 +61,7 @@ def takes(node: Operator, estimator: Estimator, seconds: Mapping[str, float]) ->
 
 def takes_again(node: Operator, estimator: Estimator, seconds: Mapping[str, float]) -> float:
     """Return the core seconds to compute the node's rows for one more consumer; tables that it reads exist already."""
-    if isinstance(node, HOLDS) and not isinstance(node, Join):
+    if node.state is State.ROWS:
         return 0.0
     inputs = (node.probe,) if isinstance(node, Join) else node.inputs
     return takes(node, estimator, seconds) + sum(takes_again(i, estimator, seconds) for i in inputs)
@@ -90,12 +76,11 @@ def state_bytes(node: Operator, estimator: Estimator) -> float:
         case Aggregate() | Distinct():
             groups = estimator.of(node)
             return (groups.bytes or 0.0) + GROUP_ROW_BYTES * (groups.rows or 0.0)
-        case Sort() if node.limit is not None:
-            return estimator.of(node).bytes or 0.0
         case Window() if node.first is not None:
             return estimator.held(node) * row_bytes(node.input.schema)
-        case Sort() | Skyline() | Window():
-            return estimator.of(node.input).bytes or 0.0
+    if node.state is State.ROWS:
+        held = node.inputs[0] if node.limits[1] is None else node
+        return estimator.of(held).bytes or 0.0
     return 0.0
 
 

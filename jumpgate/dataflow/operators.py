@@ -1,82 +1,42 @@
-"""The dataflow's operators: immutable nodes with resolved, typed expressions. Each knows its output schema."""
+"""The dataflow's operators: immutable nodes with resolved, typed expressions. Each knows its output schema and declares
+its traits (traits.Operator)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
-from typing import assert_never
+import os
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar, assert_never
 
-from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
-from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal
+from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.join_types import JoinType, Output
 from jumpgate.dataflow.layouts import Layout
-from jumpgate.dataflow.types import DataType, Field, Schema, bool_, float64, int64
+from jumpgate.dataflow.operator_parts import (
+    FRAME_UNITS,
+    NUMERIC_MEASURES,
+    OFFSET_MAX,
+    PHASES,
+    WINDOW_FUNCTIONS,
+    FirstRows,
+    Frame,
+    Measure,
+    Partitioning,
+    SortKey,
+    WindowFunction,
+    has_differences,
+    partial_state,
+    window_type,
+)
+from jumpgate.dataflow.traits import Operator, Places, State, Unary, column, columns_of, numbered, rewrite
+from jumpgate.dataflow.types import DataType, Field, Schema, bool_
 from jumpgate.errors import InvalidDataflow
 
-WINDOW_FUNCTIONS = (
-    "row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "first_value",
-    "last_value", "nth_value",
-    "sum", "count", "count_star", "min", "max", "avg", "stddev",
-)  # fmt: skip
-FRAME_UNITS = ("rows", "range", "groups")
-OFFSET_MAX = (1 << 63) - 1
-#: measures that take only numbers
-NUMERIC_MEASURES = frozenset(a.name for a in AGGREGATES.values() if a.numeric)
-PHASES = ("full", "partial", "final")
-
-
-@cache
-def _kind(name: str) -> str:
-    return "".join("_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name))
-
-
-@dataclass(frozen=True)
-class Operator:
-    """A node of a plan: what it computes, over its inputs. Immutable; equal by content."""
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """The operators below it, left to right."""
-        return ()
-
-    @property
-    def schema(self) -> Schema:
-        """Return the names and types of its output columns."""
-        raise TypeError(f"{type(self).__name__} has no schema")
-
-    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
-        """Return the same operator over other inputs, as many as it has."""
-        return self
-
-    @property
-    def kind(self) -> str:
-        """Return the operator's name in the registry, the protobuf and explain."""
-        return _kind(type(self).__name__)
-
-    def walk(self) -> Iterator[Operator]:
-        """This operator and all below it, parents first."""
-        yield self
-        for child in self.inputs:
-            yield from child.walk()
-
-
-@dataclass(frozen=True)
-class Unary(Operator):
-    """An operator of one input, whose columns it passes on by default."""
-
-    input: Operator
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
-        return replace(self, input=inputs[0])
-
-    @cached_property
-    def schema(self) -> Schema:
-        return self.input.schema
+__all__ = [
+    "FRAME_UNITS", "NUMERIC_MEASURES", "OFFSET_MAX", "PHASES", "WINDOW_FUNCTIONS", "FirstRows", "Frame", "Measure",
+    "Operator", "Partitioning", "SortKey", "State", "Unary", "WindowFunction", "column", "has_differences",
+    "numbered", "partial_state", "rewrite", "window_type",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -99,17 +59,61 @@ class Read(Operator):
     def schema(self) -> Schema:
         return self.file_schema.select(self.columns)
 
+    @property
+    def text(self) -> str:
+        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        columns = ", ".join(self.schema.names)
+        hint = f" where {self.predicate}" if self.predicate is not None else ""
+        return f"read {self.format} {os.path.basename(self.files[0])}{more} ({columns}){hint}"
+
+    @property
+    def own_expressions(self) -> tuple[Expression, ...]:
+        return () if self.predicate is None else (self.predicate,)
+
+    def with_expressions(self, expressions: Sequence[Expression]) -> Read:
+        return replace(self, predicate=expressions[0] if expressions else None)
+
+    @property
+    def defect(self) -> str:
+        return "" if all(c < len(self.file_schema) for c in self.columns) else "column beyond the file's schema"
+
 
 @dataclass(frozen=True)
 class Filter(Unary):
     """Rows for which `predicate` is TRUE (not NULL)."""
 
+    uses_all: ClassVar[bool] = False
+
     predicate: Expression
+
+    @property
+    def text(self) -> str:
+        return f"filter {self.predicate}"
+
+    @property
+    def own_expressions(self) -> tuple[Expression, ...]:
+        return (self.predicate,)
+
+    def with_expressions(self, expressions: Sequence[Expression]) -> Filter:
+        return replace(self, predicate=expressions[0])
+
+    @property
+    def together(self) -> None:
+        return None
+
+    def commutes(self, columns: Set[int], may_fail: bool = False) -> bool:
+        return True
+
+    @property
+    def defect(self) -> str:
+        return "" if self.predicate.type.kind == "bool" else f"predicate is {self.predicate.type}"
 
 
 @dataclass(frozen=True)
 class Project(Unary):
     """Computes columns, and names them."""
+
+    uses_all: ClassVar[bool] = False
 
     expressions: tuple[Expression, ...]
     names: tuple[str, ...]
@@ -117,6 +121,40 @@ class Project(Unary):
     @cached_property
     def schema(self) -> Schema:
         return Schema(tuple(Field(n, e.type) for n, e in zip(self.names, self.expressions, strict=True)))
+
+    @property
+    def text(self) -> str:
+        pairs = zip(self.names, self.expressions, strict=True)
+        return "project " + ", ".join(n if getattr(e, "name", None) == n else f"{n} = {e}" for n, e in pairs)
+
+    @property
+    def own_expressions(self) -> tuple[Expression, ...]:
+        return self.expressions
+
+    def with_expressions(self, expressions: Sequence[Expression]) -> Project:
+        return replace(self, expressions=tuple(expressions))
+
+    @property
+    def passes(self) -> tuple[int, ...]:
+        return ()
+
+    def lineage(self, index: int) -> tuple[tuple[int, Expression], ...]:
+        return ((0, self.expressions[index]),)
+
+    def needs(self, wanted: Set[int]) -> list[set[int]]:
+        return [columns_of(self.expressions[i] for i in wanted)]
+
+    @property
+    def together(self) -> None:
+        return None
+
+    def commutes(self, columns: Set[int], may_fail: bool = False) -> bool:
+        return True
+
+    @property
+    def defect(self) -> str:
+        names, expressions = len(self.names), len(self.expressions)
+        return "" if names == expressions else f"{names} names for {expressions} expressions"
 
 
 @dataclass(frozen=True)
@@ -130,6 +168,9 @@ class Join(Operator):
     Output by type (join_types.Output): left ++ right columns; left columns; or these and a nullable bool `mark` (SQL's
     IN: NULL when undecided). No keys means a cross (nested-loop) join under the residual.
     """
+
+    state: ClassVar[State] = State.BUILD_SIDE
+    uses_all: ClassVar[bool] = False
 
     left: Operator
     right: Operator
@@ -176,6 +217,42 @@ class Join(Operator):
                 return Schema((*left, Field("mark", bool_)))
         assert_never(self.type.output)
 
+    @property
+    def text(self) -> str:
+        keys = ", ".join(f"{a} = {b}" for a, b in zip(self.left_keys, self.right_keys, strict=True))
+        residual = f" where {self.residual}" if self.residual is not None else ""
+        built = " (builds left)" if self.builds_left else ""
+        return f"join {self.type}" + (f" on {keys}" if keys else "") + residual + built
+
+    @property
+    def own_expressions(self) -> tuple[Expression, ...]:
+        return (*self.left_keys, *self.right_keys, *(() if self.residual is None else (self.residual,)))
+
+    def with_expressions(self, expressions: Sequence[Expression]) -> Join:
+        left, right = len(self.left_keys), len(self.right_keys)
+        keys, rest = tuple(expressions[: left + right]), expressions[left + right :]
+        return replace(self, left_keys=keys[:left], right_keys=keys[left:], residual=rest[0] if rest else None)
+
+    @property
+    def scopes(self) -> tuple[tuple[int, ...], ...]:
+        both = () if self.residual is None else ((0, 1),)
+        return (*((0,),) * len(self.left_keys), *((1,),) * len(self.right_keys), *both)
+
+    @property
+    def passes(self) -> tuple[int, ...]:
+        return (0, 1) if self.type.pairs else (0,)
+
+    @property
+    def compared(self) -> tuple[str, tuple[Expression, ...]]:
+        return "a key is", (*self.left_keys, *self.right_keys)
+
+    @property
+    def defect(self) -> str:
+        for a, b in zip(self.left_keys, self.right_keys, strict=True):
+            if not a.type.same(b.type):
+                return f"key {a} is {a.type}, {b} is {b.type}"
+        return ""
+
 
 def cross(left: Operator, right: Operator) -> Join:
     """Return every pair of rows."""
@@ -190,86 +267,6 @@ def with_partners(
 
 
 @dataclass(frozen=True)
-class SortKey:
-    """A sort key: an expression, its direction, and where its NULLs go."""
-
-    expression: Expression
-    descending: bool = False
-    nulls_first: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.expression}{' desc' * self.descending}{' nulls first' * self.nulls_first}"
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One aggregate: `function` of AGGREGATES. The arguments that are computed for each row precede its options, which
-    are literals. `order` orders the rows for functions that are ordered."""
-
-    function: str
-    arguments: tuple[Expression, ...]
-    type: DataType
-    name: str
-    order: tuple[SortKey, ...] = ()
-
-    @classmethod
-    def of(cls, function: str, *arguments: Expression, name: str, order: tuple[SortKey, ...] = ()) -> Measure:
-        """Return a measure with the type that its declaration gives it. Raises TypeMismatch."""
-        declaration = AGGREGATES[function]
-        types = tuple(a.type for a in arguments[: declaration.arity])
-        options = [a.value for a in arguments[declaration.arity :] if isinstance(a, Literal)]
-        return cls(function, arguments, declaration.type_of(types, options), name, order)
-
-    @property
-    def declaration(self) -> AggregateFunction:
-        """Return the declaration of its function."""
-        return AGGREGATES[self.function]
-
-    @property
-    def values(self) -> tuple[Expression, ...]:
-        """Return the arguments that are computed for each row."""
-        return self.arguments[: self.declaration.arity]
-
-    @property
-    def options(self) -> tuple[Literal, ...]:
-        """Return the literals after its arguments."""
-        return tuple(a for a in self.arguments[self.declaration.arity :] if isinstance(a, Literal))
-
-    @property
-    def argument(self) -> Expression | None:
-        """The first argument; None for count_star."""
-        return self.arguments[0] if self.arguments else None
-
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        """Return the arguments, then the order's keys, as `with_expressions` replaces them."""
-        return (*self.arguments, *(k.expression for k in self.order))
-
-    def with_expressions(self, expressions: Sequence[Expression]) -> Measure:
-        """Return the same measure over other expressions, one for each of `expressions`."""
-        count = len(self.arguments)
-        order = tuple(replace(k, expression=e) for k, e in zip(self.order, expressions[count:], strict=True))
-        return replace(self, arguments=tuple(expressions[:count]), order=order)
-
-    @property
-    def row_types(self) -> tuple[tuple[DataType, ...], tuple[DataType, ...]]:
-        """Return the types of the values and of the order's keys."""
-        return tuple(v.type for v in self.values), tuple(k.expression.type for k in self.order)
-
-    def __str__(self) -> str:
-        order = f" order by {', '.join(map(str, self.order))}" if self.order else ""
-        return f"{self.name} = {self.function}({', '.join(map(str, self.arguments))}{order})"
-
-
-def partial_state(measure: Measure) -> tuple[DataType, ...]:
-    """Return the types of the columns that a partial aggregate emits for one measure and a final one consumes."""
-    states = measure.declaration.states
-    if measure.declaration.distinct_of or states is None:
-        raise ValueError(f"{measure.function} has no partial state")
-    return states.types(*measure.row_types)
-
-
-@dataclass(frozen=True)
 class Aggregate(Unary):
     """Group by `keys` (NULL is a group); with no keys exactly one output row, even for empty input (phase != partial).
 
@@ -277,6 +274,9 @@ class Aggregate(Unary):
     partial's schema; `keys` are references to the leading columns, measures keep the types of arguments and order
     of the original rows (which are not evaluated).
     """
+
+    state: ClassVar[State] = State.ROWS
+    uses_all: ClassVar[bool] = False
 
     keys: tuple[Expression, ...]
     key_names: tuple[str, ...]
@@ -291,100 +291,120 @@ class Aggregate(Unary):
         states = tuple(Field(f"{m.name}.{i}", t) for m in self.measures for i, t in enumerate(partial_state(m)))
         return Schema((*keys, *states))
 
+    @property
+    def text(self) -> str:
+        phase = "" if self.phase == "full" else f"{self.phase} "
+        by = f" by {', '.join(self.key_names)}" if self.keys else ""
+        return f"aggregate {phase}{', '.join(map(str, self.measures))}{by}".replace("  ", " ")
+
+    @property
+    def own_expressions(self) -> tuple[Expression, ...]:
+        return (*self.keys, *(e for m in self.measures for e in m.expressions))
+
+    def with_expressions(self, expressions: Sequence[Expression]) -> Aggregate:
+        rest = iter(expressions)
+        keys = tuple(next(rest) for _ in self.keys)
+        measures = tuple(m.with_expressions([next(rest) for _ in m.expressions]) for m in self.measures)
+        return replace(self, keys=keys, measures=measures)
+
+    @property
+    def passes(self) -> tuple[int, ...]:
+        return ()
+
+    def lineage(self, index: int) -> tuple[tuple[int, Expression], ...]:
+        return ((0, self.keys[index]),) if index < len(self.keys) else ()
+
+    def needs(self, wanted: Set[int]) -> list[set[int]]:
+        if self.phase != "full":
+            return [{*range(len(self.input.schema))}]
+        measures = (m for i, m in enumerate(self.measures, len(self.keys)) if i in wanted)
+        return [columns_of((*self.keys, *(e for m in measures for e in m.expressions)))]
+
+    @property
+    def together(self) -> tuple[Expression, ...]:
+        return self.keys
+
+    @property
+    def compared(self) -> tuple[str, tuple[Expression, ...]]:
+        measured = (e for m in self.measures if m.function != "count" for e in m.expressions)
+        return "a key or measure is of", (*self.keys, *measured)
+
+    def commutes(self, columns: Set[int], may_fail: bool = False) -> bool:
+        """Drop whole groups only: without a column, or without keys, there is a row that no group stands for."""
+        return self.phase == "full" and bool(columns) and max(columns) < len(self.keys)
+
+    @property
+    def partial_phase(self) -> Operator:
+        return replace(self, phase="partial")
+
+    def final_phase(self, partial: Operator) -> Operator:
+        keys = tuple(column(partial.schema, i) for i in range(len(self.keys)))
+        return replace(self, input=partial, keys=keys, phase="final")
+
 
 @dataclass(frozen=True)
-class Sort(Unary):
-    """Total order by `keys`; with `limit`, a top-n (the first `limit` rows after `offset`)."""
+class Ordered(Unary):
+    """An operator that holds its input's rows and compares them by `keys`."""
+
+    state: ClassVar[State] = State.ROWS
+    uses_all: ClassVar[bool] = False
 
     keys: tuple[SortKey, ...]
+
+    @property
+    def own_expressions(self) -> tuple[Expression, ...]:
+        return tuple(k.expression for k in self.keys)
+
+    def with_expressions(self, expressions: Sequence[Expression]) -> Ordered:
+        return replace(self, keys=_sort_keys(self.keys, expressions))
+
+    @property
+    def compared(self) -> tuple[str, tuple[Expression, ...]]:
+        return "a key is", self.own_expressions
+
+
+@dataclass(frozen=True)
+class Sort(Ordered):
+    """Total order by `keys`; with `limit`, a top-n (the first `limit` rows after `offset`)."""
+
     limit: int | None = None
     offset: int = 0
 
+    @property
+    def text(self) -> str:
+        top = f"top {self.limit} " if self.limit is not None else "sort "
+        return top + "by " + ", ".join(map(str, self.keys)) + (f" offset {self.offset}" if self.offset else "")
+
+    @property
+    def limits(self) -> tuple[int, int | None]:
+        return self.offset, self.limit
+
+    def commutes(self, columns: Set[int], may_fail: bool = False) -> bool:
+        return self.limits == (0, None)
+
+    @property
+    def partial_phase(self) -> Operator:
+        return replace(self, limit=None if self.limit is None else self.limit + self.offset, offset=0)
+
 
 @dataclass(frozen=True)
-class Skyline(Unary):
+class Skyline(Ordered):
     """The rows that no other row dominates: none is at least as good by every key and better by one. Smaller values of
     a key are better, with `descending` larger ones; NULL is incomparable with everything."""
 
-    keys: tuple[SortKey, ...]
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The rows around each row that a window function sees. unit: rows | range | groups (of peers by the order).
-
-    `start` and `end` are offsets from the current row (0: itself, or its peers; negative: before); None: unbounded.
-    Those of a range are differences of the one key that orders: of integers, of a decimal's last digit, in days of a
-    date, in microseconds of a timestamp.
-    """
-
-    unit: str = "range"
-    start: int | None = None
-    end: int | None = 0
-
-
-def has_differences(type: DataType) -> bool:
-    """Return whether a frame can be a range of such values."""
-    return type.is_integer or type.kind in ("decimal", "date", "timestamp")
-
-
-@dataclass(frozen=True)
-class WindowFunction:
-    """One window function. Among the `arguments`, ntile's count and the second argument of nth_value, lag and lead (a
-    row's number or distance) are literals; the third one of lag and lead is the default for rows that have no such row,
-    of the first one's type."""
-
-    function: str
-    arguments: tuple[Expression, ...]
-    type: DataType
-    name: str
+    @property
+    def text(self) -> str:
+        return "skyline of " + ", ".join(f"{k.expression} {'max' if k.descending else 'min'}" for k in self.keys)
 
     @property
-    def count(self) -> int | None:
-        """Return the position of the argument that must be a literal, if any."""
-        found = {"ntile": 0, "lag": 1, "lead": 1, "nth_value": 1}.get(self.function)
-        return None if found is None or found >= len(self.arguments) else found
-
-    @property
-    def values(self) -> tuple[Expression, ...]:
-        """Return the arguments that are computed for each row."""
-        return tuple(a for i, a in enumerate(self.arguments) if i != self.count)
-
-    def with_values(self, values: tuple[Expression, ...]) -> WindowFunction:
-        """Return the same function over other `values`, one for each of its own."""
-        rest = iter(values)
-        return replace(
-            self, arguments=tuple(a if i == self.count else next(rest) for i, a in enumerate(self.arguments))
-        )
-
-    def __str__(self) -> str:
-        return f"{self.name} = {self.function}({', '.join(map(str, self.arguments))})"
+    def partial_phase(self) -> Operator:
+        return self
 
 
-def window_type(function: str, arguments: tuple[DataType, ...]) -> DataType:
-    """Return the result type: positions and counts int64 and fractions of a partition float64, never NULL; lag, lead,
-    first_value, last_value and nth_value keep the argument's type, nullable; the others are those of the measure of
-    that name."""
-    if function in ("row_number", "rank", "dense_rank", "ntile"):
-        return int64.with_nullable(False)
-    if function in ("percent_rank", "cume_dist"):
-        return float64.with_nullable(False)
-    if function in ("lag", "lead", "first_value", "last_value", "nth_value"):
-        return arguments[0].with_nullable(True)
-    return AGGREGATES[function].type_of(arguments)
-
-
-@dataclass(frozen=True)
-class FirstRows:
-    """The first `count` rows of each partition in a window's order, with `ties` also those that tie with the last of
-    them."""
-
-    count: int
-    ties: bool
-
-    def __str__(self) -> str:
-        rows = "first row" if self.count == 1 else f"first {self.count} rows"
-        return f"{rows} of each partition{' with ties' * self.ties}"
+#: window functions that do not inspect the value
+_PASSING = (
+    "count", "count_star", "lag", "lead", "first_value", "last_value", "nth_value", "row_number", "rank", "dense_rank",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -394,6 +414,9 @@ class Window(Unary):
     Ranking functions, lag and lead ignore the frame. If the compiler sets `first`, no consumer needs other rows than
     these, and the others may be missing.
     """
+
+    state: ClassVar[State] = State.ROWS
+    uses_all: ClassVar[bool] = False
 
     partition_by: tuple[Expression, ...]
     order_by: tuple[SortKey, ...]
@@ -405,18 +428,83 @@ class Window(Unary):
     def schema(self) -> Schema:
         return Schema((*self.input.schema, *(Field(f.name, f.type) for f in self.functions)))
 
+    @property
+    def text(self) -> str:
+        by = f" by {', '.join(map(str, self.partition_by))}" if self.partition_by else ""
+        order = f" order {', '.join(map(str, self.order_by))}" if self.order_by else ""
+        first = f", {self.first}" if self.first is not None else ""
+        return f"window {', '.join(map(str, self.functions))}{by}{order}{first}"
+
+    @property
+    def own_expressions(self) -> tuple[Expression, ...]:
+        arguments = (a for f in self.functions for a in f.arguments)
+        return (*self.partition_by, *(k.expression for k in self.order_by), *arguments)
+
+    def with_expressions(self, expressions: Sequence[Expression]) -> Window:
+        rest = iter(expressions)
+        return replace(
+            self,
+            partition_by=tuple(next(rest) for _ in self.partition_by),
+            order_by=_sort_keys(self.order_by, [next(rest) for _ in self.order_by]),
+            functions=tuple(replace(f, arguments=tuple(next(rest) for _ in f.arguments)) for f in self.functions),
+        )
+
+    @property
+    def together(self) -> tuple[Expression, ...]:
+        return self.partition_by
+
+    @property
+    def compared(self) -> tuple[str, tuple[Expression, ...]]:
+        measured = (a for f in self.functions if f.function not in _PASSING for a in f.arguments)
+        return "a key or function is of", (*self.partition_by, *(k.expression for k in self.order_by), *measured)
+
+    def commutes(self, columns: Set[int], may_fail: bool = False) -> bool:
+        """Drop whole partitions only."""
+        return (
+            not may_fail
+            and bool(columns)
+            and columns <= {e.index for e in self.partition_by if isinstance(e, ColumnRef)}
+        )
+
 
 @dataclass(frozen=True)
 class Limit(Unary):
     """At most `count` rows after `offset`, in input order where the input has one, else any."""
 
+    uses_all: ClassVar[bool] = False
+
     count: int
     offset: int = 0
+
+    @property
+    def text(self) -> str:
+        return f"limit {self.count}" + (f" offset {self.offset}" if self.offset else "")
+
+    @property
+    def limits(self) -> tuple[int, int | None]:
+        return self.offset, self.count
+
+    @property
+    def partial_phase(self) -> Operator:
+        return replace(self, count=self.count + self.offset, offset=0)
 
 
 @dataclass(frozen=True)
 class Distinct(Unary):
     """One of each set of equal rows (NULL equals NULL)."""
+
+    state: ClassVar[State] = State.ROWS
+
+    @property
+    def together(self) -> tuple[Expression, ...]:
+        return tuple(column(self.schema, i) for i in range(len(self.schema)))
+
+    @property
+    def compared(self) -> tuple[str, tuple[Expression, ...]]:
+        return "a column is", self.together
+
+    def commutes(self, columns: Set[int], may_fail: bool = False) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -438,29 +526,50 @@ class UnionAll(Operator):
         nullable = [any(m.schema[i].type.nullable for m in self.members) for i in range(len(first))]
         return Schema(tuple(Field(f.name, f.type.with_nullable(n)) for f, n in zip(first, nullable, strict=True)))
 
+    def lineage(self, index: int) -> tuple[tuple[int, Expression], ...]:
+        return tuple((number, column(member.schema, index)) for number, member in enumerate(self.members))
 
-@dataclass(frozen=True)
-class Partitioning:
-    """How rows of an edge are partitioned over its consumers. kind: single | hash | round_robin | broadcast | murmur3,
-    or paired, which only the compiler uses: each producer sends to the consumer of its own index.
+    def needs(self, wanted: Set[int]) -> list[set[int]]:
+        return [{*wanted} for _ in self.members]
 
-    `keys` are positions in the edge's schema (hash, murmur3). murmur3 is Spark's hash, seed 42. `heavy` are the
-    fingerprints (jumpgate/dataflow/fingerprints.py) of heavy hitters: with hash, their rows go to the consumers in
-    turn, or to all if they are `copied`. Only the compiler uses them, on the two sides of a join.
-    """
+    @property
+    def together(self) -> None:
+        return None
 
-    kind: str = "single"
-    keys: tuple[int, ...] = ()
-    count: int = 1
-    heavy: tuple[int, ...] = ()
-    copied: bool = False
+    def commutes(self, columns: Set[int], may_fail: bool = False) -> bool:
+        return True
+
+    @property
+    def defect(self) -> str:
+        types = [m.schema.types for m in self.members]
+        same = all(len(t) == len(types[0]) and all(map(DataType.same, t, types[0])) for t in types)
+        return "" if same else "members differ in types"
 
 
 @dataclass(frozen=True)
 class Shuffle(Unary):
     """Redistributes rows. A client may ask for it; the compiler inserts its own where parallel plans need them."""
 
+    uses_all: ClassVar[bool] = False
+
     partitioning: Partitioning
+
+    @property
+    def text(self) -> str:
+        return f"shuffle {self.partitioning}"
+
+    def needs(self, wanted: Set[int]) -> list[set[int]]:
+        return [{*wanted, *self.partitioning.keys}]
+
+    def with_positions(self, places: Places) -> Shuffle:
+        return replace(self, partitioning=self.partitioning.moved(places))
+
+    @property
+    def compared(self) -> tuple[str, tuple[Expression, ...]]:
+        return "a key is", tuple(column(self.input.schema, k) for k in self.partitioning.keys)
+
+    def commutes(self, columns: Set[int], may_fail: bool = False) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -478,6 +587,10 @@ class Send(Unary):
         except ValueError as unknown:
             raise InvalidDataflow(f"send: {unknown}", operator="send") from None
 
+    @property
+    def text(self) -> str:
+        return f"send {self.layout} {self.partitioning} to {', '.join(self.endpoints)}"
+
 
 @dataclass(frozen=True)
 class Receive(Operator):
@@ -489,6 +602,10 @@ class Receive(Operator):
     @cached_property
     def schema(self) -> Schema:
         return self.edge_schema
+
+    @property
+    def text(self) -> str:
+        return f"receive {self.edge}"
 
 
 @dataclass(frozen=True)
@@ -502,6 +619,18 @@ class Prune(Unary):
     def schema(self) -> Schema:
         return self.kept
 
+    @property
+    def text(self) -> str:
+        return f"prune ({', '.join(self.kept.names)}) for"
+
+    @property
+    def passes(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def together(self) -> None:
+        return None
+
 
 @dataclass(frozen=True)
 class Emit(Unary):
@@ -510,56 +639,10 @@ class Emit(Unary):
     edge: str
     partitioning: Partitioning
 
-
-def rewrite(root: Operator, change) -> Operator:  # type: ignore[no-untyped-def]
-    """Rebuilds the tree bottom-up; `change(node)` returns the node or its replacement. Shared nodes stay shared."""
-    memo: dict[int, Operator] = {}
-
-    def visit(node: Operator) -> Operator:
-        if id(node) not in memo:
-            inputs = tuple(visit(i) for i in node.inputs)
-            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-            memo[id(node)] = change(node if same else node.with_inputs(inputs))
-        return memo[id(node)]
-
-    return visit(root)
+    @property
+    def text(self) -> str:
+        return f"emit {self.edge} {self.partitioning}"
 
 
-def numbered(root: Operator) -> list[Operator]:
-    """Return every node of the graph once, in the order in which it is printed: parents first, then their inputs. A
-    node's position is its number in estimates and counters."""
-    found: dict[int, Operator] = {}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if id(node) not in found:
-            found[id(node)] = node
-            stack.extend(reversed(node.inputs))
-    return [*found.values()]
-
-
-def column(schema: Schema, index: int) -> ColumnRef:
-    """A reference to column `index` of `schema`."""
-    return ColumnRef(schema[index].type, index, schema[index].name)
-
-
-def expressions_of(node: Operator) -> tuple[Expression, ...]:
-    """All expressions that `node` itself holds (not those of its inputs)."""
-    found: list[Expression] = []
-
-    def collect(value: object) -> None:
-        if isinstance(value, Expression):
-            found.append(value)
-        elif isinstance(value, SortKey):
-            found.append(value.expression)
-        elif isinstance(value, Measure):
-            found.extend(value.expressions)
-        elif isinstance(value, WindowFunction):
-            found.extend(value.arguments)
-        elif isinstance(value, tuple):
-            for item in value:
-                collect(item)
-
-    for f in fields(node):
-        collect(getattr(node, f.name))
-    return tuple(found)
+def _sort_keys(keys: Sequence[SortKey], expressions: Sequence[Expression]) -> tuple[SortKey, ...]:
+    return tuple(replace(k, expression=e) for k, e in zip(keys, expressions, strict=True))

@@ -33,13 +33,13 @@ from jumpgate.dataflow.operators import (
     UnionAll,
     Window,
     WindowFunction,
-    expressions_of,
     has_differences,
     partial_state,
     window_type,
 )
 from jumpgate.dataflow.partitions import from_option
 from jumpgate.dataflow.resolve import suggest
+from jumpgate.dataflow.traits import scoped
 from jumpgate.dataflow.types import Schema, bool_, not_read
 from jumpgate.errors import JumpgateError
 from jumpgate.stores.names import canonical, is_remote
@@ -52,11 +52,11 @@ PARTITIONINGS = ("single", "hash", "round_robin", "broadcast", "murmur3")
 def problems(node: Operator) -> list[str]:
     """Return the problems of one operator, assuming that its inputs are valid; sentences that name the operator."""
     if isinstance(node, Read):
-        found = _read(node) or [p for e in expressions_of(node) for p in _expression(e, node.schema)]
+        found = _read(node) or [p for e in node.own_expressions for p in _expression(e, node.schema)]
         return [f"read: {p}" for p in found]
     inputs = Schema(tuple(f for i in node.inputs for f in i.schema))
     passes = isinstance(node, Project)
-    found = [p for e, schema in _expressions_with_schemas(node, inputs) for p in _expression(e, schema, passes)]
+    found = [p for e, schema in scoped(node) for p in _expression(e, schema, passes)]
     match node:
         case Filter():
             found += _condition("predicate", node.predicate)
@@ -86,13 +86,6 @@ def problems(node: Operator) -> list[str]:
             found += _send(node, inputs)
     found += compared_nested(node) if not found else []
     return [f"{node.kind}: {p}" for p in dict.fromkeys(found)]
-
-
-def _expressions_with_schemas(node: Operator, inputs: Schema) -> list[tuple[Expression, Schema]]:
-    if not isinstance(node, Join):
-        return [(e, inputs) for e in expressions_of(node)]
-    sides = [(e, node.left.schema) for e in node.left_keys] + [(e, node.right.schema) for e in node.right_keys]
-    return sides + ([(node.residual, inputs)] if node.residual is not None else [])
 
 
 def _is_plain_column(column: ColumnRef, schema: Schema) -> bool:

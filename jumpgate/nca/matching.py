@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from jumpgate.dataflow.operators import Aggregate, Limit, Operator, Receive, Skyline, Sort, column
+from jumpgate.dataflow.operators import Operator, Receive
 from jumpgate.nca.interface import Answer, Completeness, Match, Unsupported, Wire
 
 
@@ -31,9 +29,9 @@ def malformed(match: Match, node: Operator) -> Unsupported | None:
     if not match.operators or match.operators[0] is not node:
         return Unsupported("its match does not start at the operator it was asked about", "malformed_match")
     if match.completeness is Completeness.PARTIAL:
-        if not isinstance(node, Aggregate | Sort | Limit | Skyline):
+        if node.partial_phase is None:
             return Unsupported(f"{node.kind} has no final phase that could complete a partial match", "malformed_match")
-        expected = partial_phase(node).schema
+        expected = node.partial_phase.schema
     elif match.completeness is Completeness.PRUNE:
         expected = pruned_leaf(match.operators).schema
     else:
@@ -63,22 +61,9 @@ def _malformed_wire(match: Match, wire: Wire) -> Unsupported | None:
 def partial_phase(node: Operator) -> Operator:
     """Return what an NCA that answered PARTIAL computes: the aggregate's partial phase, the first rows of a top-n or
     limit, or a local skyline."""
-    if isinstance(node, Aggregate):
-        return replace(node, phase="partial")
-    if isinstance(node, Sort):
-        return replace(node, limit=None if node.limit is None else node.limit + node.offset, offset=0)
-    if isinstance(node, Skyline):
-        return node
-    assert isinstance(node, Limit)
-    return replace(node, count=node.count + node.offset, offset=0)
-
-
-def final_phase(node: Operator, input: Operator) -> Operator:
-    """Return the operator that combines `input`, the partial phases' output, into `node`'s result."""
-    if isinstance(node, Aggregate):
-        keys = tuple(column(input.schema, i) for i in range(len(node.keys)))
-        return replace(node, input=input, keys=keys, phase="final")
-    return node.with_inputs((input,))
+    partial = node.partial_phase
+    assert partial is not None, f"{node.kind} has no partial phase"
+    return partial
 
 
 def pruned_leaf(operators: tuple[Operator, ...]) -> Operator:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jumpgate.compiler.work import HOLDS
-from jumpgate.dataflow.operators import Emit, Join, Operator, Receive, numbered
+from jumpgate.dataflow.operators import Emit, Join, Operator, Receive, State, numbered
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import InstancePlan, JobPlan
 from jumpgate.nca.registry import Registry
@@ -113,6 +112,6 @@ def _above_a_hold(nodes: list[Operator]) -> set[int]:
     found: set[int] = set()
     for node in reversed(nodes):
         below = (node.probe,) if isinstance(node, Join) else node.inputs
-        if any(id(i) in found or (isinstance(i, HOLDS) and not isinstance(i, Join)) for i in below):
+        if any(id(i) in found or i.state is State.ROWS for i in below):
             found.add(id(node))
     return found

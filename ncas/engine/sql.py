@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal
-from jumpgate.dataflow.operators import Frame, Operator, Sort, SortKey, Window, WindowFunction, expressions_of
+from jumpgate.dataflow.operators import Frame, Operator, Sort, SortKey, Window, WindowFunction
 from jumpgate.dataflow.types import DataType
 from jumpgate.nca.interface import Unsupported
 
@@ -22,7 +22,7 @@ SUMMED_DIGITS_MAX = 28
 def refusal(node: Operator, dialect: Dialect) -> Unsupported | None:
     """Return what DataFusion would not do exactly as `dialect` requires in a window or sort."""
     values = [v for f in node.functions for v in f.values] if isinstance(node, Window) else []
-    if any(not isinstance(e, ColumnRef | Literal) for e in expressions_of(node)) or any(
+    if any(not isinstance(e, ColumnRef | Literal) for e in node.own_expressions) or any(
         isinstance(v, Literal) for v in values
     ):
         return Unsupported(

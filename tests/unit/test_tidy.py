@@ -70,6 +70,7 @@ PUBLIC = (
     "jumpgate/testing/check.py", "jumpgate/testing/rig.py", "jumpgate/testing/in_process.py",
     *(f"jumpgate/dataflow/{name}.py" for name in (
         "builder", "unresolved", "measures", "types", "function", "formats", "join_types", "layouts", "operators",
+        "operator_parts", "traits",
     )),
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.operators import Aggregate, Operator, Sort, expressions_of
+from jumpgate.dataflow.operators import Aggregate, Operator, Sort
 from jumpgate.nca.interface import Completeness, Device, InstancePlan, Match, Unsupported
 from jumpgate.nca.lifecycle import WorkerLifecycle
 from jumpgate.nca.speeds import Speeds
@@ -60,7 +60,7 @@ class ArrowEngine:
     ) -> Match | Unsupported | None:
         if device.kind != "host" or not isinstance(node, Aggregate | Sort):
             return None
-        if any(not isinstance(e, ColumnRef) for e in expressions_of(node)):
+        if any(not isinstance(e, ColumnRef) for e in node.own_expressions):
             return Unsupported("pyarrow takes columns, not expressions", "expression", "Compute them below.")
         no = _aggregate(node, dialect) if isinstance(node, Aggregate) else _sort(node)
         return no or Match(self.name, (node,), Completeness.FULL, node.schema)
@@ -77,7 +77,7 @@ def _aggregate(node: Aggregate, dialect: Dialect) -> Unsupported | None:
         return Unsupported("pyarrow computes whole aggregates, and an overflow is an error", "phase")
     if strange := [m.function for m in node.measures if m.function not in MEASURES]:
         return Unsupported(f"pyarrow is not asked for {strange[0]}", "measure")
-    if any(e.type.is_float for e in expressions_of(node)):
+    if any(e.type.is_float for e in node.own_expressions):
         return Unsupported("pyarrow tells NaN and -0.0 from their equals", "float")
     for m in node.measures:
         if m.function in ("sum", "avg") and m.argument is not None and m.argument.type.precision > SUMMED_DIGITS_MAX:
