@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from jumpgate.compiler.plan import Plan, Site
 from jumpgate.dataflow.operators import Operator, Partitioning, Shuffle
-from jumpgate.nca.interface import Completeness, Device, Match
-from jumpgate.nca.matching import each
+from jumpgate.nca.interface import Completeness, Device, Match, OperatorInterface
+from jumpgate.nca.matching import ask, each
 
 
 class AskAgain:
@@ -37,13 +37,8 @@ class AskAgain:
             self._shares[key] = self.takes(shuffle, site)
         return self._shares[key]
 
-    def _is_full(self, operators: object, node: Operator, site: Site) -> bool:
-        by_estimates = getattr(operators, "match_estimated", None)
-        device, dialect = site.devices[0], self._plan.options.dialect
-        if by_estimates is not None:
-            answer = by_estimates(node, device, dialect, self._plan.estimator)
-        else:
-            answer = operators.match_operations(node, device, dialect)  # type: ignore[attr-defined]
+    def _is_full(self, operators: OperatorInterface, node: Operator, site: Site) -> bool:
+        answer = ask(operators, node, site.devices[0], self._plan.options.dialect, self._plan.estimator)
         return any(
             isinstance(a, Match)
             and a.completeness is Completeness.FULL

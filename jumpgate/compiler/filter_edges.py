@@ -36,6 +36,7 @@ from jumpgate.dataflow.operators import (
     Send,
     with_partners,
 )
+from jumpgate.nca.interface import SendsFilters
 
 #: bytes that must stay for each byte of a filter, and the least that justifies an edge
 WORTH, SAVED_MIN = 2.0, 64e3
@@ -99,7 +100,8 @@ class _Filters:
 
     def _kinds(self, site: Site) -> tuple[str, ...]:
         """Return the kinds of filters that the site's NCA sends and takes."""
-        return getattr(self._plan.registry.get(site.nca).operators, "travelling_filters", ())
+        operators = self._plan.registry.get(site.nca).operators
+        return operators.travelling_filters if isinstance(operators, SendsFilters) else ()
 
     def _original(self, node: Operator) -> int:
         return self._was[id(node)][1] if id(node) in self._was else id(node)

@@ -11,7 +11,7 @@ from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Join, Operator, Read, Receive, State, numbered
-from jumpgate.nca.interface import InstancePlan
+from jumpgate.nca.interface import InstancePlan, KeepsRows
 from jumpgate.nca.operator_lists import KEPT_ROWS, option
 
 #: core seconds to keep and read back a row, and each value of it
@@ -27,7 +27,8 @@ DOUBT_MAX = 4.0
 
 def keep_rows(plan: Plan) -> Plan:
     """Choose the operators whose rows cost far less to keep than to recompute, where the accelerator keeps rows."""
-    able = (i for i in plan.instances if not i.index and plan.has_ability(i.nca, "keeps_rows"))
+    first = (i for i in plan.instances if not i.index)
+    able = (i for i in first if isinstance(of := plan.registry.lifecycle(i.nca), KeepsRows) and of.keeps_rows)
     chosen = {i.fragment: found for i in able if (found := _chosen(plan, i))}
     return plan.with_options({name: [option(KEPT_ROWS, numbers)] for name, numbers in chosen.items()})
 

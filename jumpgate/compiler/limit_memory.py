@@ -11,7 +11,7 @@ from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import JOIN_ROW_BYTES
 from jumpgate.dataflow.operators import Join, Receive, numbered
 from jumpgate.nca.disk_joins import candidates
-from jumpgate.nca.interface import InstancePlan
+from jumpgate.nca.interface import InstancePlan, JoinsOnDisk
 from jumpgate.nca.operator_lists import JOINS_ON_DISK, option
 
 #: fraction of a host's memory for the tables of one job, without a configured limit
@@ -33,7 +33,8 @@ def limit_memory(plan: Plan) -> Plan:
             continue
         added[i.fragment] = [("memory_limit_bytes", str(limit))] if limit else []
         each = limit or HOST_SHARE * i.device.memory_bytes / of_host[i.device.name] or math.inf
-        if plan.has_ability(i.nca, "joins_on_disk") and (numbers := _chosen(plan, i, BUILD_SHARE * each)):
+        able = isinstance(of := plan.registry.lifecycle(i.nca), JoinsOnDisk) and of.joins_on_disk
+        if able and (numbers := _chosen(plan, i, BUILD_SHARE * each)):
             added[i.fragment].append(option(JOINS_ON_DISK, numbers))
     return plan.with_options(added)
 

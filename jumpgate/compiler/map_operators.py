@@ -18,7 +18,7 @@ from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow.operators import Join, Operator
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import NCA, Answer, Completeness, Device, Match, Unsupported
-from jumpgate.nca.matching import each, malformed, match_inputs, pruned_leaf
+from jumpgate.nca.matching import ask, each, malformed, match_inputs, pruned_leaf
 from jumpgate.nca.speeds import Speeds, assumed, seconds_of, unit_seconds
 
 
@@ -211,11 +211,7 @@ class _Mapper:
         )  # fmt: skip
 
     def _asked(self, nca: NCA, node: Operator, device: Device) -> Answer:
-        by_estimates = getattr(nca.operators, "match_estimated", None)
-        if by_estimates is None:
-            return nca.operators.match_operations(node, device, self.options.dialect)
-        answer: Answer = by_estimates(node, device, self.options.dialect, self.estimator)
-        return answer
+        return ask(nca.operators, node, device, self.options.dialect, self.estimator)
 
     def _refuse(self, node: Operator, nca: NCA, device: Device, answer: Unsupported) -> None:
         self._answers.setdefault(id(node), []).append((f"'{nca.name}' on {device.name}", answer))

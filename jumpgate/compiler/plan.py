@@ -220,7 +220,3 @@ class Plan:
             self,
             instances=tuple(replace(i, options=(*i.options, *options.get(i.fragment, ()))) for i in self.instances),
         )
-
-    def has_ability(self, nca: str, ability: str) -> bool:
-        """Return whether an accelerator's life-cycle has that ability (jumpgate.nca.interface.LifeCycle)."""
-        return bool(getattr(self.registry.lifecycle(nca), ability, False))

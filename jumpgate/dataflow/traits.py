@@ -16,7 +16,7 @@ Places = Mapping[int, int]
 
 
 class State(Enum):
-    """What an operator holds: nothing; one input's rows, which those of the other look up; or rows of its result."""
+    """The rows that an operator holds: none; one input's, which those of the other look up; or rows of its result."""
 
     NOTHING = "nothing"
     BUILD_SIDE = "build side"

@@ -200,10 +200,7 @@ class Estimates(Protocol):
 class OperatorInterface(Protocol):
     """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often.
 
-    An interface with a method `match_estimated(node, device, dialect, estimates)` is asked that in place of
-    `match_operations`, and may use the estimates of the node's inputs. One with `travelling_filters`, some of
-    FILTER_KINDS, sends such filters of its joins' keys over filter edges (`InstancePlan.filters`), and takes such edges
-    as the right input of a semi join.
+    Abilities beyond these are protocols of their own: MatchesEstimated, SendsFilters.
     """
 
     #: unique registry name
@@ -222,6 +219,23 @@ class OperatorInterface(Protocol):
 
     def speeds(self, device: Device) -> Speeds:
         """Return how the device differs from a host's core; the compiler counts the work and computes the cost."""
+
+
+@runtime_checkable
+class MatchesEstimated(Protocol):
+    """An operator interface that is asked `match_estimated` in place of `match_operations`."""
+
+    def match_estimated(self, node: Operator, device: Device, dialect: Dialect, estimates: Estimates) -> Answer:
+        """Answer as `match_operations` does; `estimates` knows the node's inputs."""
+
+
+@runtime_checkable
+class SendsFilters(Protocol):
+    """An operator interface that sends filters of its joins' keys over filter edges (`InstancePlan.filters`), and takes
+    such edges as the right input of a semi join."""
+
+    #: the kinds of filters, some of FILTER_KINDS
+    travelling_filters: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -472,10 +486,8 @@ class LifeCycle(Protocol):
     called twice, and succeeds also if the instance has died. compile may run long before, and is idempotent. Any other
     verb out of order or repeated raises a typed error at once and changes nothing.
 
-    A life-cycle with `queues_stages = True` may be asked for a stage while the previous one runs; it then starts the
-    stage by itself, unless the previous one failed, so a job's only instance need not wait between stages. One with
-    `joins_on_disk = True` is told which joins may exceed memory, one with `keeps_rows = True` which operators keep
-    their rows for all consumers (operator_lists.py).
+    Abilities beyond these are protocols of their own: QueuesStages, JoinsOnDisk, KeepsRows, StartsTogether,
+    BuildsAhead, Reaches.
     """
 
     async def compile(self, instance: InstancePlan, host: Host) -> Any:
@@ -495,6 +507,28 @@ class LifeCycle(Protocol):
 
     async def destroy(self, handle: Any) -> None:
         """End the instance at once, in any state, and leave nothing behind."""
+
+
+@runtime_checkable
+class QueuesStages(Protocol):
+    """A life-cycle that may be asked for a stage while the previous one runs. It then starts the stage by itself,
+    unless the previous one failed, so a job's only instance need not wait between stages."""
+
+    queues_stages: bool
+
+
+@runtime_checkable
+class JoinsOnDisk(Protocol):
+    """A life-cycle that is told which joins may exceed memory (operator_lists.py)."""
+
+    joins_on_disk: bool
+
+
+@runtime_checkable
+class KeepsRows(Protocol):
+    """A life-cycle that is told which operators keep their rows for all consumers (operator_lists.py)."""
+
+    keeps_rows: bool
 
 
 @runtime_checkable

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Operator, Receive
-from jumpgate.nca.interface import Answer, Completeness, Match, Unsupported, Wire
+from jumpgate.nca.interface import (
+    Answer,
+    Completeness,
+    Device,
+    Estimates,
+    Match,
+    MatchesEstimated,
+    OperatorInterface,
+    Unsupported,
+    Wire,
+)
 
 
 def each(answer: Answer) -> tuple[Match | Unsupported, ...]:
@@ -11,6 +24,19 @@ def each(answer: Answer) -> tuple[Match | Unsupported, ...]:
     if answer is None:
         return ()
     return answer if isinstance(answer, tuple) else (answer,)
+
+
+def ask(operators: OperatorInterface, node: Operator, device: Device, dialect: Dialect, estimates: Estimates) -> Answer:
+    """Ask an operator interface about a node, with estimates if it takes them."""
+    if _takes_estimates(type(operators)):
+        assert isinstance(operators, MatchesEstimated)
+        return operators.match_estimated(node, device, dialect, estimates)
+    return operators.match_operations(node, device, dialect)
+
+
+@cache
+def _takes_estimates(kind: type) -> bool:
+    return issubclass(kind, MatchesEstimated)
 
 
 def match_inputs(match: Match) -> tuple[Operator, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-#: joins that may spill (disk_joins.py); only for accelerators whose life-cycle has `joins_on_disk = True`
+#: joins that may spill (disk_joins.py); only for life-cycles that are JoinsOnDisk
 JOINS_ON_DISK = "joins_on_disk"
-#: operators whose rows are kept for all consumers; only for life-cycles with `keeps_rows = True`
+#: operators whose rows are kept for all consumers; only for life-cycles that are KeepsRows
 KEPT_ROWS = "kept_rows"
 
 

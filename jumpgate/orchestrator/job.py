@@ -15,7 +15,7 @@ from typing import Any
 
 from jumpgate import debug
 from jumpgate.errors import Cancelled, InstanceFailed, InternalError, JumpgateError, TimedOut
-from jumpgate.nca.interface import Groups, InstancePlan, JobContext, LifeCycle, StartsTogether
+from jumpgate.nca.interface import Groups, InstancePlan, JobContext, LifeCycle, QueuesStages, StartsTogether
 from jumpgate.nca.shared import Shared
 from jumpgate.orchestrator.failures import CAUSE_WAIT_S, CONSEQUENCE, all_of, located, on_all, on_one, retrieve, weight
 from jumpgate.orchestrator.observed_host import ObservedHost
@@ -257,7 +257,8 @@ class Job:
         it. None where a device must be ready before anybody sends; all of one that is alone, and queues them."""
         if self.context.drivers or None in self._together.values():
             return range(0)
-        is_queued = len(self.instances) == 1 and getattr(self._lifecycle(self.instances[0]), "queues_stages", False)
+        alone = self._lifecycle(self.instances[0]) if len(self.instances) == 1 else None
+        is_queued = isinstance(alone, QueuesStages) and alone.queues_stages
         return range(1, 1 + (self.context.plan.stages if is_queued else 1))
 
     async def _set_up(self, verbs: Sequence[tuple[InstancePlan, Awaitable[Any]]], verb: str) -> None:
