@@ -12,6 +12,7 @@ import os
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -21,6 +22,8 @@ from jumpgate.dataflow.casts import of_day
 from jumpgate.dataflow.opening import opened, version
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
+from jumpgate.stores.names import is_remote
+from jumpgate.stores.web import CONNECTIONS
 
 T = TypeVar("T")
 
@@ -71,7 +74,15 @@ def parquet_schema(files: Sequence[str]) -> Schema:
     that holds every value of the others (int32 and int64: int64). Types that Jumpgate does not have (times …) are
     opaque, and so are nested ones of them. Raises FileUnreadable, MalformedData, SchemaMismatch.
     """
-    return common_schema([parquet_footer(path) for path in files])
+    return common_schema(each(files, parquet_footer))
+
+
+def each(files: Sequence[str], read: Callable[[str], T]) -> list[T]:
+    """Return what `read` finds in each file; objects of stores are read side by side. Raises as the first that does."""
+    if sum(map(is_remote, files)) < 2:
+        return list(map(read, files))
+    with ThreadPoolExecutor(min(len(files), CONNECTIONS)) as pool:
+        return list(pool.map(read, files))
 
 
 def parquet_footer(path: str) -> Footer:

@@ -20,7 +20,7 @@ from typing import Any
 
 from jumpgate.converters import probe_wire as wire
 from jumpgate.converters import schema, selection, statistics
-from jumpgate.converters.footers import field_ids, parquet_footer
+from jumpgate.converters.footers import each, field_ids, parquet_footer
 from jumpgate.converters.parquet import pages
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import FileUnreadable, InternalError, JumpgateError, MalformedData, MemoryLimit, ProtocolError
@@ -36,7 +36,7 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     "estimate": statistics.estimate,
     "column": statistics.column,
     "selection": selection.selection,
-    "field_ids": lambda files: [field_ids(file) for file in files],
+    "field_ids": lambda files: each(files, field_ids),
     "closed": lambda files: any((footer := parquet_footer(file)).encrypted or footer.misread for file in files),
     "with_checksums": pages.with_checksums,
     "pages": pages.check,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jumpgate.converters import writing
-from jumpgate.converters.footers import FOOTERS_CACHED_MAX, Footer, Range, cached, common_schema, unreadable
+from jumpgate.converters.footers import FOOTERS_CACHED_MAX, Footer, Range, cached, common_schema, each, unreadable
 from jumpgate.converters.orc.footer import Contents, read_footer
 from jumpgate.dataflow.formats import EARLY_DAYS, Format, Sample, Speeds
 from jumpgate.dataflow.opening import opened
@@ -24,7 +24,7 @@ ROW_BYTES = 16
 
 def orc_schema(files: Sequence[str], options: Mapping[str, str] = {}) -> Schema:
     """Return the schema as footers.parquet_schema does; columns of ORC files are all nullable."""
-    return common_schema([orc_footer(path) for path in files])
+    return common_schema(each(files, orc_footer))
 
 
 def orc_footer(path: str) -> Footer:

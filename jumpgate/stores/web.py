@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: attempts of one request, and seconds between the first two, which double
 ATTEMPTS, PAUSE_S = 6, 0.05
 CONNECT_S, READ_S = 10.0, 30.0
+#: requests to a server at once
+CONNECTIONS = 8
 #: answers after which a server may be asked again
 BUSY = (429, 500, 502, 503, 504)
 
@@ -112,4 +114,4 @@ def _pool() -> Any:
 
     timeout = urllib3.Timeout(connect=CONNECT_S, read=READ_S)
     retries = urllib3.Retry(total=5, connect=0, read=0, status=0, other=0, redirect=5, raise_on_redirect=False)
-    return urllib3.PoolManager(timeout=timeout, retries=retries)
+    return urllib3.PoolManager(timeout=timeout, retries=retries, maxsize=CONNECTIONS)
