@@ -15,8 +15,8 @@ from jumpgate.v1 import service_pb2 as pb
 
 
 class Pulled:
-    """What a jumpgate.ntf.receive.Endpoint is where instances reach the client. pull: begins the call. typed: the error
-    that the service has told."""
+    """Stands in place of a jumpgate.ntf.receive.Endpoint. pull: begins the call. typed: the error that the service has
+    told."""
 
     #: nobody connects
     address = ""

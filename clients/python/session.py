@@ -108,7 +108,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Job:
-    """What the service says about a job: `record` (plan, counters, times) only when asked for by its id."""
+    """A job as the service describes it: `record` (plan, counters, times) only when asked for by its id."""
 
     id: str
     state: str
@@ -117,7 +117,7 @@ class Job:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What `run` was called with, and when it has taken too long."""
+    """The arguments of a `run`, and when it has taken too long."""
 
     root: Operator
     dialect: Dialect
@@ -337,7 +337,7 @@ class Session:
     def explain_data(
         self, dataflow: Dataflow, dialect: Dialect | None = None, *, verbose: bool = False
     ) -> dict[str, Any]:
-        """What `explain` says, for programs."""
+        """Return as data what `explain` says."""
         data: dict[str, Any] = json.loads(self._explained(dataflow, dialect, verbose).json)
         return data
 

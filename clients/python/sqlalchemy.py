@@ -67,7 +67,7 @@ class Preparer(IdentifierPreparer):
 
 
 class Dialect(default.DefaultDialect):
-    """What is DuckDB's, whose SQL Flight SQL serves."""
+    """Speaks SQL as DuckDB has it, which Flight SQL serves."""
 
     name, driver = "jumpgate", "adbc"
     preparer = Preparer
