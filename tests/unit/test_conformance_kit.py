@@ -156,6 +156,24 @@ def test_what_is_left_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "destroyed after allocate: left behind: instance" in found
 
 
+def test_a_driver_that_does_not_watch_is_found() -> None:
+    class Driver:
+        async def watch(self, job: str) -> None:
+            pass
+
+        async def release(self, job: str) -> None:
+            pass
+
+        async def close(self) -> None:
+            pass
+
+    class Reached(Runs):
+        async def reach(self, device: Device) -> Driver:
+            return Driver()
+
+    assert "destroyed after execute: watch returns while a stage runs" in findings(Filters("idle", runs=Reached()), 30)
+
+
 def test_a_destroy_that_fails_the_second_time_is_found() -> None:
     class Once(Runs):
         async def destroy(self, handle: Any) -> None:
