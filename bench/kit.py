@@ -1,18 +1,24 @@
-"""Measures the conformance kit: the fraction of accelerators with one mistake each that fail it."""
+"""Measures the conformance kit: the fraction of accelerators with one mistake each that fail it, and what it finds of
+engines without a mistake."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from bench._kit_engines import correct
+from bench._kit_mutants import PLAIN_MUTANTS, PlainMutant, end_what_is_left
 from bench._measure import Figure, remark, report
 from bench._mutants import MUTANTS, Mutant, importable
 from jumpgate.hosts.config import this_machine
-from jumpgate.nca.conformance import Report, compare
+from jumpgate.nca.conformance import Case, Report, compare
 from jumpgate.nca.interface import NCA
 from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.testing.directed import directed
 from jumpgate.testing.in_process import InProcess
 from jumpgate.testing.rig import LocalRig
 
@@ -21,30 +27,30 @@ RANDOM = 30
 
 
 class Bench:
-    """One accelerator of tests/packages, run in this process."""
+    """One accelerator, run in this process. `directed`: the directed dataflows; None: all."""
 
-    def __init__(self, package: str) -> None:
-        self.nca: NCA = importlib.import_module(package).NCA
-        registry = Registry([*default_registry(), self.nca])
+    def __init__(self, nca: NCA, directed: Sequence[Case] | None = None) -> None:
+        self.nca = nca
+        registry = Registry([*(n for n in default_registry() if n.name != nca.name), self.nca])
         devices = (this_machine().device, *getattr(self.nca, "sample_devices", ()))
         self._runs = InProcess(self.nca)
         self.rig = LocalRig(registry, devices, runs=self._runs)
+        if directed is not None:
+            self.rig.directed = lambda: iter(directed)  # type: ignore[method-assign]
 
     def close(self) -> None:
         self.rig.close()
         self._runs.close()
 
-    def check(self, stop: bool) -> Report:
-        return compare(self.nca, self.rig, RANDOM, stop)
+    def check(self, stop: bool, cases: int = RANDOM) -> Report:
+        return compare(self.nca, self.rig, cases, stop)
 
 
-def missed(mutants: Sequence[Mutant]) -> list[str]:
-    """The names of those that pass. Raises SystemExit if one of the right ones fails."""
-    passed: list[str] = []
-    with importable(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+def missed(mutants: Sequence[Mutant]) -> Iterator[str]:
+    """Yield the names of those that pass. Raises SystemExit if one of the right ones fails."""
+    with importable():
         for package in dict.fromkeys(m.package for m in mutants):
-            bench = Bench(package)
+            bench = Bench(importlib.import_module(package).NCA)
             try:
                 right = bench.check(stop=False)
                 if right.findings:
@@ -52,25 +58,66 @@ def missed(mutants: Sequence[Mutant]) -> list[str]:
                 remark(f"{package}: {right.compared} results compared")
                 for mutant in (m for m in mutants if m.package == package):
                     with mutant.planted():
-                        found = bench.check(stop=True).findings
-                    remark(f"{mutant.name}: {found[0] if found else 'NOT FOUND'}"[:200])
-                    passed += [] if found else [mutant.name]
+                        if not _found(mutant.name, bench.check(stop=True)):
+                            yield mutant.name
             finally:
                 bench.close()
-    return passed
+
+
+def missed_plain(mutants: Sequence[PlainMutant], only: tuple[str, ...] = (), cases: int = RANDOM) -> Iterator[str]:
+    """Yield the names of the mutants of the plain engine that pass. `only`: the operators whose directed dataflows
+    run."""
+    with tempfile.TemporaryDirectory() as folder:
+        shared = [*directed(Path(folder), only=only)]
+        for mutant in mutants:
+            bench = Bench(mutant.engine(), shared)
+            try:
+                if not _found(mutant.name, bench.check(stop=True, cases=cases)):
+                    yield mutant.name
+            finally:
+                end_what_is_left()
+                bench.close()
+
+
+def _found(name: str, report: Report) -> bool:
+    """Return whether something of it was found but that too little was compared."""
+    found = [f for f in report.findings if f.part != "coverage"]
+    remark(f"{name}: {found[0] if found else 'NOT FOUND'}"[:200])
+    return bool(found)
 
 
 def kit_mutants_caught() -> Figure:
-    caught = len(MUTANTS) - len(missed(MUTANTS))
-    return Figure(
-        "kit_mutants_caught", caught / len(MUTANTS), 1.0, "higher", f"of {len(MUTANTS)} with one mistake each"
-    )
+    count = len(MUTANTS) + len(PLAIN_MUTANTS)
+    caught = count - len([*missed(MUTANTS), *missed_plain(PLAIN_MUTANTS)])
+    return Figure("kit_mutants_caught", caught / count, 1.0, "higher", f"of {count} with one mistake each")
+
+
+def kit_false_findings() -> Figure:
+    """Count what is found of engines without a mistake."""
+    found = 0
+    with importable():
+        engines: list[NCA] = [importlib.import_module("arrow_engine").NCA, default_registry().get("engine"), *correct()]
+        for nca in engines:
+            bench = Bench(nca)
+            try:
+                right = bench.check(stop=False)
+            finally:
+                bench.close()
+            remark(f"{nca.name}: {right.compared} results compared")
+            for finding in right.findings:
+                remark(f"{nca.name}: {finding}"[:300])
+            found += len(right.findings)
+    return Figure("kit_false_findings", found, 0.0, "lower", f"over {len(engines)} engines without a mistake")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
-    report(kit_mutants_caught(), parser.parse_args().json)
+    as_json = parser.parse_args().json
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report(kit_false_findings(), as_json)
+        report(kit_mutants_caught(), as_json)
 
 
 if __name__ == "__main__":

@@ -6,15 +6,18 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pyarrow as pa
+
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.hosts.config import Config, this_machine
-from jumpgate.nca.conformance import Case, Report, check, compare
-from jumpgate.nca.interface import NCA
+from jumpgate.nca.conformance import Case, NotUsed, Report, check, compare
+from jumpgate.nca.interface import NCA, JobPlan
 from jumpgate.nca.lifecycle import WorkerLifecycle
 from jumpgate.nca.registry import Registry
 from jumpgate.service import embedded
 from jumpgate.testing.in_process import InProcess
+from jumpgate.testing.leaks import Held
 from jumpgate.testing.live import agents
 from jumpgate.testing.rig import LocalRig
 
@@ -38,18 +41,47 @@ def check_nca(
     report = Report(nca.name)
     if isinstance(nca.lifecycle, WorkerLifecycle):
         with (
-            contextlib.closing(InProcess(nca)) as runs,
-            LocalRig(registry, devices, runs=runs, own=own, formats=formats) as rig,
+            contextlib.closing(InProcess(nca)) as here,
+            LocalRig(registry, devices, runs=here, own=own, formats=formats) as rig,
         ):
             report = compare(nca, rig, cases)
         if report.findings:
             return report  # real processes would show the same problem, more slowly
     with (
+        contextlib.closing(Held()) as held,
         contextlib.closing(embedded.start(config, registry)) as service,
-        Session(service.address, prefer=(nca.name,)) as session,
+        contextlib.closing(Through(service.address, nca.name)) as runs,
         LocalRig(
-            registry, devices, runs=lambda plan, root: session.run(Dataflow(root)).to_arrow(), live_hosts=agents,
-            directed=directed, own=own, formats=formats,
+            registry, devices, runs=runs, live_hosts=agents, directed=directed, own=own, formats=formats,
+            held=held,
         ) as rig,
     ):  # fmt: skip
         return check(nca, rig, cases, report)
+
+
+class Through:
+    """Runs plans through a service (LocalRig's `runs`), where `prefer` is used wherever it matches. Close it."""
+
+    def __init__(self, address: str, prefer: str) -> None:
+        self._address, self._prefer = address, prefer
+        self._sessions: dict[int, Session] = {}
+
+    def __call__(self, plan: JobPlan, case: Case) -> pa.Table:
+        """Return the result. Raises NotUsed if the service planned without the accelerator in the end."""
+        if case.parallelism not in self._sessions:
+            self._sessions[case.parallelism] = Session(
+                self._address, prefer=(self._prefer,), parallelism=case.parallelism if case.parallelism > 1 else 0
+            )
+        session = self._sessions[case.parallelism]
+        result = session.run(Dataflow(case.root), case.dialect)
+        table = result.to_arrow()
+        record = session.describe(result.job).record or {}
+        used = {instance["nca"] for instance in record.get("instances", ())}
+        if self._prefer not in used:
+            raise NotUsed(f"it was not used in the end: the plan that ran has {', '.join(sorted(used))} alone")
+        return table
+
+    def close(self) -> None:
+        """Close the sessions."""
+        for session in self._sessions.values():
+            session.close()

@@ -8,8 +8,10 @@ its width and type.
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Frame, Operator, SortKey, Window, WindowFunction, column, window_type
 from jumpgate.dataflow.types import DataType, int64, parse_type
 from jumpgate.nca.conformance.kit import Case
+from jumpgate.testing.directed_functions import compared, functions
 from jumpgate.testing.lab import Lab
 
 #: values at the edges of a type; the first is what rows are compared with
@@ -30,7 +33,7 @@ EDGES: dict[str, list[Any]] = {
     "decimal(7, 2)": [Decimal(t) for t in ("0.00", "-0.01", "99999.99", "-99999.99", "1.50")],
     "float64": [0.0, -0.0, 1.5, -math.inf, math.inf, math.nan, 5e-324, -1.7e308],
     "date": [datetime.date(*d) for d in ((1970, 1, 1), (1969, 12, 31), (1, 1, 1), (9999, 12, 31), (2000, 2, 29))],
-    "string": ["", "a", "A", "ab", "a ", "ü", "日本", "~" * 300, "it's"],
+    "string": ["", "a", "A", "ab", "a ", "ü", "u\u0308", "日本", "~" * 300, "it's"],
     "int8": [0, -1, 1, -128, 127],
     "bool": [False, True],
     "timestamp": [datetime.datetime(1970, 1, 1), datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
@@ -40,29 +43,40 @@ EDGES: dict[str, list[Any]] = {
     "decimal(38, 6)": [Decimal(t) for t in ("0", "-0.000001", "1.5", "9" * 32 + ".999999", "-" + "9" * 32)],
 }  # fmt: skip
 #: more than a batch holds
-MANY = 20_000
+MANY = 33_000
 ONE = Literal(int64.with_nullable(False), 1)
 UP_TO_ROW = Frame("rows", None, 0)
 
 Make = Callable[[Dataflow], Dataflow]
 
 
-def directed(folder: Path, limit: int | None = None) -> Iterator[Case]:
-    """Yield all of them over files in `folder`; at most `limit` for each operator, the commonest types first."""
-    made = 0
-    for operator, cases in {
-        "filter": _filters, "project": _projections, "join": _joins, "aggregate": _aggregates, "sort": _sorts,
-        "distinct": _distincts, "window": _windows, "rest": _rest,
-    }.items():  # fmt: skip
+def directed(folder: Path, limit: int | None = None, only: Collection[str] = ()) -> Iterator[Case]:
+    """Yield all of them over files in `folder`; at most `limit` for each operator, the commonest types first. `only`:
+    the operators to yield them of."""
+    groups: dict[str, Callable[[Lab], Iterable[Case | tuple[str, Dataflow, str]]]] = {
+        "filter": _filters, "project": _projections, "function": functions, "join": _joins, "aggregate": _aggregates,
+        "sort": _sorts, "distinct": _distincts, "window": _windows, "rest": _rest,
+    }  # fmt: skip
+    for operator, cases in groups.items():
+        if only and operator not in only:
+            continue
         lab = Lab(None, folder / operator)  # type: ignore[arg-type]  # it runs nothing
         lab.folder.mkdir(parents=True, exist_ok=True)
-        for made, (what, flow, error) in enumerate(cases(lab)):
-            if made == limit:
-                break
-            yield Case(f"{operator}: {what}", flow.root, error)
+        for found in itertools.islice(cases(lab), limit):
+            case = found if isinstance(found, Case) else Case(found[0], found[1].root, found[2])
+            case = replace(case, name=f"{operator}: {case.name}")
+            yield case
+            if case.name in ON_TWO:
+                yield replace(case, name=f"{case.name}, on two instances", parallelism=2)
 
 
 Found = Iterator[tuple[str, Dataflow, str]]
+#: dataflows that also run with two instances of each operator
+ON_TWO = frozenset((
+    "filter: many rows", "join: of many rows", "join: full on int32", "join: anti on string", "join: left on two keys",
+    "aggregate: of many rows", "aggregate: of many rows, all", "aggregate: of int32 by a group", "aggregate: by string",
+    "sort: the first of many rows", "sort: int32, then rows", "sort: first string", "distinct: of many rows",
+))  # fmt: skip
 
 
 def table(lab: Lab, type: str, nulls: bool = True, copies: int = 3) -> Dataflow:
@@ -101,7 +115,9 @@ def _filters(lab: Lab) -> Found:
 
 def _projections(lab: Lab) -> Found:
     for type in EDGES:
-        yield f"{type} in another order", table(lab, type).select("n", "v", w=col("v")), ""
+        flow = table(lab, type)
+        yield f"{type} in another order", flow.select("n", "v", w=col("v")), ""
+        yield f"{type} beside each of its edges", Dataflow(compared(flow, type, EDGES[type])), ""
 
 
 def _joins(lab: Lab) -> Found:
@@ -115,6 +131,13 @@ def _joins(lab: Lab) -> Found:
                 joined = left.join(right, left_on="v", right_on="v2", how=how)
                 yield f"{how} on {type}{'' if nulls else ' without NULLs'}", joined, ""
         left, right = table(lab, type), table(lab, type, copies=1).select(g2=col("g"), v2=col("v"), n2=col("n"))
+        if type == "int32":
+            for how in (t for t in JoinType if not t.marks):
+                both = left.join(right, left_on=["g", "v"], right_on=["g2", "v2"], how=how)
+                yield f"{how} on two keys", both, ""
+            texts = table(lab, "string").select(g2=col("g"), v2=col("v"), n2=col("n"))
+            words = table(lab, "string", copies=2)
+            yield "on two keys, text first", words.join(texts, left_on=["v", "g"], right_on=["v2", "g2"]), ""
         yield f"on {type} with an empty build side", left.join(_none_of(right), left_on="v", right_on="v2"), ""
         yield f"on {type} with an empty probe side", _none(left).join(right, left_on="v", right_on="v2"), ""
         yield f"of a table of {type} with itself", left.join(left, left_on="v", right_on="v", suffix="_r"), ""
@@ -152,6 +175,10 @@ def _aggregates(lab: Lab) -> Found:
         small = flow.filter((col("v") > -2) & (col("v") < 2)) if type != "int8" else flow
         yield f"sums of {type}", small.aggregate(by=["g"], s=sum_("v"), m=avg("v"), c=count("v")), ""
         yield f"sums of NULLs of {type}", flow.filter(col("g") == 7).aggregate(by=["g"], s=sum_("v"), a=avg("v")), ""
+        if type.startswith("float"):
+            infinite = flow.filter((col("v") > 1) & (col("v") <= lit(math.inf).cast(type)))
+            yield f"sums of infinity, of {type}", infinite.aggregate(by=["g"], s=sum_("v"), m=avg("v")), ""
+            yield f"sums of NaN, of {type}", flow.filter(col("v") > 1).aggregate(s=sum_("v"), m=avg("v")), ""
         yield f"a sum for each {type}", small.aggregate(by=["v"], s=sum_("n"), d=stddev("n")), ""
     largest = table(lab, "int64").filter(col("v") > 2**62)
     yield "a sum that fits no int64", largest.aggregate(by=["v"], s=sum_("v")), "overflow"
@@ -169,6 +196,8 @@ def _sorts(lab: Lab) -> Found:
         yield f"{type}, NULLs first", flow.sort(col("v").asc(nulls_first=True), "n"), ""
         yield f"{type} alone", flow.sort(col("v").desc()), ""
         yield f"first {type}", flow.top(4, col("v").desc(), "n", offset=1), ""
+        yield f"first {type}, NULLs first", flow.top(4, col("v").asc(nulls_first=True), "n"), ""
+        yield f"first {type} of equal groups", flow.top(7, "g", col("v").desc()), ""
         yield f"first {type} of none", flow.top(0, "v", "n"), ""
     yield "many rows", many(lab).sort(col("v").desc(), "n"), ""
     yield "the first of many rows", many(lab).top(100, col("v"), col("n").desc()), ""
@@ -215,3 +244,6 @@ def _rest(lab: Lab) -> Found:
         yield f"some rows of {type}", flow.limit(5), ""
     numbers = table(lab, "int32")
     yield "a skyline", numbers.filter(col("v").is_not_null()).skyline(col("v").desc(), "n"), ""
+    for type in ("int64", "string"):
+        flow = table(lab, type)
+        yield f"{type} twice", flow.union_all(flow), ""

@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import InternalError, JumpgateError
+from jumpgate.nca.conformance import Case
 from jumpgate.nca.interface import NCA, Driver, InstancePlan, JobContext, JobPlan, Reaches
 from jumpgate.nca.lifecycle import WorkerLifecycle
 from jumpgate.nca.worker import Compute, Input
@@ -50,9 +50,9 @@ class InProcess:
             self._loop.run_until_complete(driver.close())
         self._loop.close()
 
-    def __call__(self, plan: JobPlan, root: Operator) -> pa.Table:
+    def __call__(self, plan: JobPlan, case: Case) -> pa.Table:
         """The result of a plan (LocalRig's `runs`)."""
-        return interpret(plan, compute=lambda instance, inputs: self._rows(plan, instance, inputs))
+        return interpret(plan, case.dialect, lambda instance, inputs: self._rows(plan, instance, inputs))
 
     def _rows(self, plan: JobPlan, instance: InstancePlan, inputs: dict[str, Rows]) -> Rows | None:
         """Return the output of the accelerator's program for an instance's inputs; None for instances of others."""
@@ -108,5 +108,9 @@ def _same_types(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> Rows:
     for batch in batches:
         if batch.schema.types != schema.types:
             raise InternalError(f"a batch has the types {batch.schema.types}, the output edge {schema.types}")
-        rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        rows += (
+            zip(*(oracle.values(column) for column in batch.columns), strict=True)
+            if batch.columns
+            else [()] * len(batch)
+        )
     return rows

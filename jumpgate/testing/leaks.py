@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -58,6 +59,35 @@ def descriptors(process: int | str = "self") -> list[str]:
             with contextlib.suppress(OSError):
                 found.append(os.readlink(f"/proc/{process}/fd/{entry}"))
     return [f for f in found if not f.startswith("/proc/")]
+
+
+class Held:
+    """Counts what this process and those that it starts from now on hold. Temporary files go to a folder of their own
+    meanwhile. Close it."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="jumpgate-held-")
+        self._before = {name: os.environ.get(name) for name in (MARK, "TMPDIR")}, tempfile.tempdir
+        mark = os.environ.setdefault(MARK, uuid.uuid4().hex)
+        os.environ["TMPDIR"] = tempfile.tempdir = self._folder.name
+        self._watch = Watch(mark)
+
+    def count(self) -> dict[str, int]:
+        """Return the numbers of processes, of descriptors of them and this process, and of temporary files."""
+        processes = self._watch.processes()
+        opened = [len(descriptors()), *(len(descriptors(p.pid)) for p in processes)]
+        files = sum(path.is_file() for path in Path(self._folder.name).rglob("*"))
+        return {"processes": len(processes), "descriptors": sum(opened), "files": files}
+
+    def close(self) -> None:
+        """Restore the environment, and remove what is left in the folder."""
+        variables, tempfile.tempdir = self._before
+        for name, value in variables.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._folder.cleanup()
 
 
 def wait_until(holds: Callable[[], bool], timeout_s: float = 10.0) -> bool:

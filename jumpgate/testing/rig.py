@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from jumpgate.testing.dataflows import ALL_KINDS, KINDS, Generator
 from jumpgate.testing.directed import directed
 from jumpgate.testing.in_process import InProcess
 from jumpgate.testing.interpret import interpret
+from jumpgate.testing.leaks import Held
 
 #: operators above the reads of a dataflow
 OPERATORS = 5
@@ -123,18 +124,20 @@ async def fake_hosts(devices: Sequence[Device]) -> AsyncIterator[FakeHosts]:
 class LocalRig:
     """Compiles with `registry` for `devices`. Runs plans with `runs` (by default the interpreter), and life-cycles on
     `live_hosts` (by default fake ones; `live.agents` gives real ones). `directed`: the number of directed dataflows of
-    each operator, by default all; `own` dataflows are added. Close it, or use it as a context."""
+    each operator, by default all; `own` dataflows are added. `held`: counts what jobs leave behind, by default if
+    they run in this process. Close it, or use it as a context."""
 
     def __init__(
         self,
         registry: Registry,
         devices: Sequence[Device],
         *,
-        runs: Callable[[JobPlan, Operator], pa.Table] | None = None,
+        runs: Callable[[JobPlan, Case], pa.Table] | None = None,
         live_hosts: Callable[[Sequence[Device]], AbstractAsyncContextManager[LiveHosts]] = fake_hosts,
         directed: int | None = None,
         own: Sequence[Case] = (),
         formats: Sequence[str] | None = None,
+        held: Held | None = None,
     ) -> None:
         self.registry = registry
         self.devices = tuple(devices)
@@ -144,9 +147,11 @@ class LocalRig:
         self._interprets = runs is None or isinstance(runs, InProcess)
         self._computes = runs.nca.name if isinstance(runs, InProcess) else ""
         self._kinds = KINDS if self._interprets else ALL_KINDS
-        self._runs = runs or (lambda plan, root: interpret(plan))
+        self._runs = runs or (lambda plan, case: interpret(plan, case.dialect))
         self._live_hosts = live_hosts
         self._folder = tempfile.TemporaryDirectory(prefix="jumpgate-conformance-")
+        self._own_held = Held() if held is None and self._interprets else None
+        self._held = held or self._own_held
 
     def __enter__(self) -> LocalRig:
         return self
@@ -156,6 +161,8 @@ class LocalRig:
 
     def close(self) -> None:
         """Removes the files that it made."""
+        if self._own_held is not None:
+            self._own_held.close()
         self._folder.cleanup()
 
     def directed(self) -> Iterator[Case]:
@@ -171,23 +178,30 @@ class LocalRig:
         folder.mkdir(exist_ok=True)
         return Generator(seed, folder, self.formats, self._kinds).dataflow(1 + seed % OPERATORS)
 
-    def plan(self, root: Operator, prefer: str) -> JobPlan:
-        plan = compile_dataflow(
-            root, self.devices, self.registry, CompileOptions(prefer=(prefer,), quick_builds=quick_builds.wanted())
+    def plan(self, case: Case, prefer: str) -> JobPlan:
+        options = CompileOptions(
+            prefer=(prefer,),
+            quick_builds=quick_builds.wanted(),
+            dialect=case.dialect,
+            parallelism=case.parallelism if case.parallelism > 1 else 0,
         )
+        plan = compile_dataflow(case.root, self.devices, self.registry, options)
         interpreted = [i for i in plan.instances if self._computes != i.nca] if self._interprets else []
         if any(isinstance(o, Window) for i in interpreted for o in i.root.walk()):
             raise CannotPlace("the interpreter knows no windows")
         return plan
 
-    def run(self, plan: JobPlan, root: Operator) -> pa.Table:
+    def run(self, plan: JobPlan, case: Case) -> pa.Table:
         try:
-            return self._runs(plan, root)
+            return self._runs(plan, case)
         except (OverflowError, pa.ArrowInvalid) as error:  # of the interpreter, which computes without bounds
             raise Overflow(f"a value does not fit its type: {error}") from None
 
-    def difference(self, result: pa.Table, root: Operator) -> str:
-        return oracle.difference(result, root)
+    def difference(self, result: pa.Table, case: Case) -> str:
+        return oracle.difference(result, case.root, case.dialect)
+
+    def held(self) -> Mapping[str, int]:
+        return {} if self._held is None else self._held.count()
 
     def live_hosts(self) -> AbstractAsyncContextManager[LiveHosts]:
         return self._live_hosts(self.devices)

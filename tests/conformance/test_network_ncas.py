@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from jumpgate.client import min_
-from jumpgate.client.session import Session
 from jumpgate.codegen import toolchain
-from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.operators import Operator
 from jumpgate.hosts.config import Config, local_hosts
 from jumpgate.nca.conformance import Case, check
 from jumpgate.nca.conformance.breaks import WAYS
 from jumpgate.nca.conformance.kit import BROKEN_PLANS, COMPARED_MIN
-from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.fpga_join import FPGA_JOIN, FpgaJoin
 from jumpgate.ncas.switch_aggregate import AGGREGATE, SwitchAggregate
 from jumpgate.ncas.switch_prune import PRUNE, SwitchPrune
 from jumpgate.service import embedded
+from jumpgate.testing.check import Through
 from jumpgate.testing.directed import table
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.live import agents
@@ -47,15 +44,11 @@ def test_ours_pass(nca: SwitchAggregate | SwitchPrune | FpgaJoin, tmp_path: Path
     registry, hosts = default_registry(), local_hosts(1).hosts
     service = embedded.start(Config(hosts, nca.sample_devices), registry)
     try:
-        with Session(service.address, prefer=(nca.name,)) as session:
-
-            def run(plan: JobPlan, root: Operator) -> pa.Table:
-                return session.run(Dataflow(root)).to_arrow()
-
+        with contextlib.closing(Through(service.address, nca.name)) as runs:
             lab = Lab(None, tmp_path)  # type: ignore[arg-type]  # it runs nothing
             own = [Case(f"least {t}", table(lab, t).aggregate(by=["g"], lo=min_("v")).root) for t in NARROW]
             devices = (*(h.device for h in hosts), *nca.sample_devices)
-            with LocalRig(registry, devices, runs=run, live_hosts=agents, directed=DIRECTED, own=own) as rig:
+            with LocalRig(registry, devices, runs=runs, live_hosts=agents, directed=DIRECTED, own=own) as rig:
                 report = check(nca, rig, CASES)
     finally:
         service.close()

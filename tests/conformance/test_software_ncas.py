@@ -11,23 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from jumpgate.client.session import Session
 from jumpgate.codegen import toolchain
-from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.operators import Aggregate, Filter, Limit, Operator, Project
 from jumpgate.hosts.config import local_hosts
 from jumpgate.nca.conformance import Case, Report, breaks, check
 from jumpgate.nca.conformance.breaks import WAYS
 from jumpgate.nca.conformance.kit import BROKEN_PLANS
-from jumpgate.nca.interface import NCA, Completeness, Host, InstancePlan, JobContext, JobPlan, Match
+from jumpgate.nca.interface import NCA, Completeness, Host, InstancePlan, JobContext, Match
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
 from jumpgate.ncas.runtime.configuration import Artifact
 from jumpgate.ncas.runtime.lifecycle import Live, SoftwareLifecycle
 from jumpgate.service import embedded
+from jumpgate.testing.check import Through
 from jumpgate.testing.directed import table
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.live import agents
@@ -66,12 +64,8 @@ def checked(
 ) -> Report:
     """What the kit says about it, with files of these formats."""
     (host,) = local_hosts(1).hosts
-    with Session(address, prefer=(nca.name,)) as session:
-
-        def run(plan: JobPlan, root: Operator) -> pa.Table:
-            return session.run(Dataflow(root)).to_arrow()
-
-        rig = LocalRig(registry, (host.device,), runs=run, live_hosts=agents, directed=3, own=own, formats=formats)
+    with contextlib.closing(Through(address, nca.name)) as runs:
+        rig = LocalRig(registry, (host.device,), runs=runs, live_hosts=agents, directed=3, own=own, formats=formats)
         with rig:
             return check(nca, rig, cases)
 

@@ -17,9 +17,9 @@ from jumpgate.client import read
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Aggregate, Filter, Operator, Read
 from jumpgate.errors import ConfigError
-from jumpgate.nca.conformance import Report, breaks, check, compare, kit
+from jumpgate.nca.conformance import NotUsed, Report, breaks, check, compare, kit
 from jumpgate.nca.conformance.breaks import WAYS
-from jumpgate.nca.conformance.kit import BROKEN_PLANS
+from jumpgate.nca.conformance.kit import BROKEN_PLANS, REPEATS
 from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
@@ -156,6 +156,24 @@ def test_what_is_left_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "destroyed after allocate: left behind: instance" in found
 
 
+def test_a_driver_that_does_not_watch_is_found() -> None:
+    class Driver:
+        async def watch(self, job: str) -> None:
+            pass
+
+        async def release(self, job: str) -> None:
+            pass
+
+        async def close(self) -> None:
+            pass
+
+    class Reached(Runs):
+        async def reach(self, device: Device) -> Driver:
+            return Driver()
+
+    assert "destroyed after execute: watch returns while a stage runs" in findings(Filters("idle", runs=Reached()), 30)
+
+
 def test_a_destroy_that_fails_the_second_time_is_found() -> None:
     class Once(Runs):
         async def destroy(self, handle: Any) -> None:
@@ -240,6 +258,36 @@ def test_every_exception_is_a_finding() -> None:
         rig.difference = lambda result, root: 1 / 0  # type: ignore[method-assign, assignment]
         report = compare(nca, rig, CASES)
     assert any("running it raises ZeroDivisionError" in f.what for f in report.findings if f.part == "results")
+
+
+def test_a_plan_that_ran_without_the_accelerator_is_a_finding() -> None:
+    """A service may plan again, without a device whose part of a job was not released."""
+    nca = Filters("filters", runs=Runs())
+
+    def other(plan: Any, case: Any) -> Any:
+        raise NotUsed("it was not used in the end")
+
+    with LocalRig(Registry([*default_registry(), nca]), (host("a"), SWITCH), formats=("parquet",), directed=2) as rig:
+        rig.run = other  # type: ignore[method-assign]
+        report = compare(nca, rig, 4)
+    assert report.compared == 0 and report.operators == {}
+    assert "it was not used in the end" in {f.what for f in report.findings if f.part == "results"}
+
+
+def test_what_each_run_leaves_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of processes, descriptors and files, and whatever earlier runs changed."""
+    monkeypatch.setattr(breaks, "GONE_S", 0.02)
+    nca, left = Filters("filters", runs=Runs()), itertools.count()
+    with LocalRig(Registry([*default_registry(), nca]), (host("a"), SWITCH), formats=("parquet",), directed=4) as rig:
+        case = next(c for c in rig.directed() if c.name.startswith("filter"))
+        assert [*kit._repeat(nca, rig, case)] == []
+        rig.held = lambda: {"files": 2 + next(left) * REPEATS}  # type: ignore[method-assign]
+        (found,) = kit._repeat(nca, rig, case)
+        assert found.part == "life-cycle" and found.what.startswith("each run leaves files behind")
+        right, runs = rig.run, itertools.count()
+        rig.run = lambda plan, case: right(plan, case).slice(next(runs) > 1)  # type: ignore[method-assign]
+        (found,) = kit._repeat(nca, rig, case)
+        assert found.part == "results" and "rows, expected" in found.what
 
 
 def test_a_report_that_fails_says_why() -> None:

@@ -6,6 +6,6 @@ by SIGKILL. Verbs are also called out of order: every mistake must get a typed e
 """
 
 from jumpgate.nca.conformance.breaks import LiveHosts
-from jumpgate.nca.conformance.kit import Case, Finding, Report, Rig, check, compare
+from jumpgate.nca.conformance.kit import Case, Finding, NotUsed, Report, Rig, check, compare
 
-__all__ = ["Case", "compare", "Finding", "LiveHosts", "Report", "Rig", "check"]
+__all__ = ["Case", "compare", "Finding", "LiveHosts", "NotUsed", "Report", "Rig", "check"]

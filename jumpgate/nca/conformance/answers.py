@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator, Receive
 from jumpgate.nca.interface import NCA, Device, Match, Unsupported
 from jumpgate.nca.matching import each, malformed, match_inputs
@@ -15,19 +16,24 @@ NOWHERE = Device("nowhere", "a kind that does not exist")
 
 
 def ask(
-    nca: NCA, root: Operator, devices: tuple[Device, ...], matched: dict[str, int], refused: dict[str, int]
+    nca: NCA,
+    root: Operator,
+    devices: tuple[Device, ...],
+    matched: dict[str, int],
+    refused: dict[str, int],
+    dialect: Dialect = DEFAULT,
 ) -> list[str]:
-    """Ask about every node of `root` on every device. Return the problems found.
+    """Ask about every node of `root` on every device, in one dialect. Return the problems found.
 
     `matched` counts answers by the operators' names, `refused` by reasons.
     """
     problems: list[str] = []
     for node in _nodes(root):
-        if nca.operators.match_operations(node, NOWHERE) is not None:
+        if nca.operators.match_operations(node, NOWHERE, dialect) is not None:
             problems.append(f"claims {node.kind} on a device that it cannot know")
         for device in devices:
-            answer = nca.operators.match_operations(node, device)
-            if answer != nca.operators.match_operations(node, device):
+            answer = nca.operators.match_operations(node, device, dialect)
+            if answer != nca.operators.match_operations(node, device, dialect):
                 problems.append(f"answers differently about {node.kind} when asked twice")
             for one in each(answer):
                 if isinstance(one, Unsupported):

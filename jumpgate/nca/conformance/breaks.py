@@ -21,6 +21,8 @@ ROUND_TRIPS, LIMIT_S_MAX = 50, 60.0
 COMPILE_S = 600.0
 #: for the resources of an ended instance to disappear
 GONE_S = 5.0
+#: for a driver that does not watch to return
+WATCH_S = 0.05
 POLL_S = 0.01
 
 
@@ -114,6 +116,7 @@ async def _one(
                 running = asyncio.create_task(_stages(lifecycle, handle, context.plan.stages))
                 await asyncio.sleep(0)  # let it ask
                 await lifecycle.stats(handle)  # answered while it runs, and after the request to execute
+                problems += await _watched(instance, context)
             if way.end == "misused":
                 again = lifecycle.configure(handle, instance, artifact, context)
                 problems += await _misused(lifecycle, handle, way.verb, again, limit_s)
@@ -127,6 +130,21 @@ async def _one(
     if running is not None:
         problems += await _ended(running, limit_s)
     return problems
+
+
+async def _watched(instance: InstancePlan, context: JobContext) -> list[str]:
+    """A driver must watch as long as a stage runs: one that returns would miss its device's end."""
+    driver = context.drivers.get(instance.device.name)
+    if driver is None:
+        return []
+    watching = asyncio.ensure_future(driver.watch(context.job))
+    ended, _ = await asyncio.wait([watching], timeout=WATCH_S)
+    if not ended:
+        watching.cancel()
+        await asyncio.wait([watching])
+        return []
+    error = watching.exception()
+    return ["watch returns while a stage runs" if error is None else f"watch raises {type(error).__name__}: {error}"]
 
 
 async def _stages(lifecycle: LifeCycle, handle: Any, count: int) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace, JumpgateError
 from jumpgate.nca.conformance import breaks
@@ -23,15 +24,24 @@ BROKEN_PLANS = 2
 COMPARED_MIN = 4
 #: wrong results of directed dataflows after which the kit stops
 WRONG_MAX = 20
+#: runs of one dataflow, each of which must give its result and leave nothing behind
+REPEATS = 5
 
 
 @dataclass(frozen=True)
 class Case:
-    """A dataflow to ask about and run. `error` is the code of the only correct error, if any."""
+    """A dataflow to ask about and run, with the dialect that it is computed by and the instances of each operator.
+    `error` is the code of the only correct error, if any."""
 
     name: str
     root: Operator
     error: str = ""
+    dialect: Dialect = DEFAULT
+    parallelism: int = 1
+
+
+class NotUsed(Exception):
+    """The plan that ran has no part of the accelerator, whatever was planned."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +105,17 @@ class Rig(Protocol):
     def dataflow(self, seed: int) -> Operator:
         """Return a random small dataflow over existing files; the same for the same seed."""
 
-    def plan(self, root: Operator, prefer: str) -> JobPlan:
+    def plan(self, case: Case, prefer: str) -> JobPlan:
         """Return the plan that uses the accelerator `prefer` wherever it matches. Raises CannotPlace."""
 
-    def run(self, plan: JobPlan, root: Operator) -> Any:
-        """Return the accelerators' result."""
+    def run(self, plan: JobPlan, case: Case) -> Any:
+        """Return the accelerators' result. Raises NotUsed if another plan ran, without the preferred accelerator."""
 
-    def difference(self, result: Any, root: Operator) -> str:
+    def difference(self, result: Any, case: Case) -> str:
         """Return the difference between `result` and the reference engine's; empty if there is none."""
+
+    def held(self) -> Mapping[str, int]:
+        """Count what jobs can leave behind when they end: processes, descriptors and files, by kind."""
 
     def live_hosts(self) -> AbstractAsyncContextManager[LiveHosts]:
         """Return hosts for all devices that have one, to drive life-cycles on; they end with the context."""
@@ -120,10 +133,11 @@ def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False, before: Rep
     """Run the kit without life-cycles. `stop`: at the first finding. `before` as for `check`."""
     report = before or Report(nca.name)
     wrong = 0
-    for case in itertools.chain(rig.directed(), (Case(f"seed {s}", rig.dataflow(s)) for s in range(cases))):
+    repeated: list[Case] = []
+    for case in itertools.chain(rig.directed(), _random(rig, cases)):
         matched: dict[str, int] = {}
         try:
-            problems = ask(nca, case.root, rig.devices, matched, report.refused)
+            problems = ask(nca, case.root, rig.devices, matched, report.refused, case.dialect)
         except Exception as error:  # any exception of an answer is the finding
             problems = [raised("asking it", error)]
         for name, times in matched.items():
@@ -131,18 +145,63 @@ def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False, before: Rep
         report.asked += 1
         report.findings += [Finding("answers", case.name, p) for p in problems]
         try:
-            plan = _planned(nca, rig, case.root)
+            plan = _planned(nca, rig, case)
         except Exception as error:
             report.findings.append(Finding("answers", case.name, raised("planning", error)))
             continue
         if plan is not None and nca.name in plan.explain["ncas"]:
+            found, was = report.compared, wrong
             wrong += _compare(rig, case, plan, report)
-            for kind in {operator_of(name) for name in matched}:
-                report.operators[kind] = report.operators.get(kind, 0) + 1
+            if report.compared > found:
+                kinds = {operator_of(name) for name in matched}
+                if wrong == was and not case.error and any(kind not in report.operators for kind in kinds):
+                    repeated.append(case)  # the first of its operator
+                for kind in kinds:
+                    report.operators[kind] = report.operators.get(kind, 0) + 1
         if wrong >= WRONG_MAX or (stop and report.findings):
             return report
+    for case in repeated:
+        report.findings += _repeat(nca, rig, case)
     report.findings += _thin(report)
     return report
+
+
+def _random(rig: Rig, cases: int) -> Iterator[Case]:
+    """Yield the random dataflows; every third runs on two instances of each operator."""
+    for seed in range(cases):
+        yield Case(f"seed {seed}", rig.dataflow(seed), parallelism=2 if seed % 3 == 1 else 1)
+
+
+def _repeat(nca: NCA, rig: Rig, case: Case) -> Iterator[Finding]:
+    """Yield what an accelerator keeps of jobs that have ended: state that changes later results, and resources of
+    which each run leaves some."""
+    name = f"{case.name}, run {REPEATS} times"
+    try:
+        before = rig.held()
+        for _ in range(REPEATS):
+            plan = _planned(nca, rig, case)
+            assert plan is not None, "it was planned before"
+            if wrong := rig.difference(rig.run(plan, case), case):
+                yield Finding("results", name, wrong)
+                return
+        grown = _grown(rig, before)
+    except Exception as error:
+        yield Finding("results", name, raised("running it", error))
+        return
+    for kind, count in grown.items():
+        yield Finding("life-cycle", name, f"each run leaves {kind} behind: {count} more than before")
+
+
+def _grown(rig: Rig, before: Mapping[str, int]) -> dict[str, int]:
+    """Return how many more there are of what each of REPEATS runs may have left behind; what is ended late has time."""
+    deadline = time.monotonic() + breaks.GONE_S
+    while True:
+        grown = {kind: count - before.get(kind, 0) for kind, count in rig.held().items()}
+        if not (left := {kind: count for kind, count in grown.items() if count >= REPEATS}):
+            return {}
+        if time.monotonic() > deadline:
+            return left
+        time.sleep(breaks.POLL_S)
 
 
 def _thin(report: Report) -> Iterator[Finding]:
@@ -161,25 +220,28 @@ def _thin(report: Report) -> Iterator[Finding]:
 MORE = "Add dataflows that it takes: jumpgate nca check --dataflows FILE."
 
 
-def _planned(nca: NCA, rig: Rig, root: Operator) -> JobPlan | None:
+def _planned(nca: NCA, rig: Rig, case: Case) -> JobPlan | None:
     try:
-        return rig.plan(root, nca.name)
+        return rig.plan(case, nca.name)
     except CannotPlace:
         return None  # the rest of the dataflow found no place: nothing learned about this accelerator
 
 
 def _compare(rig: Rig, case: Case, plan: JobPlan, report: Report) -> bool:
     """Run and compare one case. Return whether there was a problem."""
-    report.compared += 1
     wrong = ""
     try:
-        result = rig.run(plan, case.root)
-        wrong = f"a result, where {case.error} is right" if case.error else rig.difference(result, case.root)
+        result = rig.run(plan, case)
+        wrong = f"a result, where {case.error} is right" if case.error else rig.difference(result, case)
+    except NotUsed as error:
+        report.findings.append(Finding("results", case.name, str(error)))
+        return True
     except JumpgateError as error:
         if error.code != case.error:
             wrong = f"{error.code}: {error}"
     except Exception as error:
         wrong = raised("running it", error)
+    report.compared += 1
     if wrong:
         report.findings.append(Finding("results", case.name, wrong))
     return bool(wrong)
@@ -213,7 +275,7 @@ def _own(nca: NCA, rig: Rig, cases: int) -> Iterator[tuple[str, JobPlan]]:
     for case in itertools.chain((Case(f"seed {s}", rig.dataflow(s)) for s in range(cases)), rig.directed()):
         for node in case.root.walk():
             try:
-                plan = _planned(nca, rig, node)
+                plan = _planned(nca, rig, replace(case, root=node))
             except Exception:  # it was found when the answers were compared
                 plan = None
             if plan is not None and any(i.nca == nca.name for i in plan.instances):
