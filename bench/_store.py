@@ -84,7 +84,7 @@ class Store:
         return path
 
     def _packets(self, accesses: Sequence[Access], lease: Lease) -> tuple[bytes, bytes, bytes]:
-        """What the switch does of a transaction; how its locks are taken there, and given back."""
+        """Make the packets of a transaction's hot part, of taking its locks in the switch, and of giving them back."""
         passes = self.layout.rows_of_passes(hot_part(list(accesses)))
         if not passes:
             return b"", b"", b""
@@ -105,13 +105,13 @@ class Store:
 
 
 def _packet(lease: Lease, instructions: Sequence[Instruction]) -> bytes:
-    """One whose sequence number is written where it is sent."""
+    """Make a packet whose sequence number is written where it is sent."""
     passes, locks = len(p4.passes_of(instructions)), p4.locks_of(instructions)
     return p4.pack(Header(lease.flow, 0, lease.secret, 0, locks, passes), instructions)
 
 
 def _merged(accesses: Sequence[Access]) -> list[Access]:
-    """One access of each row."""
+    """Return one access of each row."""
     writes, needs = Counter[Row](), Counter[Row]()
     for a in accesses:
         writes[a.row] += a.writes

@@ -222,7 +222,7 @@ def optimisations(_: int) -> Figure:
 
 @cache
 def _stored(workload: str, setting: Setting) -> dict[str, Run]:
-    """Runs of the store of store.cpp, by mode and policy."""
+    """Run the store of store.cpp in each mode and policy."""
     made: dict[str, Run] = {}
     with tempfile.TemporaryDirectory(prefix="jumpgate-bench-") as name:
         store = Store(workload, setting, STORE_WORKERS, Path(name))
@@ -236,7 +236,7 @@ def _stored(workload: str, setting: Setting) -> dict[str, Run]:
 
 
 def _store_speedup(name: str, workload: str, target: float, *settings: Setting) -> Figure:
-    """The worst of several settings, over the better policy of locking."""
+    """Return the worst of several settings, over the better policy of locking."""
     shares = []
     for setting in settings:
         found = _stored(workload, replace(setting, nodes=STORE_NODES))

@@ -45,7 +45,7 @@ class Layout:
         return None if found is None else max(len(found), 1)
 
     def rows_of_passes(self, work: Work) -> list[list[Row]] | None:
-        """Which rows each pass accesses, in the order of their arrays; None if not all are hot."""
+        """Return the rows of each pass, in the order of their arrays; None if not all are hot."""
         if any(row not in self.arrays for row in work.rows):
             return None
         left, done, passes = list(dict.fromkeys(work.rows)), set[Row](), list[list[Row]]()

@@ -53,7 +53,7 @@ class Log:
             self.check(self._library.jgtx_log_sync(self.handle, number))
 
     def check(self, failure: int) -> None:
-        """Raises ConfigError for an error of the operating system."""
+        """Raise ConfigError for an error of the operating system."""
         if failure:
             raise ConfigError(
                 f"cannot write the log {self.path}: {os.strerror(failure)}. Make room, and open the database again: it "
@@ -63,7 +63,7 @@ class Log:
 
     @property
     def syncs(self) -> int:
-        """How often the disk was waited for."""
+        """Return how often the disk was waited for."""
         return int(self._library.jgtx_log_syncs(self.handle))
 
     def clear(self) -> None:

@@ -148,7 +148,7 @@ def unpack(payload: bytes, sizes: TransactionSizes = DEFAULT) -> tuple[Header, l
 
 
 def unpack_sent(payload: bytes, sizes: TransactionSizes = DEFAULT) -> tuple[Header, list[Instruction]]:
-    """What `pack` was given."""
+    """Return what `pack` was given."""
     form = Header.format(sizes)
     flow, sequence, secret, number, left, right, passes, announce, *_ = form.unpack_from(payload)
     steps = Instruction.FORMAT.iter_unpack(payload[form.size : -1])

@@ -89,7 +89,7 @@ def build_program(name: str, source: str, variant: str | None = None) -> Path:
 
 
 def build_shared(what: str, name: str, sources: Sequence[Path], flags: Sequence[str]) -> Path:
-    """A library of other sources, likewise built once for its content; returns its path."""
+    """Build a library of other sources, likewise once for its content; return its path."""
     variant = toolchain.default_variant()
     contents = [path.read_bytes() for path in sources]
     target = cache.root() / "switch" / "library" / f"lib{name}-{digest(base_key(variant), *contents)}.so"
