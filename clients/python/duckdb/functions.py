@@ -162,7 +162,7 @@ def _like(negated: bool, function: str = "like") -> Rule:
 
 
 def _like_escape(negated: bool) -> Rule:
-    """Of a constant pattern and an escape that is one character; a pattern that Jumpgate refuses stays."""
+    """Match a constant pattern with an escape that is one character; a pattern that Jumpgate refuses stays."""
 
     def rule(site: Site) -> Expression:
         _, pattern, escape = site.args
@@ -224,7 +224,7 @@ def _part(function: str, *ids: str) -> Rule:
 
 
 def _left(site: Site) -> Expression:
-    """Of so many characters, counted from the start."""
+    """Take so many characters, counted from the start."""
     count = site.args[1].value if isinstance(site.args[1], Literal) else None
     if not site.ids(_TEXT, ("BIGINT",)) or not isinstance(count, int) or not 0 <= count < 1 << 31:
         raise site.refuse()
@@ -232,7 +232,7 @@ def _left(site: Site) -> Expression:
 
 
 def _days(site: Site) -> Expression:
-    """From one date to another."""
+    """Count the days from one date to another."""
     if not site.ids(_TEXT, _DATES, _DATES) or getattr(site.args[0], "value", None) != "day":
         raise site.refuse()
     _, start, end = site.args
