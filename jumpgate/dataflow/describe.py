@@ -23,19 +23,20 @@ _SQL = """\
 ## In SQL
 
 Where a query is computed does not change a value: a function of SQL is offloaded only if it is one of these, and
-stays with DataFusion otherwise. Among what stays: `initcap`, `cbrt`, patterns that are not literals, functions of
-32-bit floats that are computed in 32 bits, `log` and `/` of decimals, `date_trunc` to milliseconds, intervals of
-nanoseconds, `array_agg`, other `approx_*`, first_value, last_value and string_agg without an order.
+stays with DataFusion otherwise. Among what stays: `initcap`, `cbrt`, patterns that are not literals,
+and functions of 32-bit floats that are computed in 32 bits. So do `log` and `/` of decimals, `date_trunc` to
+milliseconds, intervals of nanoseconds, `array_agg`, other `approx_*`, and first_value, last_value and string_agg
+without an order.
 
 Regular expressions (`~`, `~*` and their negations, `regexp_like`, `regexp_count`, `regexp_instr`, `regexp_replace`) are
 Rust's. Offloaded are literal patterns of literals, escapes, classes, groups, alternatives, repetitions, lazy ones too,
 ^ and $, with the flags i and s (and g). What stays: word boundaries, \\p{…}, classes of classes, the flags m, x and U,
-what `regexp_match` captures, replacements that name groups, SIMILAR TO, and patterns whose automaton has more than
-131072 entries, as sequences of several \\w have.
+the captures of `regexp_match`, replacements that name groups, and SIMILAR TO. So do patterns whose automaton has more
+than 131072 entries, such as sequences of several \\w.
 
-Where DataFusion answers what no type here holds, an accelerator fails with a typed error: integers that overflow,
-dates beyond the years 1 to 9999, texts that `repeat`, `replace`, `lpad`, `rpad` or `translate` make longer than 256
-MiB.
+Where DataFusion answers with a value that no type here holds, an accelerator fails with a typed error. Examples are
+integers that overflow, dates beyond the years 1 to 9999, and texts that `repeat`, `replace`, `lpad`, `rpad` or
+`translate` make longer than 256 MiB.
 
 A session has these beside DataFusion's functions; DataFusion computes them:
 
