@@ -19,7 +19,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from jumpgate.dataflow.operators import Aggregate, Join, Operator, Sort, Window, numbered
+from jumpgate.dataflow.operators import Join, Operator, numbered
+from jumpgate.dataflow.traits import State
 from jumpgate.errors import Cancelled
 from jumpgate.nca.interface import Device, JobPlan
 
@@ -88,8 +89,8 @@ def _held(plan: JobPlan, fragment: str, root: Operator) -> float:
     found = 0.0
     for node in numbered(root):
         if isinstance(node, Join):
-            found += bytes_of(node.right)
-        elif isinstance(node, Aggregate | Sort | Window):
+            found += bytes_of(node.build)
+        elif node.state is State.ROWS:
             found += bytes_of(node)
     return found
 

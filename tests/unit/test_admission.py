@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.operators import Join, Limit, Operator, Read, Skyline, Sort, SortKey, numbered
+from jumpgate.dataflow.traits import column
+from jumpgate.dataflow.types import Field, Schema, int64
 from jumpgate.errors import Cancelled
-from jumpgate.nca.interface import Device
+from jumpgate.nca.interface import Device, Figures, InstancePlan, JobFigures, JobPlan
 from jumpgate.service import admission
 from jumpgate.service.admission import THREADS_PER_CORE, Admission, Demand, User
 
@@ -215,3 +219,24 @@ def test_who_may_run_few_jobs_at_a_time_holds_nobody_up() -> None:
         assert queue.started == ["a0", "a1", "b", "a2"]
 
     run(body)
+
+
+A, B = (Read((f"/{n}",), "csv", Schema((Field("k", int64),)), (0,)) for n in "ab")
+KEY = (column(A.schema, 0),)
+
+
+@pytest.mark.parametrize(
+    ("root", "held"),
+    [
+        (Join(A, B, JoinType.INNER, KEY, KEY), 30.0),
+        (Join(A, B, JoinType.INNER, KEY, KEY, builds_left=True), 20.0),
+        (Skyline(A, (SortKey(KEY[0]),)), 10.0),
+        (Sort(A, (SortKey(KEY[0]),)), 10.0),
+        (Limit(A, 1), 0.0),
+    ],
+)
+def test_a_job_holds_the_rows_of_what_keeps_them(root: Operator, held: float) -> None:
+    figures = {("f0", i): Figures(1.0, 10.0 * (i + 1), 1.0, 0.0, {}) for i in range(len(numbered(root)))}
+    instance = InstancePlan("f0.0", "f0", "cpp", HOSTS[0], root)
+    plan = JobPlan((instance,), (), 1, "e0", figures=JobFigures(figures))
+    assert admission.demand_of(plan).bytes == {"a": held}
