@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -73,12 +74,17 @@ def answer(service: embedded.Embedded, query: str, session: str, engine: Engine)
     return rows, sum(source["rows"] for source in sources)
 
 
+def service_port() -> int:
+    """Return a port that no service of this user has in another network: a user's tokens are found by address."""
+    return 20_000 + os.getpid() % 10_000
+
+
 @contextlib.contextmanager
 def serving(
     folder: Path, lib: Path, query: str, session: str = "", engine: Engine = PRESTO
 ) -> Iterator[embedded.Embedded]:
     """A service, and a server that has answered the query, until the block ends."""
-    service = embedded.start(local_hosts(1))
+    service = embedded.start(local_hosts(1), port=service_port())
     try:
         with running(folder, lib, service.address, query, session, engine):
             yield service
