@@ -31,7 +31,6 @@ from jumpgate.dataflow.operators import (
     Sort,
     UnionAll,
     Window,
-    expressions_of,
 )
 from jumpgate.errors import Overflow
 from jumpgate.nca.interface import Completeness, Device, InstancePlan, Match, Unsupported
@@ -195,7 +194,7 @@ def by_duckdb(node: Operator, arrived: dict[str, list[pa.RecordBatch]], dialect:
 
 def duckdb_refuses(node: Operator, dialect: Dialect) -> str:
     """Return why DuckDB does not compute this as Jumpgate does."""
-    called = {e.function for root in expressions_of(node) for e in root.walk() if isinstance(e, Call)}
+    called = {e.function for root in node.own_expressions for e in root.walk() if isinstance(e, Call)}
     if called & DIVISIONS and dialect.division_by_zero == "error":
         return "DuckDB divides by zero without an error"
     if dialect.on_overflow != "error":
@@ -242,9 +241,9 @@ def _polars_measure(function: str, argument: Any) -> Any:
 
 def polars_refuses(node: Operator, dialect: Dialect) -> str:
     """Return why Polars is not asked."""
-    if any(not isinstance(e, ColumnRef) for e in expressions_of(node)):
+    if any(not isinstance(e, ColumnRef) for e in node.own_expressions):
         return "it takes columns, not expressions"
-    if any(e.type.kind not in ("int8", "int16", "int32", "int64", "string", "date") for e in expressions_of(node)):
+    if any(e.type.kind not in ("int8", "int16", "int32", "int64", "string", "date") for e in node.own_expressions):
         return "it takes whole numbers, text and dates"
     if isinstance(node, Aggregate) and any(
         m.function not in ("min", "max", "count", "count_star") for m in node.measures

@@ -57,7 +57,8 @@ class _Ahead:
         """Yield the questions about the files' columns that a key is made of."""
         above: Operator | None = None
         for place, expression in self._estimator.path(node, key):
-            if (id(place), expression) in self._seen:
+            # A path may come to a Read again by a filter, whose rows are another question.
+            if (id(place), expression) in self._seen and not isinstance(place, Read):
                 return
             self._seen.add((id(place), expression))
             match place, expression:
