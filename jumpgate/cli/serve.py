@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -255,7 +254,11 @@ def _open_door(serving: Serving, host: str, port: int) -> Door:
     os.environ.setdefault("ACERO_ALIGNMENT_HANDLING", "ignore")  # of batches that arrive; else each is a warning
     identity = None if is_loopback(joined(host, port)) else serving.engine.config.identity
     loop, handlers = asyncio.get_running_loop(), serving.handlers
-    audit = Audit(logs.logged_in, partial(loop.call_soon_threadsafe, handlers.on_failed))
+
+    def failed(client: str, peer: str, error: JumpgateError) -> None:
+        loop.call_soon_threadsafe(handlers.on_failed, client, peer, error)
+
+    audit = Audit(logs.logged_in, failed)
     clients = Clients(lambda: serving.engine.config, handlers.guard, Stub(handlers, loop))
     return Door(clients, host, port, identity, audit)
 

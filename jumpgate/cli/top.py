@@ -98,7 +98,7 @@ def _tables(found: Mapping[str, Any]) -> Sequence[Any]:
         for j in found["jobs"]
     ]  # fmt: skip
     if found["more"]:
-        jobs.append((f"and {found['more']} more", *[""] * 6))
+        jobs.append((f"and {found['more']} more", "", "", "", "", "", ""))
     hosts = [(h["host"], h["jobs"], h["threads"], words.size(h["held_bytes"])) for h in found["hosts"]]
     columns = ("job", "client", "state", "stage", "time", "rows read", "rows/s")
     return (
