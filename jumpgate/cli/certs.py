@@ -36,3 +36,14 @@ def issue(name: str, hosts: tuple[str, ...], days: int, folder: Path) -> None:
     from jumpgate.trust import certificates
 
     print(f"wrote {certificates.issue(folder, name, hosts, days)}; copy it to {name}, where only its user may read it")
+
+
+@command.command("revoke")
+@click.argument("certificate", type=click.Path(path_type=Path))
+@FOLDER
+def revoke(certificate: Path, folder: Path) -> None:
+    """Add a certificate that the authority has signed (NAME/cert.pem) to its list of those that no longer count."""
+    from jumpgate.trust import certificates
+
+    file = certificates.revoke(folder, certificate)
+    print(f"wrote {file}; copy it into the [tls] folder of each service, which reads it again without a restart")

@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": ("explain", "Show how a dataflow would be run, and why."),
     "serve": ("serve", "Run the gRPC service that clients submit dataflows to."),
     "jobs": ("jobs", "List, show and cancel the jobs of a running service."),
+    "top": ("top", "Show the jobs and hosts of a running service as they change."),
     "hosts": ("hosts", "List, check, start and stop the hosts of jumpgate.toml."),
     "certs": ("certs", "Make certificates for encryption between machines."),
     "simulate": ("simulate", "Show how long a dataflow would take over many hosts, and where the time would go."),

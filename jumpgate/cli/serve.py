@@ -241,9 +241,11 @@ def _greet(serving: Serving, webs: dict[str, Web], door: Door | None, options: _
 
 def _open_door(serving: Serving, host: str, port: int) -> Door:
     """Serve Flight SQL, encrypted as the service is. Raises ConfigError."""
+    from jumpgate.service import logs
     from jumpgate.service.direct import Stub
 
     with explained():
+        from jumpgate.flight.callers import Audit
         from jumpgate.flight.clients import Clients
         from jumpgate.flight.door import Door
 
@@ -251,8 +253,14 @@ def _open_door(serving: Serving, host: str, port: int) -> Door:
         sys.tracebacklimit = 0  # Arrow adds the server's stack to errors that clients see
     os.environ.setdefault("ACERO_ALIGNMENT_HANDLING", "ignore")  # of batches that arrive; else each is a warning
     identity = None if is_loopback(joined(host, port)) else serving.engine.config.identity
-    stub = Stub(serving.handlers, asyncio.get_running_loop())
-    return Door(Clients(lambda: serving.engine.config, serving.handlers.guard, stub), host, port, identity)
+    loop, handlers = asyncio.get_running_loop(), serving.handlers
+
+    def failed(client: str, peer: str, error: JumpgateError) -> None:
+        loop.call_soon_threadsafe(handlers.on_failed, client, peer, error)
+
+    audit = Audit(logs.logged_in, failed)
+    clients = Clients(lambda: serving.engine.config, handlers.guard, Stub(handlers, loop))
+    return Door(clients, host, port, identity, audit)
 
 
 def _end_within(seconds: float) -> None:

@@ -8,13 +8,14 @@ import binascii
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from pyarrow import flight
 
-from jumpgate.errors import Unauthenticated
+from jumpgate.errors import JumpgateError, Unauthenticated
 from jumpgate.flight.failures import as_flight
 from jumpgate.flight.limits import TOKENS_MAX
 from jumpgate.service.guard import Client, Guard
@@ -22,6 +23,16 @@ from jumpgate.trust import tokens
 
 COOKIE = "jumpgate-session"
 MIDDLEWARE = "caller"
+#: in place of an address: Arrow tells it only of calls that are let in
+UNKNOWN_PEER = "flight"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Hears, on any thread, of clients that log in and of calls that are refused: client, peer, and the error."""
+
+    login: Callable[[str, str], None] = lambda *_: None
+    failed: Callable[[str, str, JumpgateError], None] = lambda *_: None
 
 
 @dataclass
@@ -57,8 +68,8 @@ class NoHandshake(flight.ServerAuthHandler):  # type: ignore[misc]
 class Callers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
     """Turns strangers away before their call is read."""
 
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
+    def __init__(self, guard: Guard, audit: Audit) -> None:
+        self._guard, self._audit = guard, audit
         #: tokens of handshakes: the token that was shown there, which may be withdrawn
         self._granted: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
@@ -68,9 +79,11 @@ class Callers(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         try:
             caller = self._caller(str((headers.get(tokens.HEADER) or [""])[0]))
         except Unauthenticated as error:
+            self._audit.failed("", UNKNOWN_PEER, error)
             raise as_flight(error) from None
         if info.method == flight.FlightMethod.HANDSHAKE:
             caller.granted = self._grant(caller.token)
+            self._audit.login(caller.client.name, UNKNOWN_PEER)
         caller.cookie = _cookie(headers.get("cookie") or [])
         return caller
 

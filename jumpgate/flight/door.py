@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 import pyarrow as pa
 from google.protobuf.message import DecodeError, Message
 from pyarrow import flight
 
-from jumpgate.errors import ConfigError, InvalidDataflow, ProtocolError
+from jumpgate.errors import ConfigError, Forbidden, InvalidDataflow, ProtocolError
 from jumpgate.flight import actions, ingest, metadata
-from jumpgate.flight.callers import COOKIE, MIDDLEWARE, Caller, Callers, NoHandshake
+from jumpgate.flight.callers import COOKIE, MIDDLEWARE, Audit, Caller, Callers, NoHandshake
 from jumpgate.flight.clients import Clients
 from jumpgate.flight.database import count_of, sliced
 from jumpgate.flight.failures import as_flight, told, typed
@@ -28,9 +29,11 @@ from jumpgate.v1 import flight_sql_pb2 as sql
 class Door(flight.FlightServerBase):  # type: ignore[misc]
     """Serves Flight SQL at `address` until `close`."""
 
-    def __init__(self, clients: Clients, host: str, port: int, identity: Identity | None) -> None:
+    def __init__(
+        self, clients: Clients, host: str, port: int, identity: Identity | None, audit: Audit | None = None
+    ) -> None:
         """Raises ConfigError where the port is taken."""
-        self._clients, self._sessions = clients, Sessions()
+        self._clients, self._sessions, self._audit = clients, Sessions(), audit or Audit()
         _check_free(host, port)
         secure = {} if identity is None else {
             "tls_certificates": [(identity.certificate, identity.key)],
@@ -41,7 +44,7 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
         super().__init__(
             f"{scheme}://{joined(host, port)}",
             auth_handler=NoHandshake(),
-            middleware={MIDDLEWARE: Callers(clients.guard)},
+            middleware={MIDDLEWARE: Callers(clients.guard, self._audit)},
             **secure,
         )
         place = joined(host, self.port)
@@ -60,7 +63,7 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
         self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
     ) -> flight.FlightInfo:
         """Run a statement, or look at what metadata is asked for; the result is fetched by a ticket."""
-        with told():
+        with self._told(context):
             command = unwrap(descriptor.command or b"")
             if metadata.is_answered(command):
                 return _info(descriptor, metadata.schema_of(command), descriptor.command, b"")
@@ -71,7 +74,7 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
 
     def get_schema(self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor) -> flight.SchemaResult:
         """Return the columns of an answer, without running a statement."""
-        with told():
+        with self._told(context):
             command = unwrap(descriptor.command or b"")
             if metadata.is_answered(command):
                 return flight.SchemaResult(metadata.schema_of(command))
@@ -86,7 +89,7 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
 
     def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.FlightDataStream:
         """Send a result, batch by batch, as fast as the client takes it."""
-        with told():
+        with self._told(context):
             command = unwrap(ticket.ticket)
             if metadata.is_answered(command):
                 return flight.RecordBatchStream(metadata.answer(command, self._session(context).database()))
@@ -105,7 +108,7 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
         writer: flight.FlightMetadataWriter,
     ) -> None:
         """Take parameters, run what changes rows, or ingest them."""
-        with told():
+        with self._told(context):
             command = unwrap(descriptor.command or b"")
             if isinstance(command, sql.CommandPreparedStatementQuery):
                 session = self._of(context, command.prepared_statement_handle)
@@ -135,13 +138,22 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
 
     def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> Iterator[flight.Result]:
         """Do what has no rows: prepare, transactions, cancellation, sessions."""
-        with told():
+        with self._told(context):
             body = action.body.to_pybytes() if action.body is not None else b""
             try:
                 answer = actions.do(action.type, body, _Hall(self, context))
             except DecodeError as error:
                 raise ProtocolError(f"this is no message of {action.type}: {error}") from None
         return iter([] if answer is None else [flight.Result(pa.py_buffer(answer))])
+
+    def _told(self, context: flight.ServerCallContext) -> AbstractContextManager[None]:
+        """Raise errors in Flight's kinds, and have what a client may not do audited."""
+
+        def hear(error: Exception) -> None:
+            if isinstance(error, Forbidden):
+                self._audit.failed(_caller(context).client.name, context.peer(), error)
+
+        return told(hear)
 
     def _answer(self, context: flight.ServerCallContext, command: Message) -> tuple[Session, Answered]:
         """Run a command's statement in its session."""
@@ -165,10 +177,13 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
         if transaction:
             return self._of(context, transaction)
         caller = _caller(context)
-        connection = caller.connection(context.peer())
-        session = self._sessions.of_connection(
-            caller.client.name, caller.cookie, connection, lambda: self._clients.session(caller.client)
-        )
+        peer = context.peer()
+
+        def begin() -> Session:
+            self._audit.login(caller.client.name, peer)
+            return self._clients.session(caller.client)
+
+        session = self._sessions.of_connection(caller.client.name, caller.cookie, caller.connection(peer), begin)
         if caller.cookie != session.id:
             context.add_header("set-cookie", f"{COOKIE}={session.id.hex()}")
         return session

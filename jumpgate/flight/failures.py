@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,12 +33,14 @@ _KINDS: tuple[tuple[type[JumpgateError], type[flight.FlightError]], ...] = (
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Raise every error in Flight's kinds."""
+def told(hear: Callable[[Exception], None]) -> Iterator[None]:
+    """Raise every error in Flight's kinds; `hear` is called with it in Jumpgate's first."""
     try:
         yield
     except (duckdb.Error, JumpgateError) as error:
-        raise as_flight(typed(error)) from None
+        found = typed(error)
+        hear(found)
+        raise as_flight(found) from None
 
 
 def typed(error: Exception) -> Exception:

@@ -43,6 +43,8 @@ class JobRecord:
     text: str = ""
     #: of the service's configuration; "": its own user
     client: str = ""
+    #: address of who submitted it, as gRPC writes it
+    peer: str = ""
     submitted_ns: int = 0
     ended_ns: int = 0
     stages: int = 0

@@ -16,12 +16,16 @@ from jumpgate.dataflow.operators import Operator, Read, rewrite
 from jumpgate.errors import Forbidden, JumpgateError, NotFound, ProtocolError, Unauthenticated
 from jumpgate.hosts.config import ClientConfig
 from jumpgate.orchestrator.record import JobRecord
+from jumpgate.service import health
 from jumpgate.service.admission import User
 from jumpgate.service.limits import Limits
 from jumpgate.stores.names import canonical, is_remote
 from jumpgate.stores.settings import Store
 from jumpgate.trust import tokens, versions
 from jumpgate.v1 import service_pb2 as pb
+
+#: in what gRPC knows of a connection: the certificate that the client showed, PEM
+CERTIFICATE = "x509_pem_cert"
 
 
 class Client:
@@ -161,20 +165,43 @@ class Guard:
 
 
 class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Turns strangers away before their message is read. `refuse` ends a call with an error."""
+    """Turns strangers away before their message is read, and clients whose certificate `check` raises Unauthenticated
+    for. `refuse` ends a call with an error."""
 
-    def __init__(self, guard: Guard, refuse: Callable[[Any, Exception], Awaitable[Exception]]) -> None:
-        self._guard, self._refuse = guard, refuse
+    def __init__(
+        self,
+        guard: Guard,
+        refuse: Callable[[Any, Exception], Awaitable[Exception]],
+        check: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self._guard, self._refuse, self._check = guard, refuse, check
 
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         handler = await continuation(details)
         try:
-            versions.check(details.invocation_metadata, self._guard.address)
-            self._guard.client(details.invocation_metadata)
+            if details.method != health.CHECK:  # probes have no token
+                versions.check(details.invocation_metadata, self._guard.address)
+                self._guard.client(details.invocation_metadata)
         except (Unauthenticated, ProtocolError) as error:
             if handler is not None:
                 return self._refusal(handler, error)
-        return handler
+        return handler if handler is None or self._check is None else self._checked(handler, self._check)
+
+    def _checked(self, handler: Any, check: Callable[[bytes], None]) -> Any:
+        """The handler, for calls whose certificate holds; gRPC tells it with the call only."""
+        kind = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")[
+            2 * handler.request_streaming + handler.response_streaming
+        ]
+        inner = getattr(handler, kind)
+
+        async def checked(request: Any, context: Any) -> Any:
+            try:
+                check(context.auth_context()[CERTIFICATE][0])
+            except Unauthenticated as error:
+                raise await self._refuse(context, error) from error
+            return await inner(request, context)
+
+        return handler._replace(**{kind: checked})
 
     def _refusal(self, handler: Any, error: JumpgateError) -> Any:
         async def refused(request: Any, context: Any) -> None:

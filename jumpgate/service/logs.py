@@ -48,14 +48,17 @@ class _Text(logging.Formatter):
         facts: dict[str, Any] = getattr(record, "facts", {})
         words = [f"{name}={_quoted(value)}" for name, value in facts.items()]
         what = [] if record.getMessage() in facts else [record.getMessage()]
-        return " ".join(("jumpgate:", *what, *words))
+        return " ".join((_time(record), "jumpgate:", *what, *words))
 
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        time_ = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z"
-        said = {"time": time_, "level": record.levelname.lower(), "event": record.getMessage()}
+        said = {"time": _time(record), "level": record.levelname.lower(), "event": record.getMessage()}
         return json.dumps({**said, **getattr(record, "facts", {})}, default=str)
+
+
+def _time(record: logging.LogRecord) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z"
 
 
 def _quoted(value: Any) -> str:
@@ -67,15 +70,17 @@ def _quoted(value: Any) -> str:
 
 
 def job_facts(record: JobRecord) -> dict[str, Any]:
-    """Return the job's id, state, client, a hash of its text, rows of its result, seconds, and the error's code.
+    """Return the job's id, state, client, peer, a hash of its text, rows of its result, seconds, and the error's code.
 
-    >>> job_facts(JobRecord("j1", text="SELECT 1", state="done", submitted_ns=0, ended_ns=1_500_000_000))
-    {'job': 'j1', 'state': 'done', 'client': '', 'text': 'e004ebd5b553', 'rows': 0, 'seconds': 1.5, 'error': ''}
+    >>> facts = job_facts(JobRecord("j1", text="SELECT 1", state="done", submitted_ns=0, ended_ns=1_500_000_000))
+    >>> list(facts.values())
+    ['j1', 'done', '', '', 'e004ebd5b553', 0, 1.5, '']
     """
     return {
         "job": record.job,
         "state": record.state,
         "client": record.client,
+        "peer": record.peer,
         "text": hashlib.sha256(record.text.encode()).hexdigest()[:12] if record.text else "",
         "rows": result_rows(record),
         "seconds": (record.ended_ns - record.submitted_ns) / 1e9,
@@ -92,6 +97,11 @@ def job_ended(record: JobRecord, slow_s: float = 0.0) -> None:
         traits = {"programs": record.programs, "compiled": record.compiled, "instances": len(record.instances)}
         shown = {name: facts[name] for name in ("job", "client", "text", "seconds")}
         say(logging.WARNING, "slow", **shown, **traits, phases=phases)
+
+
+def logged_in(client: str, peer: str) -> None:
+    """Log a client of Flight SQL that was let in."""
+    say(logging.INFO, "login", client=client, peer=peer)
 
 
 def host_changed(name: str, answers: bool) -> None:

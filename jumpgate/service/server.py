@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import grpc
 
-from jumpgate import deadline, debug, errors
+from jumpgate import deadline, debug, errors, extras
 from jumpgate.compiler.explain import explain_text, links
 from jumpgate.compiler.figures import measured
 from jumpgate.converters import probe
@@ -35,6 +35,7 @@ from jumpgate.ntf.addresses import is_loopback, joined
 from jumpgate.observe import report
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord
+from jumpgate.service import health
 from jumpgate.service.engine import Engine, RunOptions
 from jumpgate.service.estimates import columns_of, estimate_of
 from jumpgate.service.full import FullDevices
@@ -45,6 +46,7 @@ from jumpgate.service.plans import Plans
 from jumpgate.service.pulls import Pulls
 from jumpgate.service.requests import read_request
 from jumpgate.trust.channels import server_credentials
+from jumpgate.trust.tls import Identity
 from jumpgate.trust.tokens import Published
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1 import service_pb2_grpc
@@ -174,7 +176,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:
-            return _submitted(await self.submit(request, self._client(context)), explain=True)
+            return _submitted(await self.submit(request, self._client(context), context.peer()), explain=True)
 
         return await self._answered(context, submit)
 
@@ -190,7 +192,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
         async def run() -> None:
             client = self._client(context)
             async with self._pulled(request) as received:
-                job = await self.submit(request.submit, client)
+                job = await self.submit(request.submit, client, context.peer())
                 received(job)
                 answer = _submitted(job, request.explain)
                 event = pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
@@ -264,7 +266,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
         await self._answered(context, receive)
 
-    async def submit(self, request: pb.SubmitRequest, client: Client) -> Job:
+    async def submit(self, request: pb.SubmitRequest, client: Client, peer: str) -> Job:
         """Planned and compiled as the client may have it."""
         started_ns, text = time.time_ns(), request.text[:TEXT_CHARACTERS_MAX]
         request.ClearField("text")  # the same request in other words is the same request
@@ -279,7 +281,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
                 await self._admit(client, request)
                 job = await self._job(request, _options(request.options), started_ns, text)
         job.spent_s = (time.time_ns() - started_ns) / 1e9
-        job.record.client = client.name
+        job.record.client, job.record.peer = client.name, peer
         self._full.submitted(job.id, request)
         return job
 
@@ -405,7 +407,7 @@ class _Jobs:
     peer: str
 
     async def submit(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
-        return _submitted(await self.server.submit(request, self.client), explain=False)
+        return _submitted(await self.server.submit(request, self.client, self.peer), explain=False)
 
     async def execute(self, job: str) -> None:
         async with contextlib.aclosing(self.server.execute(job, self.client, self.peer)) as events:
@@ -456,11 +458,13 @@ async def serve(
             "certificates and tokens. If nobody in this network can do harm, --trusted-network serves without",
             host=host,
         )
+    identity = None if local else config.identity
+    check = None if identity is None else _revocation(identity)
     guard = Guard(config.clients, joined(host, port))
     guard.open_to_all = trusted_network and not local and not config.clients
     handlers = Server(Engine(config, registry), guard)
     server = grpc.aio.server(
-        interceptors=(Door(guard, handlers.refuse),),
+        interceptors=(Door(guard, handlers.refuse, check),),
         options=[
             ("grpc.max_receive_message_length", config.service.get("request_bytes") or MESSAGE_BYTES_MAX),
             ("grpc.max_send_message_length", ANSWER_BYTES_MAX),
@@ -478,8 +482,8 @@ async def serve(
     )
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(PLANNERS, "jumpgate-service"))
     service_pb2_grpc.add_JumpgateServicer_to_server(handlers, server)  # type: ignore[no-untyped-call]
+    server.add_generic_rpc_handlers((health.handler(lambda: handlers.unready),))
     try:
-        identity = None if local else config.identity
         if identity is None:
             bound = server.add_insecure_port(joined(host, port))
         else:
@@ -499,6 +503,14 @@ async def serve(
     guard.admit(published.token, Client())
     await server.start()
     return Serving(server, handlers, guard.address, published)
+
+
+def _revocation(identity: Identity) -> Callable[[bytes], None]:
+    """Return what raises Unauthenticated for a certificate that is revoked. Raises ConfigError."""
+    with extras.explained():
+        from jumpgate.trust.revocation import Revoked
+
+    return Revoked(identity.folder).check
 
 
 def _submitted(job: Job, explain: bool) -> pb.SubmitResponse:

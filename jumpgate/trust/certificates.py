@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -16,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from jumpgate.errors import ConfigError
 from jumpgate.trust import state
 from jumpgate.trust.edges import JobCertificate
+from jumpgate.trust.revocation import LIST
 from jumpgate.trust.tls import CA, CERTIFICATE, KEY
 
 #: of the authority's own key; it stays where `init` was run
@@ -47,13 +49,7 @@ def issue(authority: Path, name: str, hosts: Sequence[str], days: int = DAYS) ->
     folder = authority / name
     if not name or "/" in name or name.startswith("."):
         raise ConfigError(f"'{name}' is no name for a folder of certificates")
-    try:
-        ca_text = (authority / CA).read_bytes()
-        ca = x509.load_pem_x509_certificate(ca_text)
-        ca_key = serialization.load_pem_private_key((authority / CA_KEY).read_bytes(), None)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"there is no authority in {authority} ({error}): `jumpgate certs init` makes one") from error
-    assert isinstance(ca_key, ec.EllipticCurvePrivateKey)
+    ca_text, ca, ca_key = _authority(authority)
     key = ec.generate_private_key(ec.SECP256R1())
     builder = (
         _builder(_name(name), ca.subject, key.public_key(), days)
@@ -69,6 +65,39 @@ def issue(authority: Path, name: str, hosts: Sequence[str], days: int = DAYS) ->
     certificate = builder.sign(ca_key, hashes.SHA256())
     _write(folder, {CA: ca_text, CERTIFICATE: certificate.public_bytes(serialization.Encoding.PEM), KEY: _pem(key)})
     return folder
+
+
+def _authority(folder: Path) -> tuple[bytes, x509.Certificate, ec.EllipticCurvePrivateKey]:
+    """Return the authority's certificate as text and read, and its key. Raises ConfigError."""
+    try:
+        text = (folder / CA).read_bytes()
+        certificate = x509.load_pem_x509_certificate(text)
+        key = serialization.load_pem_private_key((folder / CA_KEY).read_bytes(), None)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"there is no authority in {folder} ({error}): `jumpgate certs init` makes one") from error
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    return text, certificate, key
+
+
+def revoke(authority: Path, certificate: Path) -> Path:
+    """Add a certificate to the authority's revocation list; return the list's file. Raises ConfigError."""
+    file = authority / LIST
+    _, ca, ca_key = _authority(authority)
+    now = datetime.datetime.now(datetime.UTC)
+    builder = x509.CertificateRevocationListBuilder().issuer_name(ca.subject).last_update(now - SKEW)
+    builder = builder.next_update(now + datetime.timedelta(days=CA_DAYS))
+    try:
+        gone = x509.load_pem_x509_certificate(certificate.read_bytes())
+        gone.verify_directly_issued_by(ca)
+        known = list(x509.load_pem_x509_crl(file.read_bytes())) if file.exists() else []
+    except (OSError, ValueError, TypeError, InvalidSignature) as error:
+        raise ConfigError(f"{certificate} cannot be revoked by the authority in {authority}: {error}") from error
+    entry = x509.RevokedCertificateBuilder().serial_number(gone.serial_number).revocation_date(now).build()
+    for one in [*(k for k in known if k.serial_number != gone.serial_number), entry]:
+        builder = builder.add_revoked_certificate(one)
+    text = builder.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    _write(authority, {LIST: text})
+    return file
 
 
 def for_job() -> JobCertificate:

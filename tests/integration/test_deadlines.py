@@ -145,11 +145,11 @@ def test_a_service_logs_a_line_for_each_job(tmp_path: Path) -> None:
             fails.to_arrow()
         log = tmp_path / "service.log"
         assert wait_until(lambda: fails.job in log.read_text())
-        lines = {line.split()[1]: line for line in log.read_text().splitlines() if "job=" in line}
+        lines = {line.split()[2]: line for line in log.read_text().splitlines() if "job=" in line}
         assert "secret" not in log.read_text()
     done, failed = lines[f"job={job}"], lines[f"job={fails.job}"]
     assert re.fullmatch(
-        rf"jumpgate: job={job} state=done client= text=\w{{12}} rows=3 seconds=\d+\.\d{{3}} error=", done
+        rf"\S+Z jumpgate: job={job} state=done client= peer=\S+ text=\w{{12}} rows=3 seconds=\d+\.\d{{3}} error=", done
     )
     assert failed.endswith("error=division_by_zero") and " state=failed " in failed
 

@@ -29,7 +29,7 @@ from pyarrow import flight
 
 from jumpgate.errors import ConfigError
 from jumpgate.flight import limits
-from jumpgate.flight.callers import Caller, Callers
+from jumpgate.flight.callers import Audit, Caller, Callers
 from jumpgate.flight.clients import Clients
 from jumpgate.flight.door import Door
 from jumpgate.flight.messages import unwrap, wrap
@@ -73,7 +73,9 @@ def test_a_query(shop: Shop) -> None:
 def test_a_client_that_is_withdrawn_is_let_in_no_more(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("guest's")
     guard = Guard((ClientConfig("guest", str(tmp_path / "token")),), "127.0.0.1:1")
-    callers = Callers(guard)
+    told: list[tuple[str, ...]] = []
+    audit = Audit(lambda *who: told.append(who), lambda client, peer, error: told.append((client, peer, error.code)))
+    callers = Callers(guard, audit)
 
     def call(method: flight.FlightMethod, authorization: str) -> Caller:
         return callers.start_call(flight.CallInfo(method), {"authorization": [authorization]})
@@ -87,6 +89,26 @@ def test_a_client_that_is_withdrawn_is_let_in_no_more(tmp_path: Path) -> None:
     for token in (granted, again):
         with pytest.raises(flight.FlightUnauthenticatedError, match="does not know this token"):
             call(flight.FlightMethod.DO_GET, f"Bearer {token}")
+    assert told == [("guest", "flight")] * 2 + [("", "flight", "unauthenticated")] * 2
+
+
+def test_sessions_and_refused_statements_are_told_with_their_peer(shop: Shop) -> None:
+    told: list[tuple[str, ...]] = []
+    audit = Audit(
+        lambda *who: told.append(("login", *who)),
+        lambda client, peer, error: told.append((error.code, client, peer)),
+    )
+    door = Door(shop.clients, "127.0.0.1", 0, None, audit)
+    try:
+        raw = Raw(flight.connect(door.address), shop.tokens["guest"])
+        raw.info("SELECT 1")
+        with pytest.raises(flight.FlightUnauthorizedError):
+            raw.info("SELECT * FROM glob('/etc/*')")
+        (_, _, peer), _ = told
+        assert peer.startswith("ipv4:127.0.0.1:")
+        assert told == [("login", "guest", peer), ("forbidden", "guest", peer)]
+    finally:
+        door.close()
 
 
 def test_frames_of_pandas_and_polars(shop: Shop) -> None:
