@@ -20,6 +20,7 @@ EXTRAS = {
     "duckdb_extension_tpch": "data",
     "finsy": "switch",
     "h11": "metrics",
+    "ibis": "ibis",
     "numpy": "switch",
     "pandas": "dataframes",
     "paramiko": "ssh",

@@ -160,6 +160,10 @@ class Connection:
         """Return whether the last result has a job that waits for it to be read."""
         return isinstance(self._answer, Stream) and not self._answer.is_complete
 
+    def forget(self) -> None:
+        """Looks again at texts that DuckDB was left: a statement may have made other tables of the names in them."""
+        self._shared.left.clear()
+
     def interrupt(self) -> None:
         """Ends what DuckDB, or the last result's job, computes; from any thread."""
         if isinstance(self._answer, Stream):
@@ -196,7 +200,7 @@ class Connection:
             self.last_reason = "mode = never" if self.mode == "never" else NO_QUERY
         elif not planning.is_query(self.duckdb, query):
             self.last_reason = NO_QUERY
-            self._shared.left.clear()  # it may make other tables of the names in them
+            self.forget()
         elif parameters:
             self._left(query, "a text with parameters is not offloaded")
         elif self.mode == "auto" and (reason := self._known_reason(query)):
