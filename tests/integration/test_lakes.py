@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyarrow import flight
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import DecimalType, DoubleType, LongType, StringType
+from pyiceberg.utils.config import Config
 
 import jumpgate
 from jumpgate.cli.main import main
 from jumpgate.client import Dataflow, col, count, max_, read, read_delta, read_iceberg, sum_
 from jumpgate.client.session import Session
 from jumpgate.errors import FileUnreadable, Forbidden, InvalidDataflow, SchemaMismatch
+from jumpgate.flight.clients import Clients
+from jumpgate.flight.door import Door
+from jumpgate.hosts.config import TableConfig, local_hosts
+from jumpgate.service import embedded
+from tests.support.flight import Raw
 from tests.support.object_store import KEY, SECRET, Store, credentials
 
 DAY = datetime.date(2024, 1, 1)
@@ -319,3 +327,74 @@ def test_deletes_and_files_without_ids_are_refused(iceberg: Any, monkeypatch: py
             read_iceberg(iceberg)
     finally:
         file.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def served(lake: Path, iceberg: Any) -> Iterator[Raw]:
+    """A client of Flight SQL over the tables, and some that are refused; `fresh` is a table of its own."""
+    own = lake / "own"
+    write_deltalake(own / "fresh", pa.table({"a": [1]}))
+    write_deltalake(own / "nulls", pa.table({"a": [1], "p": ["Null"]}), partition_by=["p"])
+    twice = pa.table({"a": [1], "A": [2]})
+    iceberg.catalog.create_table("n.twins", twice.schema).append(twice)
+    edited(own / "mapped", mapped("name"))
+    moment = pa.array([datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.UTC)], pa.timestamp("us", "UTC"))
+    edited(own / "moments", lambda action: None, pa.table({"t": moment}))
+    (file,) = (own / "moments").glob("*.parquet")
+    pq.write_table(pq.read_table(file), file, use_deprecated_int96_timestamps=True)
+    folders = {"grown": lake / "lake/grown", "parted": lake / "lake/parted", "remote": "s3://lake/grown",
+               **{name: own / name for name in ("fresh", "nulls", "mapped", "moments", "nowhere")}}  # fmt: skip
+    tables = [TableConfig(name, (str(folder),), "delta") for name, folder in folders.items()]
+    tables += [TableConfig("ice", (iceberg.metadata_location,), "iceberg")]
+    tables += [TableConfig(name, (f"n.{name}",), "iceberg", catalog="c") for name in ("t", "lost", "twins")]
+    config = replace(local_hosts(1), tables=tuple(tables))
+    service = embedded.start(config)
+    door = Door(Clients(lambda: config, service.guard, service.stub), "127.0.0.1", 0, None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYICEBERG_CATALOG__C__TYPE", "sql")
+        patch.setenv("PYICEBERG_CATALOG__C__URI", f"sqlite:///{lake}/c.db")
+        patch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())  # it was read when the package was imported
+        yield Raw(flight.connect(door.address), service.token)
+    door.close()
+    service.close()
+
+
+def told(raw: Raw, text: str) -> list[dict[str, Any]]:
+    return raw.get(raw.info(text)).read_all().to_pylist()
+
+
+def test_flight_sql_serves_snapshots(served: Raw, lake: Path, iceberg: Any) -> None:
+    for name in ("grown", "parted"):
+        assert told(served, f"SELECT * FROM {name} ORDER BY a") == delta_rows(lake / "lake" / name)
+    for name in ("ice", "t"):
+        assert told(served, f"SELECT * FROM {name} ORDER BY a") == iceberg_rows(iceberg)
+    assert told(served, "SELECT a FROM parted WHERE text = 'x=1/%' AND n = 1 ORDER BY a") == [{"a": 1}, {"a": 5}]
+    assert told(served, "SELECT * FROM mapped ORDER BY a") == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+    assert told(served, "SELECT epoch(t) s FROM moments") == [{"s": 1719835200.0}]
+    served.option("offload", "always")
+    assert told(served, "SELECT sum(a) s FROM fresh") == [{"s": 1}]
+    served.option("offload", "auto")
+
+
+def test_flight_sql_sees_the_next_snapshot(served: Raw, lake: Path, iceberg: Any) -> None:
+    folder = lake / "own/fresh"
+    assert told(served, "SELECT count(*) n FROM fresh") == [{"n": 1}]
+    write_deltalake(folder, pa.table({"a": [2], "b": ["x"]}), mode="append", schema_mode="merge")
+    assert told(served, "SELECT * FROM fresh ORDER BY a") == [{"a": 1, "b": None}, {"a": 2, "b": "x"}]
+    write_deltalake(folder, pa.table({"a": [3], "b": ["y"]}), mode="overwrite")
+    assert told(served, "SELECT * FROM fresh") == [{"a": 3, "b": "y"}]
+    before = told(served, "SELECT * FROM t ORDER BY a")
+    iceberg.append(pa.table({"label": ["v"], "a": [9], "day": [DAY], "s": [1.5]}))
+    assert told(served, "SELECT * FROM ice ORDER BY a") == before  # a metadata file is one snapshot
+    assert told(served, "SELECT * FROM t ORDER BY a") == iceberg_rows(iceberg) != before
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("remote", "table remote: .*'s3://lake/grown' is in a store"), ("nulls", "table nulls: .*'Null' in the names"),
+     ("twins", "columns '[aA]' and '[aA]' are one name to DuckDB"), ("nowhere", "cannot read Delta table .*nowhere"),
+     ("lost", "cannot read Iceberg table 'n.lost' of catalog 'c'")],
+)  # fmt: skip
+def test_flight_sql_refuses_by_name(served: Raw, name: str, message: str) -> None:
+    with pytest.raises(pa.ArrowException, match=message):
+        told(served, f"SELECT * FROM {name}")
