@@ -16,6 +16,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import flight
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.types import DecimalType, DoubleType, LongType, StringType
 from pyiceberg.utils.config import Config
 
@@ -194,6 +195,24 @@ def test_features_that_are_not_known_are_refused_by_name(tmp_path: Path) -> None
         read(edited(tmp_path / "wrong", wrong))
 
 
+def test_types_that_a_later_version_has_wider(local: Session, tmp_path: Path) -> None:
+    """Delta's typeWidening: files that are there keep their types."""
+
+    def wider(action: dict[str, Any]) -> None:
+        features("typeWidening")(action)
+        if "metaData" in action:
+            text = action["metaData"]["schemaString"]
+            for old, new in (("integer", "long"), ("float", "double"), ("decimal(5,2)", "decimal(20,2)")):
+                text = text.replace(f'"{old}"', f'"{new}"')
+            action["metaData"]["schemaString"] = text
+
+    rows = {"a": pa.array([1, 2**31 - 1, None], pa.int32()), "f": pa.array([0.5, None, -1.5], pa.float32()),
+            "d": pa.array([Decimal("1.25"), None, Decimal("-999.99")], pa.decimal128(5, 2))}  # fmt: skip
+    flow = read(edited(tmp_path / "t", wider, pa.table(rows)))
+    assert [field.type.name for field in flow.schema] == ["int64", "float64", "decimal(20, 2)"]
+    assert rows_of(local, flow) == pa.table(rows).to_pylist()
+
+
 def test_deletion_vectors_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = edited(tmp_path / "t", features("deletionVectors"))
     assert read(path).schema.names == ("p", "q")  # a table that may have some, and has none
@@ -304,6 +323,47 @@ def test_iceberg_in_a_store(local: Session, store: Store, lake: Path, iceberg: A
     with pytest.raises((InvalidDataflow, FileUnreadable), match="Iceberg table 's3://lake/nothing.metadata.json'"):
         read_iceberg("s3://lake/nothing.metadata.json")
     assert rows_of(local, read_iceberg(f"s3://{location}")) == iceberg_rows(iceberg)
+
+
+class Mirrored(PyArrowFileIO):
+    """Writes objects of the bucket as files of the folder that a store serves."""
+
+    def new_input(self, location: str) -> Any:
+        return self._named(super().new_input(self._file(location)), location)
+
+    def new_output(self, location: str) -> Any:
+        return self._named(super().new_output(self._file(location)), location)
+
+    def _file(self, location: str) -> str:
+        return location.replace("s3://", self.properties["folder"] + "/")
+
+    @staticmethod
+    def _named(file: Any, location: str) -> Any:
+        file._location = location
+        return file
+
+
+def test_iceberg_whose_files_are_objects(local: Session, store: Store, lake: Path) -> None:
+    catalog = SqlCatalog("o", uri=f"sqlite:///{lake}/o.db", warehouse="s3://lake/objects", folder=str(lake),
+                         **{"py-io-impl": f"{__name__}.Mirrored"})  # fmt: skip
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", pa.schema([("a", pa.int32()), ("s", pa.string()), ("day", pa.date32())]))
+    with table.update_spec() as spec:
+        spec.add_identity("day")
+    table.append(pa.table({"a": pa.array([1, 2], pa.int32()), "s": ["x", None], "day": [DAY, None]}))
+    with table.update_schema() as update:
+        update.rename_column("s", "label")
+        update.update_column("a", LongType())
+    table.append(pa.table({"a": [2**40], "label": ["y"], "day": [DAY]}))
+    expected = [{"a": 1, "label": "x", "day": DAY}, {"a": 2, "label": None, "day": None},
+                {"a": 2**40, "label": "y", "day": DAY}]  # fmt: skip
+    assert table.metadata_location.startswith("s3://lake/objects/")
+    store.requests.clear()
+    flow = read_iceberg(table.metadata_location)
+    assert rows_of(local, flow) == expected
+    assert len({path for _, path, _ in store.requests if path.endswith(".parquet")}) == 3
+    found = local.run(flow.filter(col("day") == DAY).aggregate(n=count(), t=sum_("a"))).to_pylist()
+    assert found == [{"n": 2, "t": 2**40 + 1}]
 
 
 def test_deletes_and_files_without_ids_are_refused(iceberg: Any, monkeypatch: pytest.MonkeyPatch) -> None:
