@@ -48,5 +48,5 @@ def _reading(client: Client, files: Files) -> Client:
     """Return the client as jobs of its session run: they may read the tables' files, too."""
     if client.config is None:
         return client
-    folders = {os.path.dirname(file) for found in files.values() for file in found}
+    folders = {os.path.dirname(file) for source in files.values() for file in source.files}
     return Client(replace(client.config, roots=(*client.config.roots, *sorted(folders))))

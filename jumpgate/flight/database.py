@@ -12,9 +12,10 @@ import pyarrow as pa
 from jumpgate.client.duckdb.connection import Connection, Shared
 from jumpgate.client.duckdb.sources import quoted
 from jumpgate.errors import Forbidden
+from jumpgate.flight.lakes import error_select, literal
 from jumpgate.flight.running import OwnService
 from jumpgate.flight.statements import Statement
-from jumpgate.flight.tables import Files, literal, view_of
+from jumpgate.flight.tables import Files, view_of
 from jumpgate.machine import memory_bytes
 
 #: rows of a batch, and its bytes where one row has fewer: clients take messages of 16 MiB at least
@@ -42,15 +43,15 @@ class Database:
         self._own = duckdb.connect(":memory:", config={**_CONFIG, "memory_limit": f"{memory_bytes}B"})
         for schema in sorted({table.schema for table in files}):
             self._own.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
-        for table, found in files.items():
+        for table, source in files.items():
             try:
-                self._own.execute(view_of(table, found))
+                self._own.execute(view_of(table, source))
             except duckdb.Error as error:
                 name = f"{quoted(table.schema)}.{quoted(table.name)}"
-                message = literal(f"table {table.name} cannot be read: {error}")
-                self._own.execute(f"CREATE VIEW {name} AS SELECT error({message}) AS missing")
+                message = f"table {table.name} cannot be read: {error}"
+                self._own.execute(f"CREATE VIEW {name} AS {error_select(message)}")
         if not reads_paths:
-            allowed = ", ".join(literal(file) for found in files.values() for file in found)
+            allowed = ", ".join(literal(file) for source in files.values() for file in source.files)
             self._own.execute(f"SET allowed_paths = [{allowed}]")
             self._own.execute("SET enable_external_access = false")
         self._shared = Shared(service.address, {"service": service, "progress": False})

@@ -5,14 +5,27 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from jumpgate.client.duckdb.sources import quoted
 from jumpgate.dataflow.files import check_plain
-from jumpgate.errors import InvalidDataflow
-from jumpgate.hosts.config import ClientConfig, TableConfig
+from jumpgate.errors import InvalidDataflow, JumpgateError
+from jumpgate.flight import lakes
+from jumpgate.flight.lakes import error_select, literal
+from jumpgate.hosts.config import LAKES, ClientConfig, TableConfig
 
 _READERS = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}
-Files = dict[TableConfig, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table's files of now, and the SELECT over them."""
+
+    files: tuple[str, ...]
+    text: str
+
+
+Files = dict[TableConfig, Source]
 
 
 def readable(tables: Iterable[TableConfig], client: ClientConfig | None) -> tuple[TableConfig, ...]:
@@ -21,28 +34,36 @@ def readable(tables: Iterable[TableConfig], client: ClientConfig | None) -> tupl
 
 
 def files_of(tables: Iterable[TableConfig]) -> Files:
-    """Return the files that the tables have now."""
-    return {table: tuple(f for path in table.paths for f in _expanded(path)) for table in tables}
+    """Return what the tables read now; a lake's table, its newest snapshot."""
+    return {table: _lake(table) if table.format in LAKES else _plain(table) for table in tables}
 
 
-def view_of(table: TableConfig, files: tuple[str, ...]) -> str:
-    """Return the statement that makes the table a view over the files."""
-    name = f"{quoted(table.schema)}.{quoted(table.name)}"
+def view_of(table: TableConfig, source: Source) -> str:
+    """Return the statement that makes the table a view over its files."""
+    return f"CREATE VIEW {quoted(table.schema)}.{quoted(table.name)} AS {source.text}"
+
+
+def _lake(table: TableConfig) -> Source:
+    try:
+        return Source(*lakes.find(table.format, table.paths[0], table.catalog))
+    except JumpgateError as error:
+        return Source((), error_select(f"table {table.name}: {error.message}"))
+
+
+def _plain(table: TableConfig) -> Source:
+    files = tuple(f for path in table.paths for f in _expanded(path))
     named = {os.path.abspath(path) for path in table.paths}
     try:
         check_plain([file for file in files if file not in named])
     except InvalidDataflow as error:
-        message = f"table {table.name}: {error.fields['folder']} is a table of {error.fields['table']}, not served here"
-        return f"CREATE VIEW {name} AS SELECT error({literal(message)}) AS missing"
+        kind = str(error.fields["table"])
+        message = f"table {table.name}: {error.fields['folder']} is a table of {kind}, not of plain files"
+        way_out = f': give format = "{kind.lower()}"' if kind.lower() in LAKES else ""
+        return Source(files, error_select(message + way_out))
     if not files:
         message = f"table {table.name} has no files: nothing is at {', '.join(table.paths)}"
-        return f"CREATE VIEW {name} AS SELECT error({literal(message)}) AS missing"
-    return f"CREATE VIEW {name} AS FROM {_READERS[table.format]}([{', '.join(map(literal, files))}])"
-
-
-def literal(text: str) -> str:
-    """Return the text as SQL has it."""
-    return "'{}'".format(text.replace("'", "''"))
+        return Source(files, error_select(message))
+    return Source(files, f"FROM {_READERS[table.format]}([{', '.join(map(literal, files))}])")
 
 
 def _expanded(path: str) -> list[str]:

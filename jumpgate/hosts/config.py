@@ -35,9 +35,10 @@ parallelism = 0                 # and all others of [service]; 0: as there
 [[table]]                       # what Flight SQL serves: docs/flight-sql.md
 name = "sales"
 paths = ["/data/sales/*.parquet"]   # files, folders and globs
-format = "parquet"              # or csv, json; absent: as the first path ends
+format = "parquet"              # or csv, json, delta, iceberg; absent: as the first path ends
 schema = "main"                 # absent: main
 readers = ["reports"]           # clients who may read it, besides the service's own user; absent: every client
+# catalog = "prod"              # of Iceberg, by its name for pyiceberg; paths name the table in it
 
 [[store]]                       # how objects are read whose names begin with url: docs/object-stores.md
 url = "s3://lake"
@@ -112,11 +113,15 @@ LIMITS = (
     "literal_bytes",
 )
 #: format of a [[table]] → how its files end
-TABLE_FORMATS = {
+TABLE_FORMATS: dict[str, tuple[str, ...]] = {
+    "iceberg": (".metadata.json",),
     "parquet": (".parquet",),
     "csv": (".csv", ".csv.gz"),
     "json": (".json", ".jsonl", ".ndjson", ".json.gz"),
+    "delta": (),  # a folder
 }
+#: formats whose log says which files there are
+LAKES = ("delta", "iceberg")
 #: table → key → type
 _KEYS: dict[str, dict[str, type]] = {
     "service": {"stall_timeout_ms": int, "memory_limit_bytes": int, "request_bytes": int, **dict.fromkeys(LIMITS, int)},
@@ -134,7 +139,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "running": int,
         **dict.fromkeys(LIMITS, int),
     },
-    "table": {"name": str, "paths": list, "format": str, "schema": str, "readers": list},
+    "table": {"name": str, "paths": list, "format": str, "schema": str, "readers": list, "catalog": str},
     "host": {
         "name": str,
         "agent": str,
@@ -216,13 +221,15 @@ class ClientConfig:
 
 @dataclass(frozen=True)
 class TableConfig:
-    """A table that Flight SQL serves. `readers` are clients; none: all of them."""
+    """A table that Flight SQL serves. `readers` are clients; none: all of them. `catalog` is pyiceberg's name for what
+    knows the table of Iceberg that the path names; empty: the path is a metadata file."""
 
     name: str
     paths: tuple[str, ...]
     format: str
     schema: str = "main"
     readers: tuple[str, ...] = ()
+    catalog: str = ""
 
 
 @dataclass(frozen=True)
@@ -379,12 +386,17 @@ def _served(table: dict[str, Any], clients: tuple[ClientConfig, ...], where: str
     if format not in TABLE_FORMATS:
         known = ", ".join(TABLE_FORMATS)
         raise ConfigError(f"{where}: format of table '{name}' is {format!r}; it can be {known}", file=where)
+    catalog = table.get("catalog", "")
+    if format in LAKES and len(paths) > 1:
+        raise ConfigError(f"{where}: table '{name}' is of {format} and has {len(paths)} paths; give one", file=where)
+    if catalog and format != "iceberg":
+        raise ConfigError(f"{where}: table '{name}' has a catalog, but its format is not iceberg", file=where)
     readers = tuple(table.get("readers", ()))
     unknown = sorted(set(readers) - {client.name for client in clients})
     if unknown:
         message = f"{where}: '{unknown[0]}', a reader of table '{name}', is no [[client]]: add one, or correct the name"
         raise ConfigError(message, file=where)
-    return TableConfig(name, paths, format, table.get("schema", "main"), readers)
+    return TableConfig(name, paths, format, table.get("schema", "main"), readers, catalog)
 
 
 def _store(table: dict[str, Any], where: str) -> Store:

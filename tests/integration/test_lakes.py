@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyarrow import flight
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.types import DecimalType, DoubleType, LongType, StringType
+from pyiceberg.utils.config import Config
 
 import jumpgate
 from jumpgate.cli.main import main
 from jumpgate.client import Dataflow, col, count, max_, read, read_delta, read_iceberg, sum_
 from jumpgate.client.session import Session
 from jumpgate.errors import FileUnreadable, Forbidden, InvalidDataflow, SchemaMismatch
+from jumpgate.flight.clients import Clients
+from jumpgate.flight.door import Door
+from jumpgate.hosts.config import TableConfig, local_hosts
+from jumpgate.service import embedded
+from tests.support.flight import Raw
 from tests.support.object_store import KEY, SECRET, Store, credentials
 
 DAY = datetime.date(2024, 1, 1)
@@ -186,6 +195,24 @@ def test_features_that_are_not_known_are_refused_by_name(tmp_path: Path) -> None
         read(edited(tmp_path / "wrong", wrong))
 
 
+def test_types_that_a_later_version_has_wider(local: Session, tmp_path: Path) -> None:
+    """Delta's typeWidening: files that are there keep their types."""
+
+    def wider(action: dict[str, Any]) -> None:
+        features("typeWidening")(action)
+        if "metaData" in action:
+            text = action["metaData"]["schemaString"]
+            for old, new in (("integer", "long"), ("float", "double"), ("decimal(5,2)", "decimal(20,2)")):
+                text = text.replace(f'"{old}"', f'"{new}"')
+            action["metaData"]["schemaString"] = text
+
+    rows = {"a": pa.array([1, 2**31 - 1, None], pa.int32()), "f": pa.array([0.5, None, -1.5], pa.float32()),
+            "d": pa.array([Decimal("1.25"), None, Decimal("-999.99")], pa.decimal128(5, 2))}  # fmt: skip
+    flow = read(edited(tmp_path / "t", wider, pa.table(rows)))
+    assert [field.type.name for field in flow.schema] == ["int64", "float64", "decimal(20, 2)"]
+    assert rows_of(local, flow) == pa.table(rows).to_pylist()
+
+
 def test_deletion_vectors_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = edited(tmp_path / "t", features("deletionVectors"))
     assert read(path).schema.names == ("p", "q")  # a table that may have some, and has none
@@ -298,6 +325,47 @@ def test_iceberg_in_a_store(local: Session, store: Store, lake: Path, iceberg: A
     assert rows_of(local, read_iceberg(f"s3://{location}")) == iceberg_rows(iceberg)
 
 
+class Mirrored(PyArrowFileIO):
+    """Writes objects of the bucket as files of the folder that a store serves."""
+
+    def new_input(self, location: str) -> Any:
+        return self._named(super().new_input(self._file(location)), location)
+
+    def new_output(self, location: str) -> Any:
+        return self._named(super().new_output(self._file(location)), location)
+
+    def _file(self, location: str) -> str:
+        return location.replace("s3://", self.properties["folder"] + "/")
+
+    @staticmethod
+    def _named(file: Any, location: str) -> Any:
+        file._location = location
+        return file
+
+
+def test_iceberg_whose_files_are_objects(local: Session, store: Store, lake: Path) -> None:
+    catalog = SqlCatalog("o", uri=f"sqlite:///{lake}/o.db", warehouse="s3://lake/objects", folder=str(lake),
+                         **{"py-io-impl": f"{__name__}.Mirrored"})  # fmt: skip
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", pa.schema([("a", pa.int32()), ("s", pa.string()), ("day", pa.date32())]))
+    with table.update_spec() as spec:
+        spec.add_identity("day")
+    table.append(pa.table({"a": pa.array([1, 2], pa.int32()), "s": ["x", None], "day": [DAY, None]}))
+    with table.update_schema() as update:
+        update.rename_column("s", "label")
+        update.update_column("a", LongType())
+    table.append(pa.table({"a": [2**40], "label": ["y"], "day": [DAY]}))
+    expected = [{"a": 1, "label": "x", "day": DAY}, {"a": 2, "label": None, "day": None},
+                {"a": 2**40, "label": "y", "day": DAY}]  # fmt: skip
+    assert table.metadata_location.startswith("s3://lake/objects/")
+    store.requests.clear()
+    flow = read_iceberg(table.metadata_location)
+    assert rows_of(local, flow) == expected
+    assert len({path for _, path, _ in store.requests if path.endswith(".parquet")}) == 3
+    found = local.run(flow.filter(col("day") == DAY).aggregate(n=count(), t=sum_("a"))).to_pylist()
+    assert found == [{"n": 2, "t": 2**40 + 1}]
+
+
 def test_deletes_and_files_without_ids_are_refused(iceberg: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyiceberg.manifest import DataFileContent
     from pyiceberg.table import DataScan
@@ -319,3 +387,74 @@ def test_deletes_and_files_without_ids_are_refused(iceberg: Any, monkeypatch: py
             read_iceberg(iceberg)
     finally:
         file.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def served(lake: Path, iceberg: Any) -> Iterator[Raw]:
+    """A client of Flight SQL over the tables, and some that are refused; `fresh` is a table of its own."""
+    own = lake / "own"
+    write_deltalake(own / "fresh", pa.table({"a": [1]}))
+    write_deltalake(own / "nulls", pa.table({"a": [1], "p": ["Null"]}), partition_by=["p"])
+    twice = pa.table({"a": [1], "A": [2]})
+    iceberg.catalog.create_table("n.twins", twice.schema).append(twice)
+    edited(own / "mapped", mapped("name"))
+    moment = pa.array([datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.UTC)], pa.timestamp("us", "UTC"))
+    edited(own / "moments", lambda action: None, pa.table({"t": moment}))
+    (file,) = (own / "moments").glob("*.parquet")
+    pq.write_table(pq.read_table(file), file, use_deprecated_int96_timestamps=True)
+    folders = {"grown": lake / "lake/grown", "parted": lake / "lake/parted", "remote": "s3://lake/grown",
+               **{name: own / name for name in ("fresh", "nulls", "mapped", "moments", "nowhere")}}  # fmt: skip
+    tables = [TableConfig(name, (str(folder),), "delta") for name, folder in folders.items()]
+    tables += [TableConfig("ice", (iceberg.metadata_location,), "iceberg")]
+    tables += [TableConfig(name, (f"n.{name}",), "iceberg", catalog="c") for name in ("t", "lost", "twins")]
+    config = replace(local_hosts(1), tables=tuple(tables))
+    service = embedded.start(config)
+    door = Door(Clients(lambda: config, service.guard, service.stub), "127.0.0.1", 0, None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYICEBERG_CATALOG__C__TYPE", "sql")
+        patch.setenv("PYICEBERG_CATALOG__C__URI", f"sqlite:///{lake}/c.db")
+        patch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())  # it was read when the package was imported
+        yield Raw(flight.connect(door.address), service.token)
+    door.close()
+    service.close()
+
+
+def told(raw: Raw, text: str) -> list[dict[str, Any]]:
+    return raw.get(raw.info(text)).read_all().to_pylist()
+
+
+def test_flight_sql_serves_snapshots(served: Raw, lake: Path, iceberg: Any) -> None:
+    for name in ("grown", "parted"):
+        assert told(served, f"SELECT * FROM {name} ORDER BY a") == delta_rows(lake / "lake" / name)
+    for name in ("ice", "t"):
+        assert told(served, f"SELECT * FROM {name} ORDER BY a") == iceberg_rows(iceberg)
+    assert told(served, "SELECT a FROM parted WHERE text = 'x=1/%' AND n = 1 ORDER BY a") == [{"a": 1}, {"a": 5}]
+    assert told(served, "SELECT * FROM mapped ORDER BY a") == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+    assert told(served, "SELECT epoch(t) s FROM moments") == [{"s": 1719835200.0}]
+    served.option("offload", "always")
+    assert told(served, "SELECT sum(a) s FROM fresh") == [{"s": 1}]
+    served.option("offload", "auto")
+
+
+def test_flight_sql_sees_the_next_snapshot(served: Raw, lake: Path, iceberg: Any) -> None:
+    folder = lake / "own/fresh"
+    assert told(served, "SELECT count(*) n FROM fresh") == [{"n": 1}]
+    write_deltalake(folder, pa.table({"a": [2], "b": ["x"]}), mode="append", schema_mode="merge")
+    assert told(served, "SELECT * FROM fresh ORDER BY a") == [{"a": 1, "b": None}, {"a": 2, "b": "x"}]
+    write_deltalake(folder, pa.table({"a": [3], "b": ["y"]}), mode="overwrite")
+    assert told(served, "SELECT * FROM fresh") == [{"a": 3, "b": "y"}]
+    before = told(served, "SELECT * FROM t ORDER BY a")
+    iceberg.append(pa.table({"label": ["v"], "a": [9], "day": [DAY], "s": [1.5]}))
+    assert told(served, "SELECT * FROM ice ORDER BY a") == before  # a metadata file is one snapshot
+    assert told(served, "SELECT * FROM t ORDER BY a") == iceberg_rows(iceberg) != before
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("remote", "table remote: .*'s3://lake/grown' is in a store"), ("nulls", "table nulls: .*'Null' in the names"),
+     ("twins", "columns '[aA]' and '[aA]' are one name to DuckDB"), ("nowhere", "cannot read Delta table .*nowhere"),
+     ("lost", "cannot read Iceberg table 'n.lost' of catalog 'c'")],
+)  # fmt: skip
+def test_flight_sql_refuses_by_name(served: Raw, name: str, message: str) -> None:
+    with pytest.raises(pa.ArrowException, match=message):
+        told(served, f"SELECT * FROM {name}")

@@ -148,7 +148,15 @@ def test_everything_that_a_file_can_say() -> None:
         ({"host": [{"name": "a", "agent": "there", "token_file": "t"}]}, "agent of host 'a' is 'there', not HOST:PORT"),
         ({"host": [{"name": "a", "agent": "there:99999", "token_file": "t"}]}, "not HOST:PORT"),
         ({"table": [{"name": "t", "paths": []}]}, "table 't' has no paths"),
-        ({"table": [{"name": "t", "paths": ["x.orc"]}]}, "format of table 't' is None; it can be parquet, csv, json"),
+        (
+            {"table": [{"name": "t", "paths": ["x.orc"]}]},
+            "format of table 't' is None; it can be iceberg, parquet, csv",
+        ),
+        ({"table": [{"name": "t", "paths": ["a", "b"], "format": "delta"}]}, "is of delta and has 2 paths; give one"),
+        (
+            {"table": [{"name": "t", "paths": ["x.csv"], "catalog": "c"}]},
+            "has a catalog, but its format is not iceberg",
+        ),
         (
             {"table": [{"name": "t", "paths": ["x.csv"], "readers": ["who"]}]},
             r"'who', a reader of table 't', is no \[\[client\]\]: add one",

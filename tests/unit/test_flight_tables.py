@@ -20,8 +20,8 @@ def test_a_table_with_a_log_is_not_served_as_its_files(tmp_path: Path, inside: s
         (tmp_path / inside).touch()
     for path, is_named in ((tmp_path, False), (tmp_path / "*.parquet", False), (tmp_path / "a.parquet", True)):
         table = TableConfig(name="t", paths=(str(path),), format="parquet")
-        (files,) = files_of([table]).values()
-        assert files == (str(tmp_path / "a.parquet"),)
-        view = view_of(table, files)
-        assert (f"is a table of {kind}, not served here" in view) == bool(inside and not is_named), view
+        (source,) = files_of([table]).values()
+        assert source.files == (str(tmp_path / "a.parquet"),)
+        view = view_of(table, source)
+        assert (f"is a table of {kind}, not of plain files" in view) == bool(inside and not is_named), view
         assert ("read_parquet" in view) == (not inside or is_named)

@@ -50,7 +50,8 @@ MAY_KNOW = {
     "simulate": {"dataflow", "nca", "compiler", "converters", "study"},  # of study: its pages
     # to start one; schemas; the cache folder; numbers for people
     "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "lakes", "stores", "trust"},
-    "flight": {"client", "dataflow", "hosts", "ntf", "service", "trust", "v1"},  # of hosts: the configuration
+    # of converters: columns of files; of hosts: the configuration
+    "flight": {"client", "converters", "dataflow", "hosts", "ntf", "service", "stores", "trust", "v1"},
     "spark": set(),  # finds a jar
     "presto": set(),  # copies one
     "trino": {"presto"},  # copies one likewise

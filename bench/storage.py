@@ -1,0 +1,203 @@
+"""TPC-H over a store of S3 on the loopback beside DuckDB with httpfs, and over tables of Delta Lake and Iceberg.
+
+    ./dev bench storage [--json] [--scale 1] [--runs 5] [--query 1 …] [--data DIR]
+
+The store is hadro, a process of its own, which counts requests and bytes. Both read the same Parquet files with as many
+threads, warm, in turns; DuckDB keeps no bytes of files from run to run. A figure is the geometric mean over the queries
+of the medians' ratios; requests and bytes are those of one warm run of all queries. Answers are compared with those of
+DuckDB over local files first. Needs duckdb-extension-httpfs from PyPI, of DuckDB's version.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import jumpgate
+from bench._measure import Figure, alternate, geometric_mean, medians, remark, report
+from jumpgate.client import read_delta, read_iceberg
+from jumpgate.tpcds.data import generate, path, quoted
+from jumpgate.tpch import TPCH
+
+THREADS = len(os.sched_getaffinity(0))
+SECONDS_MAX = 30.0
+KEY, SECRET = "AKIABENCH", "bench-only"
+
+Run = Callable[[str], pa.Table]
+#: figure → (contender measured, contender that it is compared with, target, words)
+TIMES = {
+    "s3_parquet_vs_duckdb": ("s3", "duckdb s3", 1.2, "the store, beside DuckDB's httpfs"),
+    "s3_vs_local": ("s3", "local", 0.7, "the store, beside local files"),
+    "delta_vs_parquet": ("delta", "local", 0.9, "a Delta table, beside its plain Parquet"),
+    "iceberg_vs_parquet": ("iceberg", "iceberg files", 0.9, "an Iceberg table, beside its plain Parquet"),
+}
+COUNTS = {"requests_vs_duckdb": "requests", "bytes_vs_duckdb": "bytes"}
+
+
+@contextmanager
+def store(folder: Path) -> Iterator[str]:
+    """Serve the folder's folders as buckets from another process; yield the address."""
+    command = [sys.executable, "-m", "bench._store_server", str(folder), KEY, SECRET]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.terminate()
+
+
+def counted(endpoint: str) -> dict[str, int]:
+    """Return the requests, and the bytes of bodies, since the last call."""
+    with urllib.request.urlopen(f"{endpoint}/-/counts") as answer:
+        requests, sent = answer.read().split()
+    return {"requests": int(requests), "bytes": int(sent)}
+
+
+def lakes(directory: Path) -> dict[str, dict[str, Any]]:
+    """Return kind of table → table → what a connection registers. Delta's files are the generator's; those of Iceberg
+    have ids of columns, and are read as plain Parquet, too."""
+    from deltalake import convert_to_deltalake
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    folder = directory / "lakes"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    catalog = SqlCatalog("bench", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/iceberg")
+    catalog.create_namespace("tpch")
+    found: dict[str, dict[str, Any]] = {"delta": {}, "iceberg": {}, "iceberg files": {}}
+    for table in TPCH.tables:
+        file = path(directory, table, "parquet")
+        (folder / "delta" / table).mkdir(parents=True)
+        os.link(file, folder / "delta" / table / "part.parquet")
+        convert_to_deltalake(folder / "delta" / table)
+        found["delta"][table] = read_delta(str(folder / "delta" / table))
+        made = catalog.create_table(f"tpch.{table}", pq.read_schema(file))
+        made.append(pq.read_table(file))
+        found["iceberg"][table] = read_iceberg(made)
+        files = (str(task.file.file_path) for task in made.scan().plan_files())
+        found["iceberg files"][table] = [file.removeprefix("file://") for file in files]
+    return found
+
+
+@contextmanager
+def contenders(directory: Path, endpoint: str) -> Iterator[dict[str, Run]]:
+    """Yield name → what answers a query."""
+    bucket = f"s3://{directory.name}/parquet"
+    files = {table: path(directory, table, "parquet") for table in TPCH.tables}
+    sources: dict[str, dict[str, Any]] = {
+        "local": files,
+        "s3": {table: f"{bucket}/{table}.parquet" for table in files},
+        **lakes(directory),
+    }
+    with ExitStack() as stack:
+        duck = stack.enter_context(duckdb.connect())
+        duck.execute(f"SET threads = {THREADS}; SET enable_external_file_cache = false")
+        extension = Path(str(importlib.import_module("duckdb_extension_httpfs").__file__)).parent
+        duck.execute(f"LOAD {quoted(next(extension.glob('extensions/*/*.duckdb_extension')))}")
+        duck.execute(
+            f"CREATE SECRET (TYPE s3, KEY_ID '{KEY}', SECRET '{SECRET}', REGION 'us-east-1', URL_STYLE 'path',"
+            f" USE_SSL false, ENDPOINT '{endpoint.removeprefix('http://')}')"
+        )
+        duck.execute("CREATE SCHEMA local; CREATE SCHEMA s3")
+        for table in files:
+            for place in ("local", "s3"):
+                duck.execute(f"CREATE VIEW {place}.{table} AS FROM read_parquet('{sources[place][table]}')")
+        yield {
+            **{
+                name: _ours(stack.enter_context(jumpgate.connect(offload="always")), of) for name, of in sources.items()
+            },
+            **{f"duckdb {place}": _theirs(duck, place) for place in ("local", "s3")},
+        }
+
+
+def _ours(jg: Any, tables: dict[str, Any]) -> Run:
+    for table, source in tables.items():
+        jg.register(table, source)
+    return lambda text: jg.sql(text).to_arrow()
+
+
+def _theirs(duck: duckdb.DuckDBPyConnection, place: str) -> Run:
+    return lambda text: duck.execute(f"SET schema = '{place}'; {text}").to_arrow_table()
+
+
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Return rows to be compared: in one order, numbers by nine digits."""
+    rows = [tuple(map(_plain, row.values())) for row in table.to_pylist()]
+    return sorted(rows, key=repr)
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return f"{float(value):.9g}" if not isinstance(value, str) else value
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def checked(texts: dict[int, str], runs: dict[str, Run], endpoint: str) -> dict[str, dict[str, int]]:
+    """Compare the answers; return contender → what all queries take of the store, each warm."""
+    totals = {name: dict.fromkeys(COUNTS.values(), 0) for name in ("s3", "duckdb s3")}
+    for number, text in texts.items():
+        expected = rows_of(runs["duckdb local"](text))
+        for name, run in runs.items():
+            if rows_of(run(text)) != expected:
+                raise SystemExit(f"query {number}: {name} has another answer than DuckDB over local files")
+            if name in totals:
+                counted(endpoint)
+                run(text)
+                for what, count in counted(endpoint).items():
+                    totals[name][what] += count
+    return totals
+
+
+@click.command(help=__doc__)
+@click.option("--json", "as_json", is_flag=True)
+@click.option("--scale", default=1.0, show_default=True, help="TPC-H's")
+@click.option("--runs", default=5, show_default=True)
+@click.option("--query", "queries", type=int, multiple=True, help="numbers of queries; absent: all")
+@click.option("--data", type=click.Path(path_type=Path), default=Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")))
+def main(as_json: bool, scale: float, runs: int, queries: tuple[int, ...], data: Path) -> None:
+    directory = data.absolute() / f"tpch-{scale:g}"
+    generate(directory, scale, ["parquet"], suite=TPCH)
+    texts = {number: text for number, text in TPCH.queries().items() if not queries or number in queries}
+    with tempfile.TemporaryDirectory() as buckets, store(Path(buckets)) as endpoint:
+        (Path(buckets) / directory.name).symlink_to(directory)
+        os.environ |= {"AWS_ENDPOINT_URL_S3": endpoint, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
+                       "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}  # fmt: skip
+        with contenders(directory, endpoint) as asked:
+            totals = checked(texts, asked, endpoint)
+            times = {number: _measured(number, text, asked, runs) for number, text in texts.items()}
+    what = f"{len(times)} queries of TPC-H, scale {scale:g}, loopback, {THREADS} threads"
+    for figure, (ours, other, target, words) in TIMES.items():
+        ratio = geometric_mean(found[other] / found[ours] for found in times.values())
+        report(Figure(figure, ratio, target, "higher", f"{what}: {words}"), as_json)
+    for figure, kind in COUNTS.items():
+        ours, other = (totals[name][kind] for name in ("s3", "duckdb s3"))
+        remark(f"  {kind}: {ours} and DuckDB {other}")
+        words = f"{kind} that a warm run takes of the store"
+        report(Figure(figure, ours / other if other else math.inf, 1.0, "lower", f"{what}: {words}"), as_json)
+
+
+def _measured(number: int, text: str, asked: dict[str, Run], runs: int) -> dict[str, float]:
+    timed = {name: lambda run=run: run(text) for name, run in asked.items() if name != "duckdb local"}
+    found = medians(alternate(timed, runs, SECONDS_MAX))
+    remark(f"  query {number} (ms): " + ", ".join(f"{name} {seconds * 1000:.0f}" for name, seconds in found.items()))
+    return found
+
+
+if __name__ == "__main__":
+    main()
