@@ -39,6 +39,7 @@ class Counting:
 
 def main(folder: str, key: str, secret: str) -> None:
     place = socket.create_server(("127.0.0.1", 0))
+    place.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits for the head's acknowledgement
     app = Counting(create_app(Config.from_env(data=folder, access_key=key, secret_key=secret)))
     print(f"http://127.0.0.1:{place.getsockname()[1]}", flush=True)
     config = uvicorn.Config(app, interface="asgi3", log_level="critical", lifespan="off")
