@@ -36,6 +36,7 @@ class Store:
         self._turn = asyncio.Lock()
         self._app = create_app(Config.from_env(data=str(folder), **settings))
         self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         host = "http://127.0.0.1" if certificate is None else "https://localhost"
         self.endpoint = f"{host}:{self._socket.getsockname()[1]}"
         tls: dict[str, Any] = (
