@@ -72,7 +72,7 @@ FILES_MAX = {
 }  # fmt: skip
 FILES_MAX_NEW = 8
 #: the most functions that choose by three or more classes of operators
-DISPATCHES_MAX = 28
+DISPATCHES_MAX = 29
 
 
 def _held(value: object) -> Iterator[Expression]:
