@@ -18,7 +18,7 @@ DOCSTRINGS_MAX = {
     "clients": 70,
 }
 #: document, or folder of documents → the most sentences of more than WORDS_MAX words
-SENTENCES_MAX = {"ARCHITECTURE.md": 0, "CONTRIBUTING.md": 0, "README.md": 0, "docs": 4}
+SENTENCES_MAX = {"ARCHITECTURE.md": 0, "CONTRIBUTING.md": 0, "README.md": 0, "docs": 0}
 WORDS_MAX = 35
 
 _BEGINNINGS = re.compile(r"(What|Whether|Of|Those|Who)\b")
