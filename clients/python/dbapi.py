@@ -42,7 +42,7 @@ class InterfaceError(Error):
 
 
 class DatabaseError(Error):
-    """What went wrong beyond the module: in the service, an accelerator, or DataFusion."""
+    """An error beyond the module: in the service, an accelerator, or DataFusion."""
 
 
 class DataError(DatabaseError):
@@ -206,7 +206,8 @@ class Cursor:
 
     @property
     def description(self) -> list[tuple[str, pa.DataType, None, None, int | None, int | None, bool]] | None:
-        """Of each column: name, Arrow type (compare it with STRING, NUMBER, …), precision and scale of decimals."""
+        """Describe each column: name, Arrow type (compare it with STRING, NUMBER, …), precision and scale of
+        decimals."""
         if self._query is None:
             return None
         return [

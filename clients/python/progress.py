@@ -23,8 +23,8 @@ SHARE_MIN = 0.02
 
 
 class Progress(NamedTuple):
-    """Of a running job: its stage of so many, rows and bytes that were read from files, the share of the rows that are
-    to be read, and the seconds that are left; None where the plan does not say."""
+    """The progress of a running job: its stage of so many, rows and bytes that were read from files, the share of the
+    rows that are to be read, and the seconds that are left; None where the plan does not say."""
 
     stage: int
     stages: int

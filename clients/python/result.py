@@ -126,20 +126,20 @@ class Result:
 
     @property
     def events(self) -> tuple[Any, ...]:
-        """What the service reported so far: states, stages and, at the end, the instances' counters."""
+        """The service's reports so far: states, stages and, at the end, the instances' counters."""
         return tuple(self._execution.events)
 
     @property
     def received_bytes(self) -> int:
-        """Of the result's frames, so far."""
+        """The bytes of the result's frames so far."""
         return self._stream.bytes
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self.batches()
 
     def batches(self, *, watched: bool = False) -> Iterator[pa.RecordBatch]:
-        """What iterating gives. watched: the job's progress is shown to the end, not only until the first batch: for
-        those who do nothing with a batch but keep it."""
+        """Yield the batches. watched: show the job's progress to the end, not only until the first batch, for callers
+        that only keep the batches."""
         if self._table is not None:
             yield from self._table.to_batches()
             return

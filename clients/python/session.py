@@ -94,9 +94,9 @@ _STATUSES: dict[grpc.StatusCode, type[JumpgateError]] = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a dataflow is expected to take: seconds as a job, and of the same operators elsewhere, with the speeds that
-    were asked about; rows and bytes of its result. `gain_s` is what the operators that are slower elsewhere would save
-    in a job, `overhead_s` what a job takes beside its operators. Seconds are None where too little is known."""
+    """The expected cost of a dataflow: seconds as a job, and of the same operators elsewhere, with the speeds that were
+    asked about; rows and bytes of its result. `gain_s` is what the operators that are slower elsewhere would save in a
+    job, `overhead_s` what a job takes beside its operators. Seconds are None where too little is known."""
 
     seconds: float | None
     elsewhere_s: float
@@ -347,14 +347,14 @@ class Session:
         return str(self._ask(self._stub.Explain, pb.ExplainRequest(job_id=job, verbose=verbose)).text)
 
     def explain_job_data(self, job: str = "latest") -> dict[str, Any]:
-        """What `explain_job` says, for programs: `measured` in each fragment, by the operator's number."""
+        """Return the data of `explain_job`: `measured` in each fragment, by the operator's number."""
         data: dict[str, Any] = json.loads(self._ask(self._stub.Explain, pb.ExplainRequest(job_id=job)).json)
         return data
 
     def estimate(
         self, dataflow: Dataflow, dialect: Dialect | None = None, *, elsewhere: Mapping[str, float], cores: int
     ) -> Estimate:
-        """What the dataflow is expected to take. elsewhere: seconds of a core for units of work
+        """Return the expected cost of the dataflow. elsewhere: seconds of a core for units of work
         (jumpgate.nca.speeds) of whoever might do the same. Raises what would keep it from being planned."""
         request = self._request(_without_send(dataflow.root), dialect or DEFAULT, "")  # it may be run next
         speeds = pb.Speeds(seconds=elsewhere, cores=cores)

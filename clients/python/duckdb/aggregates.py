@@ -75,14 +75,14 @@ def counted_if(condition: Expression, value: Expression | None) -> Expression:
 
 @dataclass(frozen=True)
 class Computed:
-    """What computes one call: `measures` as (function, arguments), and the call's value from theirs."""
+    """The computation of one call: `measures` as (function, arguments), and the call's value from theirs."""
 
     measures: tuple[tuple[str, tuple[Expression, ...]], ...]
     value: Callable[[tuple[Expression, ...]], Expression]
 
 
 def computed(name: str, arguments: tuple[Expression, ...], types: tuple[SqlType, ...], distinct: bool) -> Computed:
-    """What computes an aggregate of these arguments. Raises Stays."""
+    """Return the computation of an aggregate of these arguments. Raises Stays."""
     if name == "count_if" and [type.id for type in types] == ["BOOLEAN"] and not distinct:
         return Computed((("count", (counted_if(arguments[0], None),)),), lambda values: values[0])
     function = function_of(name, types, distinct)
@@ -147,7 +147,8 @@ class Aggregated:
             self._numbers.setdefault(measure, len(self._numbers))
 
     def _computed(self, call: e.AggregateCall) -> Computed:
-        """Of scalar subqueries there are first(…) and, beside it, how many rows there are, which is to be 1."""
+        """Return the call's value. A scalar subquery is first(…) with the count of its rows beside it, which must be
+        1."""
         if call.name != "first" or all(other.name != "count_star" for other in self.node.calls):
             return _computed(call, self.scalars)
         if call.orders or call.filter is not None:
@@ -156,7 +157,7 @@ class Aggregated:
 
     @property
     def types(self) -> tuple[SqlType, ...]:
-        """Of the columns: groups, calls, GROUPING functions."""
+        """Return the types of the columns: groups, calls, GROUPING functions."""
         bound = (*self.node.groups, *self.node.calls)
         return (*(b.type for b in bound), *(BIGINT for _ in self.node.groupings))
 

@@ -39,7 +39,7 @@ def translate_cast(value: Expression, source: SqlType, target: SqlType, is_try: 
 
 
 def _as_double(value: Expression) -> Expression:
-    """Of a decimal with more digits than a double the whole part and the rest are converted apart."""
+    """Convert a decimal; of one with more digits than a double, the whole part and the rest apart."""
     type = value.type
     if type.precision <= EXACT_DIGITS:
         return as_type(value, float64)

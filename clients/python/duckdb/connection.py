@@ -35,7 +35,7 @@ _FETCHES = frozenset((
 
 
 class Shared:
-    """What a connection and its cursors share: the session with the service, and what was learned."""
+    """The state that a connection and its cursors share: the session with the service, and what was learned."""
 
     def __init__(self, address: str | None, options: dict[str, Any]) -> None:
         self.auto = Auto()

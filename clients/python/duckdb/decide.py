@@ -1,5 +1,5 @@
-"""Whether a text that could be offloaded is: `auto` asks what it takes, as a job and in DuckDB, by figures and by what
-was seen. DuckDB answers small inputs at once, and others while programs are built."""
+"""Decide whether a text that could be offloaded is. `auto` compares its cost as a job and in DuckDB, by figures and by
+earlier runs. DuckDB answers small inputs at once, and others while programs are built."""
 
 from __future__ import annotations
 

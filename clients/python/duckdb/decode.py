@@ -56,7 +56,7 @@ def listed(decoder: Decoder) -> Decoder:
 
 
 def optional(decoder: Decoder) -> Decoder:
-    """What `decoder` reads, or None."""
+    """Return the value that `decoder` reads, or None."""
     return lambda data: None if data is None else decoder(data)
 
 

@@ -192,7 +192,8 @@ def _check(data: Any) -> tuple[Bound, Bound]:
 
 
 def _function_data(data: Any) -> None:
-    """Of arithmetic on decimals, and of what keeps nothing else; whether it checks for overflow is for DuckDB only."""
+    """Accept the data of arithmetic on decimals, and of functions that keep nothing else. Its check for overflow
+    concerns DuckDB only."""
     if not isinstance(data, dict) or data.keys() != {"check_overflow", "return_type", "arguments"}:
         raise Stays("a function has properties that are not known")
     listed(read_type)([data["return_type"], *data["arguments"]])

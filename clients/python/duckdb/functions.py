@@ -264,7 +264,7 @@ def _error(site: Site) -> Expression:
 
 
 def _alike(function: str) -> Rule:
-    """Of arguments of one type."""
+    """Return the rule of a function whose arguments have one type."""
 
     def rule(site: Site) -> Expression:
         if not site.types or any(t != site.types[0] for t in site.types) or site.types[0].id == "FLOAT":

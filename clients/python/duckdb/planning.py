@@ -90,7 +90,7 @@ def table_of(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 
 
 def _bound_plan(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
-    """What json_serialize_plan gives, with the optimiser's settings as the user has them before and after."""
+    """Return json_serialize_plan's plan; the optimiser's settings are the user's again afterwards."""
     with _lock:
         try:
             names = ("disabled_optimizers", *_REQUIRED)

@@ -1,4 +1,4 @@
-"""What a plan's leaves read: Parquet files and tables of DuckDB's, with the filters that were pushed into them."""
+"""The sources of a plan's leaves: Parquet files and tables of DuckDB's, with the filters that were pushed into them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def require_source(name: object) -> None:
 
 
 def read_source(source: str, data: Any, types: tuple[SqlType, ...], names: tuple[str, ...]) -> Scan:
-    """What a table function reads; types, names: of its columns. Raises Stays."""
+    """Return the source of a table function with columns of these types and names. Raises Stays."""
     found = known(_SOURCES, "table function", source).decode(source, data)
     if not isinstance(found, Scan):
         found = found(types, names)

@@ -1,4 +1,4 @@
-"""What accelerators read for a plan: Parquet files as they are, everything else as files without names."""
+"""The files that accelerators read for a plan: Parquet files as they are, everything else as files without names."""
 
 from __future__ import annotations
 

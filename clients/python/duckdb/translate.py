@@ -77,7 +77,7 @@ class Part:
         return Scalars(self.operator.schema, self.types)
 
     def kept(self, columns: tuple[int, ...]) -> Part:
-        """Those columns; all of them where none is named."""
+        """Return the part with the columns that are named; all where none is."""
         if not columns:
             return self
         if any(not 0 <= i < len(self.types) for i in columns):

@@ -187,7 +187,7 @@ class DuckdbQuery(Query):
 
 
 def typed(error: Exception) -> JumpgateError:
-    """What DuckDB, or the reader of its result, raised."""
+    """Return the typed error of what DuckDB, or the reader of its result, raised."""
     said = str(error)
     for theirs, ours in _ERRORS:
         if isinstance(error, theirs) or said.startswith(f"Invalid: {theirs.__name__.removesuffix('Exception')}"):

@@ -82,7 +82,7 @@ OPERATORS = (
 
 
 def assumed() -> dict[str, float]:
-    """What is assumed of DataFusion, with what each format declares of its scans there."""
+    """Return the speeds that are assumed of DataFusion, with those that each format declares of its scans there."""
     found = {**calibration.assumed(), **DATAFUSION}
     for name, format in formats().items():
         if format.converted:

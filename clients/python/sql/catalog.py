@@ -153,7 +153,7 @@ def _is_column(expression: Expression) -> bool:
 
 
 def _field(field: Field) -> pa.Field:
-    """What Jumpgate has no type for is a column that nobody can use, unless DataFusion reads the file."""
+    """Return a field. A column without a type in Jumpgate cannot be used, unless DataFusion reads the file."""
     return pa.field(field.name, pa.null() if field.type.is_opaque else arrow_type(field.type), field.type.nullable)
 
 

@@ -1,4 +1,4 @@
-"""What people type besides queries: SHOW TABLES, DESCRIBE, EXPLAIN. Each is answered by a query over constants."""
+"""Commands besides queries: SHOW TABLES, DESCRIBE, EXPLAIN. Each is answered by a query over constants."""
 
 from __future__ import annotations
 

@@ -291,8 +291,8 @@ class Connection:
         return [file for file in files if not is_remote(file) and not located.split(file)[0]]
 
     def check_columns(self, planned: Planned, states: FileStates) -> None:
-        """Of files that DataFusion reads: those that changed since they were looked into must still have the columns of
-        their table, which DataFusion would take for NULL. Raises SchemaMismatch."""
+        """Check that files that DataFusion reads, and that changed since they were looked into, still have the columns
+        of their table; DataFusion would take missing ones for NULL. Raises SchemaMismatch."""
         for table in map(self.tables.__getitem__, planned.tables):
             if not isinstance(table.read, Read) or table.is_converted:
                 continue
@@ -307,7 +307,8 @@ class Connection:
             self._states[table.name] = found
 
     def check_pages(self, planned: Planned, found: Split) -> None:
-        """Of Parquet files that DataFusion reads, which does not compare checksums of pages. Raises MalformedData."""
+        """Compare the checksums of pages of the Parquet files that DataFusion reads, which does not. Raises
+        MalformedData."""
         reads = cuts.read_here(found, planned.root)
         if planned.unencoded:
             reads = iter([(name, None) for name in planned.tables])

@@ -90,12 +90,12 @@ class Split:
 
     @property
     def operators(self) -> int:
-        """Of the whole plan."""
+        """The operators of the whole plan."""
         return self.offloaded + len(self.kept)
 
     @property
     def offloaded(self) -> int:
-        """Of the whole plan, those that the cuts do."""
+        """The operators of the whole plan that the cuts compute."""
         return sum(cut.operators * cut.uses for cut in self.cuts)
 
 
@@ -148,8 +148,8 @@ class _Splitter:
         return whole(root, "", [], found.kept)
 
     def _stays_the_same(self) -> bool:
-        """Whether DataFusion runs the plan as it would run the text, which it need not plan again then: it optimises
-        both, but of joins that are optimised already it may make slower ones; and Arrow data would become a file."""
+        """Return whether DataFusion runs the plan as it would run the text, so that the text need not be planned again.
+        It optimises both, but may slow down joins that are optimised already, and Arrow data would become a file."""
         in_files = all(table.data is None for table in self._tables.values())
         return in_files and not any(
             place.WhichOneof("kind") in ("join", "cross_join") for place in below(self._rest, self._root.nests)
@@ -268,7 +268,7 @@ def scans(plan: pb.Plan, nests: bool = True) -> Iterator[pb.Scan]:
 
 
 def read_here(split: Split, root: Node) -> Iterator[tuple[str, tuple[str, ...] | None]]:
-    """Of each scan by which DataFusion reads a table itself, its name and columns (None: all)."""
+    """Yield the name and columns (None: all) of each table that DataFusion reads itself."""
     plan = root.plan if split.whole else split.rest
     for scan in scans(plan) if plan is not None else ():
         if not any(path.startswith((CUT, DATA)) for path in scan.paths):

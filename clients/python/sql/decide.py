@@ -1,8 +1,7 @@
-"""Whether a sub-plan goes to accelerators: where what the service estimates for it as a job, and for what has to be
-done with the job's result, is less than what DataFusion would take here. What a query holds twice runs once as a job,
-but twice in the client. A job that would have to wait too long for its programs or hosts is prepared meanwhile, for the
-next time. `always` takes all that maps.
-"""
+"""Decide whether a sub-plan goes to accelerators: where the service's estimate of the job, and of the work on its
+result, is less than what DataFusion would take here. What a query holds twice runs once as a job, but twice in the
+client. A job that would have to wait too long for its programs or hosts is prepared meanwhile, for the next time.
+`always` takes all that maps."""
 
 from __future__ import annotations
 

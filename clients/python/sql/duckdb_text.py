@@ -44,7 +44,7 @@ def rewrite(text: str) -> Rewritten:
 
 
 def changes(parts: Sequence[Token], words: Sequence[str]) -> list[Change]:
-    """What is to change in a text of these tokens and words (tokens.parts_of)."""
+    """Return the changes to a text of these tokens and words (tokens.parts_of)."""
     found: list[Change] = []
     for index, (token, word) in enumerate(zip(parts, words, strict=True)):
         if word == "/":

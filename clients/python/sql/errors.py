@@ -1,4 +1,4 @@
-"""What DataFusion says about a text, as typed errors that point at the place and suggest what was meant."""
+"""DataFusion's errors about a text as typed errors that point at the place and suggest what was meant."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def located(text: str, line: int, column: int) -> str:
 def invalid_sql(
     error: BaseException, text: str, tables: Iterable[str], place: Callable[[int, int], tuple[int, int]] | None = None
 ) -> InvalidSql:
-    """What `error`, raised by DataFusion while it planned a text, means to whoever wrote `text`.
+    """Return the typed error for `error`, which DataFusion raised while it planned a text, in terms of the user's
+    `text`.
 
     place: line and column in `text` of those in the text that was planned, if that is another one.
     """

@@ -1,4 +1,4 @@
-"""What a query does where, in words and as data."""
+"""Explain which part of a query runs where, in words and as data."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ def parameter_values(parameters: Sequence[Any] | Mapping[str, Any]) -> dict[str,
 
 
 def planning_error(error: BaseException, prepared: Rewritten, tables: Sequence[Table]) -> BaseException:
-    """What DataFusion raised while it planned, as a typed error: about the text, or about values that it computed."""
+    """Return DataFusion's error in planning as a typed one: about the text, or about values that it computed."""
     if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
         return error
     said = str(error)

@@ -161,7 +161,7 @@ class _Query:
             index = self._pairs.get(index, index) + 1
 
     def _all(self) -> str:
-        """What `*` stands for."""
+        """Return the columns that `*` stands for."""
         found = []
         for table in self._sources.tables:
             own = [key for key, owners in self._sources.owners.items() if owners[0] == table]

@@ -197,7 +197,8 @@ def _matched(fold: bool = False, negated: bool = False) -> Adapter:
 
 
 def _counted(function: str, flags: int) -> Adapter:
-    """Of the whole text and its first match: other numbers around the flags than the defaults are not known."""
+    """Accept only the whole text and its first match: other numbers around the flags than the defaults are not
+    known."""
 
     def adapter(arguments: Arguments) -> Expression:
         pattern, _ = _pattern(arguments, flags)

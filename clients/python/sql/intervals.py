@@ -11,7 +11,7 @@ _OTHER_KINDS = {21: "months", 22: "days and milliseconds"}  # by Arrow's number 
 
 
 def kind(type: pa.DataType) -> str:
-    """What an interval that pyarrow does not hold is of; empty for all other types."""
+    """Return the unit of an interval that pyarrow does not hold; empty for all other types."""
     return _OTHER_KINDS.get(type.id, "")
 
 

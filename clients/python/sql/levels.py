@@ -44,7 +44,7 @@ def is_not(words: Sequence[str], index: int) -> bool:
 
 
 def neighbours(words: Sequence[str], pairs: dict[int, int], index: int, step: int) -> tuple[list[int], int]:
-    """What stands beside `index` on its level, up to the end of the clause, and where that is (-1: nowhere)."""
+    """Return the tokens beside `index` on its level, up to the end of the clause, and its place (-1: nowhere)."""
     found: list[int] = []
     index = pairs[index] if step > 0 and index in pairs else index
     while 0 <= (index := index + step) < len(words):
@@ -59,7 +59,7 @@ def neighbours(words: Sequence[str], pairs: dict[int, int], index: int, step: in
 
 
 def term(words: Sequence[str], neighbours: Sequence[int]) -> list[int]:
-    """Of the neighbours, those nearer than the next AND or OR."""
+    """Return the neighbours nearer than the next AND or OR."""
     return list(takewhile(lambda index: words[index] not in CONNECTIVES, neighbours))
 
 

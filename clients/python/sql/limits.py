@@ -78,7 +78,7 @@ def check(parts: Sequence[Token], words: Sequence[str]) -> None:
 
 
 def with_stack(work: Callable[[], T]) -> T:
-    """What `work` gives or raises, on a thread whose stack is large enough for any text that `check` accepts."""
+    """Run `work` on a thread whose stack is large enough for any text that `check` accepts."""
     outcome: list[T] = []
     errors: list[BaseException] = []
 
@@ -102,7 +102,7 @@ def with_stack(work: Callable[[], T]) -> T:
 
 
 class _Counts:
-    """Of the tokens so far; for what is counted in one expression or clause, the largest count."""
+    """Counts of the tokens so far; the largest count where one expression or clause is counted."""
 
     def __init__(self) -> None:
         self.unions = self.joins = self.subqueries = 0
@@ -160,7 +160,7 @@ class _Counts:
 
 
 class _Level:
-    """What is counted between two parentheses, or CASE and END, outside of those within. keys: of a CUBE."""
+    """The counts between two parentheses, or CASE and END, without those within. keys: of a CUBE."""
 
     def __init__(self, *, cube: bool = False, case: bool = False) -> None:
         self.chain = self.subscripts = 0

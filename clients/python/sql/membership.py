@@ -98,7 +98,8 @@ def _is_constant(token: Token) -> bool:
 
 
 def _only_truth_matters(words: Sequence[str], pairs: dict[int, int], index: int, negated: bool, constant: bool) -> bool:
-    """Whether the condition at `index` stands in a clause of conditions, and nothing asks whether it is unknown."""
+    """Return whether the condition at `index` stands in a clause of conditions, and nothing asks whether it is
+    unknown."""
     alone = True  # so far: then a NOT before it makes IN of NOT IN, and the other way round
     while True:
         before, opener = neighbours(words, pairs, index, -1)

@@ -126,7 +126,7 @@ _SENTENCES = tuple(
 
 
 def plain(said: str) -> str:
-    """What `said` means, as one sentence without a full stop; empty if it says nothing to a user.
+    """Return `said` as one plain sentence without a full stop; empty if it says nothing to a user.
 
     >>> plain("Error during planning: Cannot coerce arithmetic expression Utf8 + Int64 to valid types")
     'VARCHAR + BIGINT is not defined; CAST may help'

@@ -160,7 +160,7 @@ class Query:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def explain(self, analyze: bool = False) -> str:
-        """What runs where, and why; analyze: runs the query first, and adds rows, bytes and times."""
+        """Explain what runs where, and why; analyze: run the query first, and add rows, bytes and times."""
         if analyze:
             self.to_arrow()
         return explain_text(self, analyze)
@@ -309,8 +309,8 @@ def conformed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[
 
 
 def _conforming(known: pa.Schema, schema: pa.Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """What makes batches of one schema such of the other; of wide ones that differ in names, without a look at each
-    column."""
+    """Return a function that makes batches of one schema such of the other; wide ones that differ in names are not
+    looked at column by column."""
     if known.equals(schema, check_metadata=True) or not (known.names or schema.names):
         return lambda batch: batch
     pairs, names = list(zip(known, schema, strict=True)), schema.names

@@ -72,7 +72,7 @@ def coupon_name(type: pa.DataType) -> str:
 
 
 def _estimates(counts: pa.Array) -> pa.Array:
-    """Those of equal counts once."""
+    """Yield the estimates; equal counts once."""
     found, places = np.unique(np.asarray(counts), return_inverse=True)
     return pa.array(np.array([estimated(int(c)) for c in found], np.uint64)[places], pa.uint64())
 

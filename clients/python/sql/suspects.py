@@ -78,7 +78,7 @@ def table_names(tree: Tree) -> set[str]:
 
 
 def find(text: str, tables: Iterable[Table], parameters: Iterable[Any] = (), *, meaning: bool = True) -> str:
-    """What DataFusion would answer wrongly in a text over these tables; empty if nothing is known.
+    """Return the construct of a text over these tables that DataFusion would answer wrongly; empty if none is known.
 
     meaning: also what is right in SQL as DataFusion means it, and not as DuckDB does.
     """
@@ -92,7 +92,7 @@ def find(text: str, tables: Iterable[Table], parameters: Iterable[Any] = (), *, 
 
 
 def of_ranges(text: str, tables: Iterable[Table]) -> str:
-    """What a text has of frames of RANGE by integers, of which DataFusion mistakes the bounds at the type's ends."""
+    """Return a text's frames of RANGE by integers, whose bounds DataFusion mistakes at the type's ends."""
     tree = parsed(text)
     if tree is None or "RANGE" not in parts_of(text)[1]:
         return ""
@@ -107,7 +107,7 @@ def of_ranges(text: str, tables: Iterable[Table]) -> str:
 
 
 class _Names:
-    """What the names of a text are: types of columns, and of what the text gives a name."""
+    """The names of a text: types of columns, and of expressions that the text names."""
 
     def __init__(self, tree: Tree, tables: Iterable[Table], parameters: Iterable[Any] = ()) -> None:
         named = {name.lower() for name in table_names(tree)}
@@ -173,7 +173,7 @@ class _Names:
         return frozenset(found)
 
     def temporal(self, expr: Any) -> Kinds:
-        """Of the types that are dates and times of day; UNKNOWN among them."""
+        """Return the types that are dates and times of day, UNKNOWN among them."""
         return frozenset(k for k in self.kinds(expr) if k == UNKNOWN or k.startswith(_TEMPORAL))
 
 
@@ -351,7 +351,7 @@ def _interval(node: Tree, names: _Names) -> str:
 
 
 def _digits(kind: str) -> int:
-    """Of the seconds of a timestamp, with a zone or without."""
+    """Return the digits of a timestamp's seconds, with a zone or without."""
     return _DIGITS[kind.partition("[")[2][:1]]
 
 

@@ -95,7 +95,7 @@ class Scan:
         return same
 
     def check_pages(self) -> None:
-        """Of files that DuckDB reads, which does not compare checksums of pages. Raises MalformedData."""
+        """Compare the checksums of pages of the files that DuckDB reads, which does not. Raises MalformedData."""
         if self.reads_files:
             probe.check_pages(self.files, tuple(self._columns))
 

@@ -104,7 +104,7 @@ def place(text: str, position: int) -> tuple[int, int]:
 
 
 def unquoted(token: Token) -> str:
-    """What a name, quoted or not, is called."""
+    """Return a name, quoted or not, without its quotes."""
     if token.kind != "name":
         return token.text
     quote = token.text[0]

@@ -18,7 +18,7 @@ _VARYING = {name: comoment.varying for name, comoment in COMOMENTS.items() if co
 
 
 def find(node: Node, calls: Sequence[Call]) -> Replacement | None:
-    """What is to be done about an aggregation's calls that need what varies."""
+    """Return the changes for an aggregation's calls that are NULL where an argument is constant."""
     found = [i for i, call in enumerate(calls) if isinstance(call, pb.AggregateCall) and call.name in _VARYING]
     return partial(_replace, found) if found else None
 

@@ -20,7 +20,7 @@ _OFFSETS = ("lag", "lead")
 
 
 def find(node: Node, calls: Sequence[Call]) -> Replacement | None:
-    """What is to be done about a window's calls with such defaults."""
+    """Return the changes for a window's calls with such defaults."""
     found = [i for i, call in enumerate(calls) if isinstance(call, pb.WindowCall) and _has_default(call)]
     return partial(_replace, found) if found else None
 

@@ -27,7 +27,7 @@ _MOVING = re.compile(
 
 
 def find(node: Node, calls: Sequence[Call]) -> Replacement | None:
-    """What is to be done about a window's calls of that sort."""
+    """Return the changes for a window's calls of that sort."""
     if node.kind != "window":
         return None
     types = Types(node)

@@ -110,7 +110,7 @@ def replace(nodes: Sequence[Replaced]) -> bool:
 
 
 def calls_of(plan: pb.Plan) -> Iterator[Call]:
-    """Those of an aggregation or a window; of other nodes none."""
+    """Return the calls of an aggregation or a window; of other nodes none."""
     return map(_called, _exprs(plan))
 
 

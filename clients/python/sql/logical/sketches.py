@@ -26,7 +26,7 @@ _CALL = re.compile(rf"(?:aggr|windowExpr)=\[\[(?:(?!\]\]).)*(?<=\[\[|, ){_NAME}\
 
 
 def find(node: Node, calls: Sequence[Call]) -> Replacement | None:
-    """What is to be done about such calls of an aggregation or a window."""
+    """Return the changes for such calls of an aggregation or a window."""
     found = {i: call.args[0] for i, call in enumerate(calls) if _function(call) == _NAME}
     if not found:
         return None

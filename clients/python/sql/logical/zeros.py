@@ -124,7 +124,7 @@ def _is_constant(expr: pb.Expr) -> bool:
 
 
 def _values(node: Node, constants: list[_Constant]) -> list[float | None]:
-    """What DataFusion computes of each; -0.0 if it cannot."""
+    """Return the value that DataFusion computes of each; -0.0 if it cannot."""
     found: list[float | None] = [_literal(constant.expr) for constant in constants]
     unknown = [i for i, constant in enumerate(constants) if constant.expr.WhichOneof("kind") != "literal"]
     if unknown:
