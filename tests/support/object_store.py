@@ -51,7 +51,7 @@ class Store:
         self._thread.start()
 
     def close(self) -> None:
-        self._server.should_exit = True
+        self._server.should_exit = self._server.force_exit = True  # else asyncio waits 30 s for the end of kept TLS
         self._thread.join()
         self._socket.close()
 
