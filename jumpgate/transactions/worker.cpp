@@ -84,10 +84,12 @@ class Log {
     synced_ = appended_;
     end_ = 0;
   }
+  // From then on `sync` returns EBADF.
   void finish() {
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [this] { return users_ == 0; });
     if (failure_ == 0) write(open_);  // nobody was told that it is there
+    if (failure_ == 0) failure_ = EBADF;
   }
   uint64_t syncs() const { return syncs_; }
 
@@ -133,11 +135,11 @@ using jgtx::Log;
 
 extern "C" {
 
-// A log that was closed is null: then functions return EBADF.
+// A log that was closed is null to later calls, which return EBADF. It stays in memory, some 200 bytes: a thread may
+// have taken it and not have entered yet.
 Log* jgtx_log_open(int file, int64_t end) { return new Log(file, end); }
 void jgtx_log_close(Log* log) {
   if (log != nullptr) log->finish();
-  delete log;
 }
 uint64_t jgtx_log_append(Log* log, const uint8_t* body, uint32_t size) {
   return log == nullptr ? 0 : log->append(body, size, nullptr, 0);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import threading
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from jumpgate.errors import ConfigError, InternalError, InvalidDataflow
 from jumpgate.p4.programs import transactions as p4
 from jumpgate.p4.programs.transactions import ADD, SET, Header, Instruction, Reference
+from jumpgate.transactions import native
 from jumpgate.transactions.log import Log
 from jumpgate.transactions.postgres import Name, Place
 from jumpgate.transactions.records import SENT, SentRecord, prefix, read_records
@@ -128,6 +130,21 @@ def test_a_log_keeps_whole_records_and_goes_on_behind_them(tmp_path: Path) -> No
         log = Log(path)
         assert log.records == [*(b"%d" % number for number in range(kept)), b"next"]
         log.close()
+
+
+def test_a_call_that_comes_after_a_log_was_closed_writes_nothing(tmp_path: Path) -> None:
+    log, library = Log(tmp_path / "log"), native.load()
+    log.append(b"one")
+    taken = log.handle
+    log.close()
+    with (tmp_path / "other").open("wb"):  # has the log's descriptor
+        number = library.jgtx_log_append(taken, b"two", 3)
+        assert library.jgtx_log_sync(taken, number) == errno.EBADF
+        assert library.jgtx_log_sync(log.handle, 1) == errno.EBADF
+    assert not (tmp_path / "other").read_bytes()
+    log = Log(tmp_path / "log")
+    assert log.records == [b"one"]
+    log.close()
 
 
 def test_a_log_is_one_databases_at_a_time(tmp_path: Path) -> None:
