@@ -191,11 +191,18 @@ public final class JumpgateClient implements AutoCloseable {
   }
 
   /**
+   * Returns whether the last connection failed. The channel fails the calls that wait for it first, and then says so.
+   */
+  boolean hasFailed() {
+    return channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE;
+  }
+
+  /**
    * Shows the token that is the service's now: one that was started again has another. A channel whose last connection
    * failed connects anew at once; left alone it would refuse calls until its back-off ends.
    */
   private Channel authorized() {
-    if (channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE) {
+    if (hasFailed()) {
       channel.enterIdle();
     }
     return ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(token()));

@@ -135,6 +135,9 @@ class JumpgateClientTest {
     for (int refused = 0; refused < 5; refused++) { // each would make the channel's back-off longer
       JumpgateException error = assertThrows(JumpgateException.class, client.execute("j1", event -> {})::await);
       assertTrue(error.isUnreachable());
+      while (!client.hasFailed()) {
+        Thread.onSpinWait(); // the call failed an instant earlier
+      }
     }
     server =
         NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", port)).addService(service).build().start();

@@ -15,6 +15,8 @@ final class JumpgatePlugin extends SparkPlugin {
 }
 
 private final class JumpgateDriver extends DriverPlugin {
+  private val executors = Receivers.begin()
+
   override def init(context: SparkContext, plugin: PluginContext): JavaMap[String, String] = {
     JumpgateDriver.append(context, "spark.sql.extensions", classOf[JumpgateExtensions].getName)
     JumpgateDriver.append(context, "spark.sql.extendedExplainProviders", classOf[JumpgateExplain].getName)
@@ -25,7 +27,7 @@ private final class JumpgateDriver extends DriverPlugin {
 
   override def receive(message: AnyRef): AnyRef = message match {
     case executor: Register =>
-      Receivers.register(executor)
+      executors.register(executor)
       null
     case IsRunning(job) => Boolean.box(StandIn.isRunning(job))
   }

@@ -132,7 +132,7 @@ object Submissions extends SparkListener {
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
     results.clear()
     History.clear()
-    Receivers.clear()
+    Receivers.begin()
     clients.values.asScala.foreach(_.close())
     clients.clear()
   }

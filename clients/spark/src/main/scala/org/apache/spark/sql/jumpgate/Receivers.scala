@@ -4,15 +4,14 @@ import io.jumpgate.JumpgateException
 import io.jumpgate.ntf.{EdgeCertificate, MemoryAccount}
 import io.jumpgate.spark.exec.{FrameCopy, Results, Threads}
 import java.util.UUID
-import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.SparkEnv
 import org.apache.spark.memory.MemoryMode
 import org.apache.spark.rpc._
 import org.apache.spark.storage.TempLocalBlockId
 import org.apache.spark.util.Utils
+import scala.collection.mutable
 import scala.concurrent.duration._
 import scala.concurrent.Future
-import scala.jdk.CollectionConverters._
 
 /** What an executor tells the driver when it starts: how to reach its receiver. */
 final case class Register(executor: String, host: String, receiver: RpcEndpointRef)
@@ -77,22 +76,41 @@ private object Message {
   def read[T](bytes: Array[Byte]): T = Utils.deserialize[T](bytes, getClass.getClassLoader)
 }
 
-/** The driver's view of the receivers of all executors. */
+/** The executors of one application: each registers once, when it starts, and Spark says when it is removed. Thread-safe. */
+final class Executors {
+  private val known = mutable.SortedMap.empty[String, Register]
+  private val removed = mutable.Set.empty[String] // Spark gives no number of an executor twice
+
+  /** Ignores an executor that was removed before it came to register. */
+  def register(executor: Register): Unit = synchronized { if (!removed(executor.executor)) known(executor.executor) = executor }
+
+  def remove(executor: String): Unit = synchronized {
+    known -= executor
+    removed += executor
+  }
+
+  /** In a stable order. */
+  def all: Seq[Register] = synchronized(known.values.toSeq)
+}
+
+/** The driver's view of the receivers of the running application's executors. */
 object Receivers {
   /** A job may take as long as it likes: the service says when it fails. */
   private val Forever = new RpcTimeout(7.days, "spark.jumpgate")
   private val Soon = new RpcTimeout(30.seconds, "spark.jumpgate")
 
-  private val known = new ConcurrentHashMap[String, Register]()
+  @volatile private var executors = new Executors
 
-  def register(executor: Register): Unit = known.put(executor.executor, executor)
+  /** Starts an application, of which no executor is known. An executor of the previous one that is still starting stays out. */
+  def begin(): Executors = {
+    executors = new Executors
+    executors
+  }
 
-  def remove(executor: String): Unit = known.remove(executor)
-
-  def clear(): Unit = known.clear()
+  def remove(executor: String): Unit = executors.remove(executor)
 
   /** In a stable order. */
-  def all: Seq[Register] = known.values.asScala.toSeq.sortBy(_.executor)
+  def all: Seq[Register] = executors.all
 
   /** Waits for an answer. Raises JumpgateException. */
   def ask[Answer](receiver: Register, request: ReceiverRequest[Answer]): Answer =
