@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.metadata
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from jumpgate import extras
 from jumpgate.errors import ConfigError, JumpgateError
 
+Declaration = TypeVar("Declaration")
 #: errors of values that cannot be loaded: by name, or by path if the name is taken
 Problems = dict[str, JumpgateError]
 
@@ -43,6 +45,27 @@ def load_value(what: str, name: str, path: str) -> Any:
     except Exception as error:  # whatever a third party's module does on import is its failure, not ours
         raise _broken(what, name, path, error) from error
     return found
+
+
+def declared(
+    group: str, what: str, accept: Callable[[str, Any, tuple[Declaration, ...]], Declaration]
+) -> tuple[tuple[Declaration, ...], Mapping[str, ConfigError]]:
+    """Load the values that packages declare under a group. `accept(name, value, found)` returns a value if it can stand
+    beside those found before, and raises ConfigError otherwise. Return the accepted values and, by name, the errors of
+    the others."""
+    found: list[Declaration] = []
+    problems: dict[str, ConfigError] = {}
+    for name, path in installed(group):
+        try:
+            value = load_value(what, name, path)
+        except ConfigError as error:
+            problems[name] = error
+            continue
+        try:
+            found.append(accept(name, value, tuple(found)))
+        except ConfigError as error:
+            problems[name] = ConfigError(f"{what} '{name}' ({path}): {error.message}", **{what: name})
+    return tuple(found), problems
 
 
 def _broken(what: str, name: str, path: str, error: Exception) -> ConfigError:

@@ -124,7 +124,7 @@ class ExpressionWriter:
         return Value(value, f"(!{row} || {null})" if null else f"(!{row})")
 
     def _finished(self, e: Finished) -> Value:
-        return measures.STATES[e.function].value(e, [self.write(f) for f in e.states], self)
+        return measures.state_of(e.function).value(e, [self.write(f) for f in e.states], self)
 
     # ---- composites ----
 

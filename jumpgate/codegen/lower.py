@@ -420,8 +420,7 @@ class Lowering:
         outputs: list[list[int]] = []
         lists: dict[object, int] = {}
         for m in node.measures:
-            options = tuple(self.program.parameter(literals.scalar(o.value, o.type)) for o in m.options)
-            table.measures.append(held(m, table, lists, options))
+            table.measures.append(held(m, table, lists, self.program))
             states = state_types(m)
             outputs.append(list(range(len(table.fields), len(table.fields) + len(states))))
             table.fields.extend(states)

@@ -1,5 +1,5 @@
 """The state of measures in a group: for each aggregate of dataflow/aggregates the fields of its state, the C++ that
-updates and merges them, and the result. STATES is complete against the declarations.
+updates and merges them, and the result. A declaration has the C++ itself, or _STATES has it here.
 
 In the C++, `row` is a group's row; `a` and `b` are rows of one group, of which b is merged into a.
 """
@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from jumpgate.codegen import literals
 from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type
-from jumpgate.codegen.program import Finished, Held, RowField, SortField, Table, ValueList
-from jumpgate.dataflow.aggregates import AGGREGATES, COMOMENTS, MOMENTS
+from jumpgate.codegen.program import Finished, Held, Program, RowField, SortField, Table, ValueList
+from jumpgate.dataflow.aggregate import AggregateFunction, StateCode
+from jumpgate.dataflow.aggregates import AGGREGATES, find_aggregate
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.operators import Measure, WindowFunction, partial_state
 from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int64
+from jumpgate.errors import ConfigError
 
 if TYPE_CHECKING:
     from jumpgate.codegen.expressions import ExpressionWriter
@@ -42,17 +44,22 @@ def row_expressions(m: Measure) -> tuple[Expression, ...]:
 
 def state_types(m: Measure) -> Types:
     """Return the fields of a group that hold one measure."""
-    return STATES[m.declaration.plain].fields(m)
+    return state_of(m.declaration.plain).fields(m)
 
 
-def held(m: Measure, table: Table, lists: dict[object, int], options: tuple[int, ...]) -> Held:
+def held(m: Measure, table: Table, lists: dict[object, int], program: Program) -> Held:
     """Place a measure in the next fields of a table of groups. `lists`: the table's lists of values, by their content;
-    measures over other values get one of their own. `options`: the parameters that hold the measure's options."""
+    measures over other values get one of their own. Note the measure's options as parameters of the program, and the
+    code of a package's aggregate."""
+    code = m.declaration.code
+    if code is not None and m.declaration.plain not in AGGREGATES:
+        program.installed[f"aggregate {m.declaration.plain}"] = repr(code), code.source
+    options = [program.parameter(literals.scalar(o.value, o.type)) for o in m.options]
     types, _ = m.row_types
     order = tuple((k.expression.type, k.descending, k.nulls_first) for k in m.order)
     texts = tuple(f"t->params[{i}].{literals.member(o.type)}" for i, o in zip(options, m.options, strict=True))
     found = Held(m.declaration.plain, len(table.fields), types, order, texts)
-    values = STATES[found.function].list_of(m)
+    values = state_of(found.function).list_of(m)
     if values is None:
         return found
     key = m if m.declaration.distinct_of else (m.values, m.order, values)
@@ -71,7 +78,7 @@ def finished(m: Measure, states: Fields) -> Expression:
 
 def partial_output(m: Measure, states: Fields) -> tuple[Expression, ...]:
     """Return the columns that a partial aggregate emits for a measure (operators.partial_state)."""
-    return STATES[m.function].partial(m, states)
+    return state_of(m.function).partial(m, states)
 
 
 class State(ABC):
@@ -257,101 +264,51 @@ class Bits(State):
         return (Finished(partial_state(m)[0], m.function, states),)
 
 
-class Moments(State):
-    """Welford's (count, mean, sum of squared differences), merged as in Chan et al."""
+@dataclass(frozen=True)
+class Coded(State):
+    """The columns of a declaration's partial states, by its code."""
+
+    function: AggregateFunction
+
+    @property
+    def code(self) -> StateCode:
+        assert self.function.code is not None
+        return self.function.code
 
     def fields(self, m: Measure) -> Types:
-        return (_COUNT, _DOUBLE, _DOUBLE)
+        assert self.function.states is not None
+        found = self.function.states.types(*m.row_types)
+        wrong = [t.name for t in found if t.nullable or not (t.is_numeric or t.kind == "bool")]
+        if wrong:
+            raise ConfigError(f"aggregate '{m.function}': a column of its states is {wrong[0]}, no number without NULL")
+        return found
 
     def update(self, h: Held, values: list[Value], table: int) -> list[str]:
-        n, mean, squares = (f"row->f{h.first + i}" for i in range(3))
-        v = _number(values[0], h.types[0])
-        steps = (
-            f"const double v = {v}, d = v - {mean}; {n}++; {mean} += d / (double){n}; {squares} += d * (v - {mean});"
-        )
-        return [_where(values, steps)]
+        numbers = self.function.numeric
+        types = ["double" if numbers else cpp_type(t) for t in h.types]
+        texts = [_number(v, t) if numbers else v.text for v, t in zip(values, h.types, strict=True)]
+        known = [f"const {t} v{i} = {v};" for i, (t, v) in enumerate(zip(types, texts, strict=True))]
+        return [_where(values, " ".join([*known, _named(self.code.update, s=self._row("row", h))]))]
 
     def merge_columns(self, h: Held, values: list[Value], table: int) -> list[str]:
-        return [self._add([f"row->f{h.first + i}" for i in range(3)], [v.text for v in values])]
+        return [self._merged(self._row("row", h), [v.text for v in values])]
 
     def merge_rows(self, h: Held) -> str:
-        return self._add(*([f"{r}->f{h.first + i}" for i in range(3)] for r in "ab"))
-
-    def _add(self, mine: list[str], other: list[str]) -> str:
-        (count, mean, squares), (n, other_mean, other_squares) = mine, other
-        return (
-            f"if ({n}) {{ double d = {other_mean} - {mean}; int64_t all = {count} + {n};"
-            f" {squares} += {other_squares} + d * d * (double){count} * (double){n} / (double)all;"
-            f" {mean} += d * (double){n} / (double)all; {count} = all; }}"
-        )
+        return self._merged(self._row("a", h), self._row("b", h))
 
     def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
-        missing, root = MOMENTS[e.function]
-        count, squares = states[0].text, states[2].text
-        value = f"{squares} / (double)({count} - {missing})"
-        value = f"jg_sqrt({value})" if root else value
-        return w.local(e.type, f"{count} > {missing} ? {value} : 0", f"{count} <= {missing}")
+        state = [v.text for v in states]
+        value = _named(self.code.value, s=state)
+        null = _named(self.code.null, s=state) or None
+        return w.guarded(e, null, lambda out, fail: [f"{out} = {value};"], False)
 
+    def _row(self, row: str, h: Held) -> list[str]:
+        assert self.function.states is not None
+        count = len(self.function.states.types(h.types, ()))
+        return [f"{row}->f{h.first + i}" for i in range(count)]
 
-#: C++ of a comoment's value, using the names that `Comoments.value` declares
-_COMOMENTS = {
-    "covar_pop": "yx / n",
-    "covar_samp": "yx / (n - 1)",
-    "corr": "yx / jg_sqrt(yy) / jg_sqrt(xx)",
-    "regr_slope": "yx / xx",
-    "regr_intercept": "y - yx / xx * x",
-    "regr_r2": "yx * yx / (xx * yy)",
-    "regr_avgx": "x",
-    "regr_avgy": "y",
-    "regr_sxx": "xx",
-    "regr_syy": "yy",
-    "regr_sxy": "yx",
-}
-assert set(_COMOMENTS) == set(COMOMENTS)
-
-
-class Comoments(State):
-    """Moments of pairs: (count, means of y and x, sums of squares of y and x, sum of products)."""
-
-    def fields(self, m: Measure) -> Types:
-        return (_COUNT, *[_DOUBLE] * 5)
-
-    def update(self, h: Held, values: list[Value], table: int) -> list[str]:
-        n, y, x, yy, xx, yx = (f"row->f{h.first + i}" for i in range(6))
-        vy, vx = (_number(v, t) for v, t in zip(values, h.types, strict=True))
-        steps = (
-            f"const double vy = {vy}, vx = {vx}, dy = vy - {y}, dx = vx - {x}; {n}++;"
-            f" {y} += dy / (double){n}; {x} += dx / (double){n};"
-            f" {yy} += dy * (vy - {y}); {xx} += dx * (vx - {x}); {yx} += dx * (vy - {y});"
-        )
-        return [_where(values, steps)]
-
-    def merge_columns(self, h: Held, values: list[Value], table: int) -> list[str]:
-        return [self._add([f"row->f{h.first + i}" for i in range(6)], [v.text for v in values])]
-
-    def merge_rows(self, h: Held) -> str:
-        return self._add(*([f"{r}->f{h.first + i}" for i in range(6)] for r in "ab"))
-
-    def _add(self, mine: list[str], other: list[str]) -> str:
-        (n, y, x, yy, xx, yx), (m, other_y, other_x, other_yy, other_xx, other_yx) = mine, other
-        return (
-            f"if ({m}) {{ const double all = (double)({n} + {m}), dy = {other_y} - {y}, dx = {other_x} - {x},"
-            f" part = (double){m} / all, weight = (double){n} * part;"
-            f" {yy} += {other_yy} + dy * dy * weight; {xx} += {other_xx} + dx * dx * weight;"
-            f" {yx} += {other_yx} + dy * dx * weight; {y} += dy * part; {x} += dx * part; {n} += {m}; }}"
-        )
-
-    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
-        how = COMOMENTS[e.function]
-        names = ("n", "y", "x", "yy", "xx", "yx")
-        state = dict(zip(names, (v.text for v in states), strict=True))
-        null = " || ".join(
-            [f"{state['n']} < {how.least}", *(f"{state[v + v]} == 0" for v in how.varying)]
-            + [f"{state[v + v]} != {state[v + v]}" for v in how.varying if how.finite]
-        )
-        used = set(re.findall(r"\w+", _COMOMENTS[e.function])) & set(names)
-        known = [f"const double {n} = (double){state[n]};" for n in names if n in used]
-        return w.guarded(e, null, lambda out, fail: [*known, f"{out} = {_COMOMENTS[e.function]};"], False)
+    def _merged(self, mine: list[str], other: list[str]) -> str:
+        return f"{{ {_named(self.code.merge, s=mine, o=other)} }}"
 
 
 class First(State):
@@ -520,6 +477,12 @@ def _where(values: list[Value], steps: str) -> str:
     return (f"if (!({nulls})) " if nulls else "") + f"{{ {steps} }}"
 
 
+def _named(code: str, **texts: Sequence[str]) -> str:
+    """Return code with the columns of states, s0 or o1, in place of their names."""
+    letters = "".join(texts)
+    return re.sub(rf"\b([{letters}])(\d+)\b", lambda found: texts[found[1]][int(found[2])], code).replace("\n", " ")
+
+
 def _number(v: Value, type: DataType) -> str:
     return f"(double){v.text}" + (f" / 1e{type.scale}" if type.scale else "")
 
@@ -536,7 +499,7 @@ def _add_checked(f: int, value: str) -> str:
     return f"if (__builtin_add_overflow(row->f{f}, (jg_i128){value}, &row->f{f})) jg_fail(t, JG_OVERFLOW, -1);"
 
 
-STATES: dict[str, State] = {
+_STATES: dict[str, State] = {
     "count_star": Count(),
     "count": Count(),
     "regr_count": Count(),
@@ -547,8 +510,6 @@ STATES: dict[str, State] = {
     "bit_and": Bits("&"),
     "bit_or": Bits("|"),
     "bit_xor": Bits("^"),
-    **dict.fromkeys(MOMENTS, Moments()),
-    **dict.fromkeys(COMOMENTS, Comoments()),
     "first_value": First(),
     "median": Median(),
     "quantile_cont": QuantileCont(),
@@ -556,4 +517,10 @@ STATES: dict[str, State] = {
     "mode": Mode(),
     "string_agg": Texts(),
 }
-assert set(STATES) == {a.plain for a in AGGREGATES.values() if not a.expanded}
+assert set(_STATES) == {a.plain for a in AGGREGATES.values() if not a.expanded and a.code is None}
+
+
+def state_of(function: str) -> State:
+    """Return the way to hold an aggregate, which is one that is computed after equal values are dropped."""
+    declaration = find_aggregate(function)
+    return _STATES[function] if declaration.code is None else Coded(declaration)

@@ -29,7 +29,7 @@ from jumpgate.codegen.cpp import (
 from jumpgate.codegen.expressions import ExpressionWriter
 from jumpgate.codegen.filters import coded_column, is_plain
 from jumpgate.codegen.first_rows import first_rows_code
-from jumpgate.codegen.measures import STATES
+from jumpgate.codegen.measures import state_of
 from jumpgate.codegen.program import (
     AppendSink,
     EmitSink,
@@ -415,7 +415,7 @@ class PipelineRenderer:
         for index, merging, arguments in sink.updates:
             writer.lines = []
             held = table.measures[index]
-            state = STATES[held.function]
+            state = state_of(held.function)
             values = [writer.write(a) for a in arguments]
             update = state.merge_columns if merging else state.update
             units.append([*writer.lines, "{ " + " ".join(update(held, values, table.id)) + " }"])

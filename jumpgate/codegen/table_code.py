@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jumpgate.codegen.cpp import TEXT_BYTES, compare, cpp_type, equal, is_word, ordered_words
-from jumpgate.codegen.measures import STATES
+from jumpgate.codegen.measures import state_of
 from jumpgate.codegen.program import SortField, Table
 from jumpgate.codegen.row_layout import Layout
 from jumpgate.codegen.runs import Scope, condition, fold
@@ -25,7 +25,7 @@ def table_code(layout: Layout, scope: Scope, memo_words: list[int], is_set: bool
         same = equal(f"a->f{i}", f"b->f{i}", table.fields[i])
         keys.append(f"a->n{i} == b->n{i} && (a->n{i} || {same})" if table.fields[i].nullable else same)
     equal_runs, equal_rest = condition(keys, scope)
-    merge_runs, merge = fold(([STATES[h.function].merge_rows(h)] for h in table.measures), scope)
+    merge_runs, merge = fold(([state_of(h.function).merge_rows(h)] for h in table.measures), scope)
     return {
         "id": table.id,
         "kind": table.kind,
@@ -100,7 +100,7 @@ def _list(table: Table, number: int) -> dict[str, Any]:
         "fields": [{"id": i, "cpp": cpp_type(t), "nullable": t.nullable} for i, t in enumerate(values.types)],
         "rows": values.kind == "rows",
         "order": _order(values.order, values.types),
-        "results": [" ".join(["{", *STATES[h.function].finish(h), "}"]) for h in measures],
+        "results": [" ".join(["{", *state_of(h.function).finish(h), "}"]) for h in measures],
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jumpgate.codegen.cpp import Value, equal, hash_group, is_word
-from jumpgate.codegen.measures import STATES
+from jumpgate.codegen.measures import state_of
 from jumpgate.codegen.program import PEERS, Look, SortField, Table, View, Windows
 
 
@@ -26,7 +26,7 @@ def windows_code(table: Table, windows: Windows) -> dict[str, Any]:
     for held, argument in windows.states:
         null = f"cur->n{argument}" if argument >= 0 and table.fields[argument].nullable else None
         values = [Value(f"cur->f{argument}", null)] if argument >= 0 else []
-        updates.append("{ " + " ".join(STATES[held.function].update(held, values, table.id)) + " }")
+        updates.append("{ " + " ".join(state_of(held.function).update(held, values, table.id)) + " }")
     view = windows.view
     set_at_once = {f for _, f, _ in windows.ranks} | {look.field for look in windows.looks} | {f for _, f in view.later}
     states = sorted(set(range(len(table.fields))) - set_at_once)
@@ -44,7 +44,7 @@ def windows_code(table: Table, windows: Windows) -> dict[str, Any]:
         "seen": view.seen,
         "frame": _frame(table, ties, view) if view.seen == "frame" else None,
         "updates": updates,
-        "merges": [STATES[held.function].merge_rows(held) for held, _ in windows.states] if view.later else [],
+        "merges": [state_of(held.function).merge_rows(held) for held, _ in windows.states] if view.later else [],
         "later": view.later,
         "states": [f for f in states if f >= first_state],
         "ranks": [(field, RANKS[function].format(count)) for function, field, count in windows.ranks],

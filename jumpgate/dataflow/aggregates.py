@@ -1,100 +1,35 @@
 """Every aggregate function, each declared once beside a plain reference body.
 
 `rows` of a body hold the values of the arguments that are computed for each row, and after them those of the order;
-rows are in that order. What C++ holds for each is in codegen/measures, which is complete against AGGREGATES.
+rows are in that order. The C++ of those without `code` is in codegen/measures, which is complete against AGGREGATES.
+
+A package adds an aggregate by an entry point of the group `jumpgate.aggregates`, `name = "package.module:object"`.
+Packages are looked at when a name is asked for that is not built in.
 """
 
 from __future__ import annotations
 
+import difflib
 import functools
 import math
 import operator
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from jumpgate import plugins
+from jumpgate.dataflow.aggregate import AggregateFunction, Row, Rows, StateCode, States, Types
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int64, string
-
-Types = tuple[DataType, ...]
-Row = tuple[Any, ...]
-Rows = list[Row]
+from jumpgate.errors import ConfigError
 
 _COUNT = int64.with_nullable(False)
 _NUMBER = float64.with_nullable(False)
 #: steps in which DataFusion interpolates between two values
 STEPS = 1_000_000
-
-
-@dataclass(frozen=True)
-class States:
-    """The partial states of an aggregate. types: (arguments, order) → the columns that a partial aggregate emits. of:
-    rows → a state. merged: states, ordered as rows are, → a state. value: a state → the result."""
-
-    types: Callable[[Types, Types], Types]
-    of: Callable[[Rows], Row]
-    merged: Callable[[Rows], Row]
-    value: Callable[[Row], Any]
-
-
-@dataclass(frozen=True)
-class AggregateFunction:
-    """A declaration. `result`: argument types → result type; raises TypeMismatch. `arity`: arguments that are computed
-    for each row; literals of the types `options` follow, which `option_rule` checks, raising TypeMismatch.
-
-    A row with a NULL argument does not count, unless the aggregate `keeps_nulls`. `ordered`: an order determines the
-    first rows; rows that tie come in the order of the argument, NULL last. Without `states` it needs all rows of a
-    group in one place, and is computed by `body(rows, *options)`. `distinct_of`: it is this aggregate over distinct
-    values. `expanded`: compilers rewrite it in terms of others (sketches.py), and nothing else computes it. substrait,
-    datafusion: names there.
-    """
-
-    name: str
-    doc: str
-    result: Callable[[Types], DataType]
-    arity: int = 1
-    options: Types = ()
-    option_rule: Callable[..., None] | None = None
-    states: States | None = None
-    body: Callable[..., Any] | None = None
-    keeps_nulls: bool = False
-    ordered: bool = False
-    numeric: bool = False
-    distinct_of: str = ""
-    expanded: bool = False
-    substrait: tuple[str, ...] = ()
-    datafusion: tuple[str, ...] = ()
-
-    @property
-    def has_parts(self) -> bool:
-        """Return whether partial aggregates can be combined; otherwise all rows of a group must come to one place."""
-        return self.states is not None and not self.distinct_of
-
-    @property
-    def plain(self) -> str:
-        """Return the aggregate that is computed after equal values are dropped."""
-        return self.distinct_of or self.name
-
-    def type_of(self, types: Types, options: Sequence[Any] = ()) -> DataType:
-        """Return the result's type for the values of a row. Raises TypeMismatch."""
-        if len(types) != self.arity or len(options) != len(self.options):
-            takes = f"{self.arity + len(self.options)} arguments" if self.arity else "no argument"
-            raise TypeMismatch(f"{self.name} takes {takes}")
-        if self.numeric and not all(t.is_numeric for t in types):
-            raise TypeMismatch(f"{self.name} of {', '.join(t.name for t in types)}")
-        if self.option_rule is not None:
-            self.option_rule(*options)
-        return self.result(types)
-
-    def value(self, rows: Rows, *options: Any) -> Any:
-        """Return the result for rows that count, by the reference body."""
-        if self.states is not None:
-            return self.states.value(self.states.of(rows))
-        assert self.body is not None
-        return self.body(rows, *options)
 
 
 AGGREGATES: dict[str, AggregateFunction] = {}
@@ -106,10 +41,12 @@ def _declare(name: str, doc: str, result: Callable[[Types], DataType], **propert
     assert name not in AGGREGATES
     AGGREGATES[name] = found = AggregateFunction(name, doc, result, **properties)
     if distinct:
-        form = f"{name}_distinct"
-        AGGREGATES[form] = replace(
-            found, name=form, doc=f"{name} of the values that differ", distinct_of=name, substrait=(), datafusion=()
-        )
+        AGGREGATES[f"{name}_distinct"] = _over_distinct(found)
+
+
+def _over_distinct(found: AggregateFunction) -> AggregateFunction:
+    doc = f"{found.name} of the values that differ"
+    return replace(found, name=f"{found.name}_distinct", doc=doc, distinct_of=found.name, substrait=(), datafusion=())
 
 
 # ---- types ----------------------------------------------------------------------------------------------------------
@@ -268,6 +205,22 @@ def _spread(missing: int, root: bool) -> States:
     return States(lambda types, order: (_COUNT, _NUMBER, _NUMBER), _moments, _merged_moments, value)
 
 
+_MOMENTS_UPDATE = "const double d = v0 - s1; s0++; s1 += d / (double)s0; s2 += d * (v0 - s1);"
+#: as Chan et al. merge them
+_MOMENTS_MERGE = """if (o0) {
+  const double all = (double)(s0 + o0), d = o1 - s1;
+  s2 += o2 + d * d * (double)s0 * (double)o0 / all;
+  s1 += d * (double)o0 / all;
+  s0 += o0;
+}"""
+
+
+def _spread_code(missing: int, root: bool) -> StateCode:
+    variance = f"s2 / (double)(s0 - {missing})"
+    value = f"jg_sqrt({variance})" if root else variance
+    return StateCode(_MOMENTS_UPDATE, _MOMENTS_MERGE, value, f"s0 <= {missing}")
+
+
 #: measure → (count minus degrees of freedom, whether it is a square root)
 MOMENTS = {"stddev": (1, True), "stddev_pop": (0, True), "variance": (1, False), "variance_pop": (0, False)}
 _MOMENT_NAMES = {
@@ -280,7 +233,7 @@ for _name, (_missing, _root) in MOMENTS.items():
     _whose = "of a sample; NULL for fewer than two values" if _missing else "of a population"
     _declare(_name, f"float64, by Welford; {_whose}", _constant(float64), numeric=True, distinct=True,
              substrait=_MOMENT_NAMES[_name][0], datafusion=_MOMENT_NAMES[_name][1],
-             states=_spread(_missing, _root))  # fmt: skip
+             states=_spread(_missing, _root), code=_spread_code(_missing, _root))  # fmt: skip
 
 
 # ---- moments of pairs (y, x): (count, means of y and x, sums of (y-ȳ)², (x-x̄)², (y-ȳ)(x-x̄)) -------------------------
@@ -313,30 +266,67 @@ def _merged_comoments(states: Rows) -> Row:
 
 @dataclass(frozen=True)
 class Comoment:
-    """`value(count, ȳ, x̄, syy, sxx, sxy)`; NULL for fewer than `least` pairs, and if one of `varying` (y, x) is
-    constant; `finite`: also if one is not finite."""
+    """`value(count, ȳ, x̄, syy, sxx, sxy)`, and `cpp` over these states s0 to s5; NULL for fewer than `least` pairs, and
+    if one of `varying` (y, x) is constant; `finite`: also if one is not finite."""
 
     doc: str
     value: Callable[[int, float, float, float, float, float], Any]
+    cpp: str
     least: int = 1
     varying: str = ""
     finite: bool = False
 
 
+_COMOMENTS_UPDATE = """const double dy = v0 - s1, dx = v1 - s2;
+s0++;
+s1 += dy / (double)s0;
+s2 += dx / (double)s0;
+s3 += dy * (v0 - s1);
+s4 += dx * (v1 - s2);
+s5 += dx * (v0 - s1);"""
+_COMOMENTS_MERGE = """if (o0) {
+  const double dy = o1 - s1, dx = o2 - s2, part = (double)o0 / (double)(s0 + o0), weight = (double)s0 * part;
+  s3 += o3 + dy * dy * weight;
+  s4 += o4 + dx * dx * weight;
+  s5 += o5 + dy * dx * weight;
+  s1 += dy * part;
+  s2 += dx * part;
+  s0 += o0;
+}"""
+
+
+def _comoment_code(comoment: Comoment) -> StateCode:
+    squares = ["s3" if v == "y" else "s4" for v in comoment.varying]
+    null = [f"s0 < {comoment.least}", *(f"{s} == 0" for s in squares)]
+    null += [f"{s} != {s}" for s in squares if comoment.finite]
+    return StateCode(_COMOMENTS_UPDATE, _COMOMENTS_MERGE, comoment.cpp, " || ".join(null))
+
+
 COMOMENTS = {
-    "covar_pop": Comoment("population covariance", lambda n, y, x, yy, xx, xy: xy / n),
-    "covar_samp": Comoment("sample covariance", lambda n, y, x, yy, xx, xy: xy / (n - 1), 2),
+    "covar_pop": Comoment("population covariance", lambda n, y, x, yy, xx, xy: xy / n, "s5 / (double)s0"),
+    "covar_samp": Comoment("sample covariance", lambda n, y, x, yy, xx, xy: xy / (n - 1), "s5 / ((double)s0 - 1)", 2),
     "corr": Comoment(
-        "Pearson's correlation", lambda n, y, x, yy, xx, xy: xy / math.sqrt(yy) / math.sqrt(xx), 2, "yx", True
+        "Pearson's correlation",
+        lambda n, y, x, yy, xx, xy: xy / math.sqrt(yy) / math.sqrt(xx),
+        "s5 / jg_sqrt(s3) / jg_sqrt(s4)",
+        2,
+        "yx",
+        True,
     ),
-    "regr_slope": Comoment("slope of the line through the pairs", lambda n, y, x, yy, xx, xy: xy / xx, 2, "x"),
-    "regr_intercept": Comoment("where that line has x = 0", lambda n, y, x, yy, xx, xy: y - xy / xx * x, 2, "x"),
-    "regr_r2": Comoment("coefficient of determination", lambda n, y, x, yy, xx, xy: xy * xy / (xx * yy), 2, "yx"),
-    "regr_avgx": Comoment("mean of x", lambda n, y, x, yy, xx, xy: x),
-    "regr_avgy": Comoment("mean of y", lambda n, y, x, yy, xx, xy: y),
-    "regr_sxx": Comoment("sum of squared differences of x from its mean", lambda n, y, x, yy, xx, xy: xx),
-    "regr_syy": Comoment("the same of y", lambda n, y, x, yy, xx, xy: yy),
-    "regr_sxy": Comoment("sum of the products of these differences", lambda n, y, x, yy, xx, xy: xy),
+    "regr_slope": Comoment(
+        "slope of the line through the pairs", lambda n, y, x, yy, xx, xy: xy / xx, "s5 / s4", 2, "x"
+    ),
+    "regr_intercept": Comoment(
+        "where that line has x = 0", lambda n, y, x, yy, xx, xy: y - xy / xx * x, "s1 - s5 / s4 * s2", 2, "x"
+    ),
+    "regr_r2": Comoment(
+        "coefficient of determination", lambda n, y, x, yy, xx, xy: xy * xy / (xx * yy), "s5 * s5 / (s4 * s3)", 2, "yx"
+    ),
+    "regr_avgx": Comoment("mean of x", lambda n, y, x, yy, xx, xy: x, "s2"),
+    "regr_avgy": Comoment("mean of y", lambda n, y, x, yy, xx, xy: y, "s1"),
+    "regr_sxx": Comoment("sum of squared differences of x from its mean", lambda n, y, x, yy, xx, xy: xx, "s4"),
+    "regr_syy": Comoment("the same of y", lambda n, y, x, yy, xx, xy: yy, "s3"),
+    "regr_sxy": Comoment("sum of the products of these differences", lambda n, y, x, yy, xx, xy: xy, "s5"),
 }
 
 
@@ -352,7 +342,8 @@ def _of_pairs(comoment: Comoment) -> States:
 
 for _name, _comoment in COMOMENTS.items():
     _declare(_name, f"of pairs (y, x) without a NULL: {_comoment.doc}; float64", _constant(float64), arity=2,
-             numeric=True, substrait=(_name,), datafusion=(_name,), states=_of_pairs(_comoment))  # fmt: skip
+             numeric=True, substrait=(_name,), datafusion=(_name,), states=_of_pairs(_comoment),
+             code=_comoment_code(_comoment))  # fmt: skip
 _declare("regr_count", "how many pairs (y, x) have no NULL", _constant(_COUNT), arity=2,
          substrait=("regr_count",), datafusion=("regr_count",), states=_COUNTED)  # fmt: skip
 
@@ -432,3 +423,59 @@ _declare("first_value", "its argument in the first row by the order given, which
 
 #: forms over distinct values → the plain aggregate
 DISTINCT = {a.name: a.distinct_of for a in AGGREGATES.values() if a.distinct_of}
+
+
+# ---- of packages ----------------------------------------------------------------------------------------------------
+
+
+GROUP = "jumpgate.aggregates"
+
+
+@functools.cache
+def _packages() -> tuple[Mapping[str, AggregateFunction], Mapping[str, ConfigError]]:
+    """Return the aggregates that installed packages declare and their forms over distinct values, by name, and the
+    errors of unusable ones."""
+    found, problems = plugins.declared(GROUP, "aggregate", _complete)
+    return {a.name: a for one in found for a in (one, _over_distinct(one))}, problems
+
+
+def _complete(name: str, value: object, found: tuple[AggregateFunction, ...]) -> AggregateFunction:
+    """Return the declaration of a package; raise ConfigError if it lacks what only Jumpgate's own may omit, or shares a
+    name with another."""
+    if not isinstance(value, AggregateFunction) or value.name != name:
+        raise ConfigError(f"it must be a jumpgate.dataflow.aggregate.AggregateFunction named {name!r}")
+    if value.code is None or value.states is None:
+        raise ConfigError("it needs `states` and their `code`")
+    if value.options or value.ordered or value.keeps_nulls or value.distinct_of or value.expanded or not value.arity:
+        raise ConfigError("it must be of values of each row alone, without options or an order, and ignore NULL")
+    taken = {n for a in (*AGGREGATES.values(), *found) for n in (a.name, f"{a.name}_distinct", *a.substrait)}
+    if shared := sorted(taken & {name, f"{name}_distinct", *value.substrait}):
+        raise ConfigError(f"the name {shared[0]!r} is taken")
+    return value
+
+
+def known_aggregate(name: str) -> AggregateFunction | None:
+    """The aggregate of that name, built in or installed. Raises ConfigError for a defective package's."""
+    found = AGGREGATES.get(name) or _packages()[0].get(name)
+    if found is None and name in (problems := _packages()[1]):
+        raise problems[name]
+    return found
+
+
+def find_aggregate(name: str) -> AggregateFunction:
+    """The aggregate of that name. Raises TypeMismatch with a suggestion."""
+    function = known_aggregate(name)
+    if function is None:
+        close = difflib.get_close_matches(name, (*AGGREGATES, *_packages()[0]), 1)
+        raise TypeMismatch(f"unknown measure {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+    return function
+
+
+#: the name in Substrait → the aggregate that is built in
+OF_SUBSTRAIT = {name: a.name for a in AGGREGATES.values() for name in a.substrait}
+
+
+def of_substrait(name: str) -> str | None:
+    """Return the aggregate that Substrait calls so, or an extension, whose names begin with its URN."""
+    installed = (a.name for a in _packages()[0].values() if name in a.substrait)
+    return OF_SUBSTRAIT.get(name) or next(installed, None)

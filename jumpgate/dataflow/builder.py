@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from jumpgate.dataflow.aggregates import AGGREGATES
+from jumpgate.dataflow.aggregates import AGGREGATES, known_aggregate
 from jumpgate.dataflow.casts import TypeMismatch, common_type
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal, conjunction
 from jumpgate.dataflow.files import Paths, implied_options, list_files
@@ -328,7 +328,7 @@ def _measure(scope: Scope, measure: Aggregation, name: str | None) -> Measure | 
         return None
     if name is None:
         scope.problem(f"{measure.function} in aggregate has no name; write name={measure.function}(…) or .alias(name)")
-    declaration = AGGREGATES.get(measure.function)
+    declaration = known_aggregate(measure.function)
     if declaration is None:
         scope.problem(f"unknown measure {measure.function!r}{suggest(measure.function, AGGREGATES)}")
         return None

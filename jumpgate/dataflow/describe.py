@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
+from jumpgate.dataflow.aggregate import AggregateFunction
+from jumpgate.dataflow.aggregates import AGGREGATES
 from jumpgate.dataflow.dialect import CHOICES
 from jumpgate.dataflow.function import Function
 from jumpgate.dataflow.functions import SECTIONS

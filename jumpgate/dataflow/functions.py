@@ -82,43 +82,23 @@ def known(name: str, of: str = "name") -> Function | None:
 @functools.cache
 def _packages() -> tuple[tuple[Function, ...], Mapping[str, ConfigError]]:
     """Return the functions that installed packages declare, and the errors of unusable ones, by name."""
-    found: list[Function] = []
-    problems: dict[str, ConfigError] = {}
-    for name, path in plugins.installed(GROUP):
-        try:
-            function = _complete(name, path, plugins.load_value("function", name, path))
-            _require_own_names((*BUILT_IN.values(), *found, function), f"function '{name}' ({path})")
-        except ConfigError as error:
-            problems[name] = error
-        else:
-            found.append(function)
-    return tuple(found), problems
+    return plugins.declared(GROUP, "function", _complete)
 
 
-def _require_own_names(functions: tuple[Function, ...], where: str) -> None:
-    """Raise ConfigError, which names the source, if two functions share a name of any kind."""
-    try:
-        for names in ("name", "sql", "substrait"):
-            by_name(functions, names)
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error.message}") from None
-
-
-def _complete(name: str, path: str, function: object) -> Function:
-    """Return the declaration of a package; raise ConfigError if it lacks what only Jumpgate's own may omit."""
-
-    def wrong(what: str) -> ConfigError:
-        return ConfigError(f"function '{name}' ({path}): {what}", function=name)
-
+def _complete(name: str, function: object, found: tuple[Function, ...]) -> Function:
+    """Return the declaration of a package; raise ConfigError if it lacks what only Jumpgate's own may omit, or shares a
+    name of any kind with another."""
     if not isinstance(function, Function) or function.name != name:
-        raise wrong(f"it must be a jumpgate.dataflow.function.Function named {name!r}")
+        raise ConfigError(f"it must be a jumpgate.dataflow.function.Function named {name!r}")
     if not function.cpp:
-        raise wrong("it has no `cpp`")
+        raise ConfigError("it has no `cpp`")
     if function.literals or function.shape:
-        raise wrong("its arguments cannot be literals only")
+        raise ConfigError("its arguments cannot be literals only")
     wanted = function.operands.wanted if isinstance(function.operands, Exactly) else ()
     if function.sql and function.arity != (len(wanted), len(wanted)):
-        raise wrong("SQL finds functions by types: its operands must be `exactly` so many")
+        raise ConfigError("SQL finds functions by types: its operands must be `exactly` so many")
+    for names in ("name", "sql", "substrait"):
+        by_name((*BUILT_IN.values(), *found, function), names)
     return function
 
 

@@ -10,7 +10,8 @@ Column = str | Unresolved
 OrderBy = Column | Order | Sequence[Column | Order]
 
 
-def _measure(function: str, *arguments: Column) -> Aggregation:
+def measure(function: str, *arguments: Column) -> Aggregation:
+    """A measure by the name of its function, which may be a package's."""
     return Aggregation(function, tuple(map(as_column, arguments)))
 
 
@@ -21,72 +22,72 @@ def _orders(order_by: OrderBy) -> tuple[Order, ...]:
 
 def sum_(argument: Column) -> Aggregation:
     """Sum of the values that are not NULL; NULL for none. int64, decimal(38, s) or float64."""
-    return _measure("sum", argument)
+    return measure("sum", argument)
 
 
 def count(argument: Column | None = None) -> Aggregation:
     """Number of rows, or of rows in which `argument` is not NULL."""
-    return _measure("count_star") if argument is None else _measure("count", argument)
+    return measure("count_star") if argument is None else measure("count", argument)
 
 
 def count_distinct(argument: Column) -> Aggregation:
     """Number of different values that are not NULL."""
-    return _measure("count_distinct", argument)
+    return measure("count_distinct", argument)
 
 
 def approx_distinct(argument: Column) -> Aggregation:
     """About how many different values there are that are not NULL: seldom wrong by more than 2 %."""
-    return _measure("approx_distinct", argument)
+    return measure("approx_distinct", argument)
 
 
 def sum_distinct(argument: Column) -> Aggregation:
     """Sum of the different values that are not NULL; types as sum_."""
-    return _measure("sum_distinct", argument)
+    return measure("sum_distinct", argument)
 
 
 def avg_distinct(argument: Column) -> Aggregation:
     """Mean of the different values that are not NULL, float64; NULL for none."""
-    return _measure("avg_distinct", argument)
+    return measure("avg_distinct", argument)
 
 
 def avg(argument: Column) -> Aggregation:
     """Mean of the values that are not NULL, float64; NULL for none."""
-    return _measure("avg", argument)
+    return measure("avg", argument)
 
 
 def min_(argument: Column) -> Aggregation:
     """The least value that is not NULL; of booleans AND."""
-    return _measure("min", argument)
+    return measure("min", argument)
 
 
 def max_(argument: Column) -> Aggregation:
     """The greatest value that is not NULL, NaN above all numbers; of booleans OR."""
-    return _measure("max", argument)
+    return measure("max", argument)
 
 
 def any_value(argument: Column) -> Aggregation:
     """One of the values that are not NULL: the least one."""
-    return _measure("min", argument)
+    return measure("min", argument)
 
 
 def stddev(argument: Column) -> Aggregation:
     """Sample standard deviation, float64; NULL for fewer than two values."""
-    return _measure("stddev", argument)
+    return measure("stddev", argument)
 
 
 def stddev_pop(argument: Column) -> Aggregation:
     """Standard deviation of a population, float64; NULL for no value."""
-    return _measure("stddev_pop", argument)
+    return measure("stddev_pop", argument)
 
 
 def variance(argument: Column) -> Aggregation:
     """Sample variance, float64; NULL for fewer than two values."""
-    return _measure("variance", argument)
+    return measure("variance", argument)
 
 
 def variance_pop(argument: Column) -> Aggregation:
     """Variance of a population, float64; NULL for no value."""
-    return _measure("variance_pop", argument)
+    return measure("variance_pop", argument)
 
 
 # ---- pairs: rows in which neither y nor x is NULL -------------------------------------------------------------------
@@ -94,22 +95,22 @@ def variance_pop(argument: Column) -> Aggregation:
 
 def covar_pop(y: Column, x: Column) -> Aggregation:
     """Population covariance, float64; NULL for no pair."""
-    return _measure("covar_pop", y, x)
+    return measure("covar_pop", y, x)
 
 
 def covar_samp(y: Column, x: Column) -> Aggregation:
     """Sample covariance, float64; NULL for fewer than two pairs."""
-    return _measure("covar_samp", y, x)
+    return measure("covar_samp", y, x)
 
 
 def corr(y: Column, x: Column) -> Aggregation:
     """Pearson's correlation, float64; NULL for fewer than two pairs, or where y or x is constant."""
-    return _measure("corr", y, x)
+    return measure("corr", y, x)
 
 
 def regr(what: str, y: Column, x: Column) -> Aggregation:
     """SQL's regr_* of the line y = slope · x + intercept: slope, intercept, r2, count, avgx, avgy, sxx, syy or sxy."""
-    return _measure(f"regr_{what}", y, x)
+    return measure(f"regr_{what}", y, x)
 
 
 # ---- values of a group side by side ---------------------------------------------------------------------------------
@@ -117,7 +118,7 @@ def regr(what: str, y: Column, x: Column) -> Aggregation:
 
 def median(argument: Column) -> Aggregation:
     """The middle value, or the mean of the two middle ones; float64, of decimals a decimal, cut."""
-    return _measure("median", argument)
+    return measure("median", argument)
 
 
 def quantile_cont(argument: Column, share: float) -> Aggregation:
@@ -132,7 +133,7 @@ def quantile_disc(argument: Column, share: float) -> Aggregation:
 
 def mode(argument: Column) -> Aggregation:
     """The value that occurs most; of several the least."""
-    return _measure("mode", argument)
+    return measure("mode", argument)
 
 
 def string_agg(argument: Column, separator: str, order_by: OrderBy = (), distinct: bool = False) -> Aggregation:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
+from jumpgate.dataflow.aggregate import AggregateFunction
+from jumpgate.dataflow.aggregates import AGGREGATES, find_aggregate
 from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.types import DataType, float64, int64
 from jumpgate.words import counted
@@ -36,8 +37,8 @@ class SortKey:
 
 @dataclass(frozen=True)
 class Measure:
-    """One aggregate: `function` of AGGREGATES. The arguments that are computed for each row precede its options, which
-    are literals. `order` orders the rows for functions that are ordered."""
+    """One aggregate: `function` names its declaration. The arguments that are computed for each row precede its
+    options, which are literals. `order` orders the rows for functions that are ordered."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -48,7 +49,7 @@ class Measure:
     @classmethod
     def of(cls, function: str, *arguments: Expression, name: str, order: tuple[SortKey, ...] = ()) -> Measure:
         """Return a measure with the type that its declaration gives it. Raises TypeMismatch."""
-        declaration = AGGREGATES[function]
+        declaration = find_aggregate(function)
         types = tuple(a.type for a in arguments[: declaration.arity])
         options = [a.value for a in arguments[declaration.arity :] if isinstance(a, Literal)]
         return cls(function, arguments, declaration.type_of(types, options), name, order)
@@ -56,7 +57,7 @@ class Measure:
     @property
     def declaration(self) -> AggregateFunction:
         """Return the declaration of its function."""
-        return AGGREGATES[self.function]
+        return find_aggregate(self.function)
 
     @property
     def values(self) -> tuple[Expression, ...]:

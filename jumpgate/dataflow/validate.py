@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from jumpgate.dataflow.aggregates import AGGREGATES
+from jumpgate.dataflow.aggregates import AGGREGATES, known_aggregate
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member
 from jumpgate.dataflow.formats import formats
@@ -227,7 +227,7 @@ def _aggregate(node: Aggregate) -> list[str]:
 
 
 def _measure(m: Measure) -> list[str]:
-    if m.function not in AGGREGATES:
+    if known_aggregate(m.function) is None:
         return [f"unknown measure {m.function!r}{suggest(m.function, AGGREGATES)}"]
     declaration = m.declaration
     if len(m.values) != declaration.arity or len(m.arguments) != declaration.arity + len(declaration.options):

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from jumpgate.dataflow import formats as declared
-from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
+from jumpgate.dataflow.aggregate import AggregateFunction
+from jumpgate.dataflow.aggregates import AGGREGATES
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Case, Expression, InList, Literal, conjunction
 from jumpgate.dataflow.functions import bind

@@ -13,7 +13,7 @@ def install(source: Path, folder: Path) -> None:
     for package in project["tool"]["setuptools"]["packages"]:
         shutil.copytree(source / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     name, version = project["project"]["name"], project["project"]["version"]
-    about = folder / f"{name}-{version}.dist-info"
+    about = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     groups = project["project"].get("entry-points", {})

@@ -14,8 +14,8 @@ from substrait.algebra_pb2 import (
     AggregateRel,
 )
 
-from jumpgate.dataflow.aggregates import AGGREGATES
-from jumpgate.dataflow.aggregates import AggregateFunction as AggregateDeclaration
+from jumpgate.dataflow.aggregate import AggregateFunction as AggregateDeclaration
+from jumpgate.dataflow.aggregates import find_aggregate, known_aggregate, of_substrait
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Case, Expression, Literal
 from jumpgate.dataflow.functions import bind, cast_to
@@ -34,7 +34,6 @@ from jumpgate.dataflow.substrait.sorts import read_sorts
 from jumpgate.dataflow.substrait.types import Unmapped, read_type
 from jumpgate.dataflow.types import DataType, bool_, decimal, int64
 
-MEASURES = {name: a.name for a in AGGREGATES.values() for name in a.substrait}
 #: Substrait's own names of moments, which leave the distribution open
 _DISTRIBUTED = ("std_dev", "variance")
 #: extra digits of a sum over its values, enough for 10^10 of them
@@ -74,7 +73,8 @@ def _measure(
     """Return the measure, and the type that its producer declared."""
     call = item.measure
     known = functions.get(call.function_reference, "")
-    if known not in MEASURES:
+    function = of_substrait(known)
+    if function is None:
         raise Unmapped(f"aggregate function {known or call.function_reference} is not known")
     if call.phase not in _WHOLE:
         raise Unmapped(f"a part of an aggregation ({known}) is not known")
@@ -83,7 +83,6 @@ def _measure(
     if len(values) + len(words) != len(call.arguments):
         raise Unmapped(f"{known} of types is not known")
     options = read_options(known, call.options)
-    function = MEASURES[known]
     if known in _DISTRIBUTED:
         distribution = words or [options.get("distribution", "unsaid")]
         if distribution not in (["SAMPLE"], ["POPULATION"]):
@@ -120,12 +119,12 @@ def built(
         function, arguments = "count_star", ()
         if condition is not None:
             function, arguments = "count", (Literal(int64.with_nullable(False), 1),)
-    declaration = AGGREGATES[function]
+    declaration = find_aggregate(function)
     if not arguments and function != "count_star":
         raise Unmapped(f"{known} without an argument is not known")
     if distinct and function not in ("min", "max"):
         function = f"{function}_distinct"
-        if function not in AGGREGATES:
+        if known_aggregate(function) is None:
             raise Unmapped(f"{known} of distinct values is not known")
     if order and not declaration.ordered:
         raise Unmapped(f"{known} with an order is not known")

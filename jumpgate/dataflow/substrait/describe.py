@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from jumpgate.dataflow.aggregates import OF_SUBSTRAIT
 from jumpgate.dataflow.functions import built_in
-from jumpgate.dataflow.substrait import aggregates, expressions, files, joins, options, reader, sets, types, windows
+from jumpgate.dataflow.substrait import expressions, files, joins, options, reader, sets, types, windows
 
 _RELATIONS = {
     "read": "named tables; local files of the formats below",
@@ -63,7 +64,7 @@ def page() -> str:
         _table("Files", ("Substrait", "format"), files.format_names().items()),
         _table("Types", ("Substrait", "Jumpgate"), types.NAMES.items()),
         _table("Functions", ("function", "meaning"), functions),
-        _table("Aggregates", ("function", "as"), aggregates.MEASURES.items()),
+        _table("Aggregates", ("function", "as"), OF_SUBSTRAIT.items()),
         _table("Window functions", ("function", "as"), windows.FUNCTIONS.items()),
         _table("Options", ("option", "what may be asked for"), ((o, ", ".join(b)) for o, b in behaviours)),
         _table("What is kept", ("what", "why"), _KEPT),

@@ -21,6 +21,7 @@ from substrait.plan_pb2 import Plan
 from substrait.type_pb2 import NamedStruct, Type
 
 from jumpgate.dataflow import operators as op
+from jumpgate.dataflow.aggregates import OF_SUBSTRAIT, find_aggregate
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import find
@@ -146,6 +147,10 @@ class _Writer:
     def _measure(self, measure: op.Measure) -> AggregateFunction:
         declaration = measure.declaration
         name = _MEASURES.get(declaration.plain, declaration.plain)
+        if name not in OF_SUBSTRAIT:  # a package's, which lies in an extension
+            name = next(iter(find_aggregate(name).substrait), "")
+            if not name:
+                raise InvalidDataflow(f"Substrait has no name for {measure.function}", operator="aggregate")
         call = AggregateFunction(
             function_reference=self._anchor(name),
             output_type=write_type(measure.type),
