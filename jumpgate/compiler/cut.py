@@ -15,9 +15,11 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Emit, Join, Operator, Partitioning, Receive, numbered
+from jumpgate.errors import InvalidDataflow
 from jumpgate.nca.interface import Completeness, Edge, InstancePlan, KeyFilter, Match
 from jumpgate.nca.transport import Transport
 from jumpgate.ntf.descriptor import Descriptor
+from jumpgate.ntf.frames import DESCRIPTOR_BYTES_MAX
 from jumpgate.words import counted
 
 #: the edge to the client
@@ -200,6 +202,7 @@ def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
         ntf = transport.layout(body.schema) if transport.layout else Descriptor.of(body.schema, layout)
     else:
         ntf, transport = plan.registry.get(site.nca).operators.match_output(match, count, layout)
+    _require_small(ntf, len(body.schema))
     return Edge(
         id=producer.root.edge,
         ntf=ntf,
@@ -280,3 +283,13 @@ def _key_filters(fragment: Fragment, stages: _Stages) -> tuple[KeyFilter, ...]:
 
 def _dialect(dialect: Dialect) -> tuple[tuple[str, str], ...]:
     return tuple((f"dialect.{f.name}", getattr(dialect, f.name)) for f in fields(dialect))
+
+
+def _require_small(ntf: Descriptor, columns: int) -> None:
+    """Raise InvalidDataflow for an edge whose descriptor is too long for the handshake of its ends."""
+    if (size := len(ntf.text().encode())) > DESCRIPTOR_BYTES_MAX:
+        raise InvalidDataflow(
+            f"an edge of {columns} columns has a descriptor of {size} bytes, of {DESCRIPTOR_BYTES_MAX} at most; "
+            "select fewer columns, or give them shorter names",
+            columns=columns,
+        )

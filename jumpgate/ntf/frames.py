@@ -16,6 +16,8 @@ HEADER_BYTES = 32
 ROWS_MAX = 1 << 20
 #: payload of a DATA frame, and of any other
 DATA_BYTES_MAX, CONTROL_BYTES_MAX = 1 << 28, 1 << 20
+#: a greeting has the names of the job, the edge and the ends beside it
+DESCRIPTOR_BYTES_MAX = CONTROL_BYTES_MAX - (16 << 10)
 TEXT_MAX = {"code": 64, "message": 4096}
 
 _HEADER = struct.Struct("<4sBBHIIQI")  # magic, version, kind, flags, rows, length, sequence, reserved; then the CRC

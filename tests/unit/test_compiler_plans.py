@@ -25,7 +25,7 @@ from jumpgate.dataflow.operators import (
     Send,
 )
 from jumpgate.dataflow.types import int32, int64, string
-from jumpgate.errors import CannotPlace, ConfigError, InternalError
+from jumpgate.errors import CannotPlace, ConfigError, InternalError, InvalidDataflow
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry, default_registry
 from tests.support.fakes import SWITCH, Lacking, PruningNCA, RefusingNCA
@@ -228,3 +228,9 @@ def test_losing_candidates_say_why() -> None:
     registry = Registry([*default_registry(), PruningNCA()])
     unknown = compile_dataflow(root, (host("a"), SWITCH), registry, CompileOptions())
     assert all("fragments, the chosen one 1" in lost["why"] for lost in unknown.explain["lost"])
+
+
+def test_an_edge_of_too_many_columns_for_its_handshake_is_refused() -> None:
+    wide = table("wide", **{f"{'c' * 500}{i}": int64 for i in range(2100)})
+    with pytest.raises(InvalidDataflow, match=r"an edge of 2100 columns .* select fewer columns"):
+        compiled(wide)

@@ -38,8 +38,8 @@ Status Peer::greet(const std::string& text, int timeout_ms) {
                          text};
   const std::string payload = ntf::encode_hello(hello);
   if (payload.size() > ntf::CONTROL_BYTES_MAX) {
-    return named("protocol", "the descriptor has " + std::to_string(payload.size()) + " bytes; at most " +
-                                 std::to_string(ntf::CONTROL_BYTES_MAX) + " can be greeted with");
+    return named("protocol", "a handshake of " + std::to_string(payload.size()) + " bytes; at most " +
+                                 std::to_string(ntf::CONTROL_BYTES_MAX) + " are allowed");
   }
   return sent(wire_.send_all(ntf::control_frame(ntf::HELLO, payload), wait_ns_));
 }
