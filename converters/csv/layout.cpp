@@ -100,6 +100,18 @@ bool is_line(std::string_view record) {
   return !is_blank(record) && record.find_first_of("\r\n") == record.npos;
 }
 
+// The fields of the first record, without quotes.
+std::vector<std::string> header_names(const char* text, const Index& found, char quote) {
+  std::vector<std::string> names;
+  std::string room;
+  for (int k = 0; k < found.records[0]; k++) {
+    std::string_view name(text + found.ends[k] + 1, found.ends[k + 1] - found.ends[k] - 1);
+    if (k + 1 == found.records[0] && !name.empty() && name.back() == '\r') name.remove_suffix(1);
+    names.emplace_back(unquoted(name, quote, &room));
+  }
+  return names;
+}
+
 }  // namespace
 
 bool is_blank(std::string_view line) {
@@ -170,15 +182,7 @@ Status Layouts::read_header(text::Input* input, Layout* out) {
     out->places = options_->positions;
     return {};
   }
-  std::vector<std::string> names;
-  std::string room;
-  for (int k = 0; k < found.records[0]; k++) {
-    const char* start = text.data() + mark + found.ends[k] + 1;
-    std::string_view name(start, found.ends[k + 1] - found.ends[k] - 1);
-    if (k + 1 == found.records[0] && !name.empty() && name.back() == '\r') name.remove_suffix(1);
-    names.emplace_back(unquoted(name, dialect_->quote, &room));
-  }
-  return place_columns(input->path(), names, out);
+  return place_columns(input->path(), header_names(text.data() + mark, found, dialect_->quote), out);
 }
 
 Status Layouts::place_columns(const std::string& path, const std::vector<std::string>& names, Layout* out) const {

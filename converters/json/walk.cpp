@@ -76,53 +76,66 @@ inline bool Walk::pass(const Literal& literal, const char* (&p)[N]) const {
   return true;
 }
 
+// Sets where each line begins, of which the first is known; false if there are not so many.
 template <int N>
-const char* Walk::take(const char* start, const char* end, Token* const* tokens, int row, bool exact) {
-  const char* p[N];  // the position in each line; the lines' steps overlap
-  p[0] = start;
+[[gnu::always_inline]] inline bool Walk::find_lines(const char* end, const char* (&p)[N]) const {
 #pragma GCC unroll 8
   for (int k = 1; k < N; k++) {
-    if (end - p[k - 1] < bytes_min_) return nullptr;
+    if (end - p[k - 1] < bytes_min_) return false;
     p[k] = p[k - 1] + bytes_min_ - 1;
     uint32_t newlines;
     while ((newlines = Block(p[k]).newlines()) == 0) {
       p[k] += Block::kBytes;
-      if (p[k] >= end) return nullptr;
+      if (p[k] >= end) return false;
     }
     p[k] += std::countr_zero(newlines) + 1;
-    if (p[k] >= end) return nullptr;
+    if (p[k] >= end) return false;
   }
+  return true;
+}
+
+// Sets where each value ends; false if one is not as the field's are. A field becomes one of texts when it first has
+// one.
+template <int N>
+[[gnu::always_inline]] inline bool Walk::find_ends(Field& field, const char* const (&p)[N], const char* (&ends)[N],
+                                                   Block* seen) const {
+  if (!field.text) {
+    uint32_t empty = 0;
+#pragma GCC unroll 8
+    for (int k = 0; k < N; k++) {
+      const uint32_t found = Block(p[k]).scalar_ends();
+      empty |= found;
+      ends[k] = p[k] + std::countr_zero(found);  // of a longer one it is not the end
+    }
+    if (!(empty & 1)) [[likely]]
+      return true;
+#pragma GCC unroll 8
+    for (int k = 0; k < N; k++) field.text |= *p[k] == '"';
+    if (!field.text) return false;
+  }
+#pragma GCC unroll 8
+  for (int k = 0; k < N; k++) {
+    if (*p[k] == '"') [[likely]] {
+      ends[k] = string_end(p[k] + 1, seen);
+      if (!ends[k]) return false;
+    } else {
+      const uint32_t found = Block(p[k]).scalar_ends();
+      if (found & 1) return false;
+      ends[k] = p[k] + std::countr_zero(found);
+    }
+  }
+  return true;
+}
+
+template <int N>
+const char* Walk::take(const char* start, const char* end, Token* const* tokens, int row, bool exact) {
+  const char* p[N];  // the position in each line; the lines' steps overlap
+  p[0] = start;
+  if (!find_lines(end, p)) return nullptr;
   Block seen;
   for (Field& field : fields_) {
-    if (!pass(field.before, p)) return nullptr;
     const char* value_end[N];
-    uint32_t empty = 0;
-    if (!field.text) {
-#pragma GCC unroll 8
-      for (int k = 0; k < N; k++) {
-        const uint32_t ends = Block(p[k]).scalar_ends();
-        empty |= ends;
-        value_end[k] = p[k] + std::countr_zero(ends);  // of a longer one it is not the end
-      }
-      if (empty & 1) [[unlikely]] {
-#pragma GCC unroll 8
-        for (int k = 0; k < N; k++) field.text |= *p[k] == '"';
-        if (!field.text) return nullptr;
-      }
-    }
-    if (field.text) {
-#pragma GCC unroll 8
-      for (int k = 0; k < N; k++) {
-        if (*p[k] == '"') [[likely]] {
-          value_end[k] = string_end(p[k] + 1, &seen);
-          if (!value_end[k]) return nullptr;
-        } else {
-          const uint32_t ends = Block(p[k]).scalar_ends();
-          if (ends & 1) return nullptr;
-          value_end[k] = p[k] + std::countr_zero(ends);
-        }
-      }
-    }
+    if (!pass(field.before, p) || !find_ends(field, p, value_end, &seen)) return nullptr;
     if (field.wanted >= 0) {
       Token* out = tokens[field.wanted] + row;
       bool wrong = false;

@@ -21,6 +21,8 @@ inline Token token_of(const char* p, uint32_t size, bool* wrong) {
   return {p, null ? 0 : size};
 }
 
+class Block;
+
 // Walks flat rows that have the same text between their values. The first bytes of a value show where it ends, and the
 // expected text must follow (the prediction is that of Li et al., "Mison: a fast JSON parser for data analytics",
 // 2017). That takes time for each value but few instructions, so several rows are walked at once.
@@ -64,6 +66,10 @@ class Walk {
   Literal add(std::string_view text);
   template <int N>
   bool pass(const Literal& literal, const char* (&p)[N]) const;
+  template <int N>
+  bool find_lines(const char* end, const char* (&p)[N]) const;
+  template <int N>
+  bool find_ends(Field& field, const char* const (&p)[N], const char* (&ends)[N], Block* seen) const;
 
   std::vector<Masked> blocks_;
   std::vector<Field> fields_;

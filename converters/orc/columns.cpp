@@ -455,75 +455,103 @@ const char* kind_name(OrcKind kind) {
   return static_cast<size_t>(kind) < std::size(kNames) ? kNames[static_cast<size_t>(kind)] : "an unknown type";
 }
 
+// The least width that holds the file's integers; 0 if it has none.
+size_t integer_bytes(OrcKind kind) {
+  switch (kind) {
+    case OrcKind::kByte:
+      return 1;
+    case OrcKind::kShort:
+      return 2;
+    case OrcKind::kInt:
+      return 4;
+    case OrcKind::kLong:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
 template <class Out>
 std::unique_ptr<OrcColumn> integers(const ColumnSpec& column, int id, OrcKind kind) {
+  const size_t bytes = integer_bytes(kind);
+  if (bytes == 0 || bytes > sizeof(Out)) return nullptr;
   if (kind == OrcKind::kByte) return std::make_unique<Bytes<Out>>(column, id);
   return std::make_unique<Integers<Out>>(column, id);
+}
+
+template <class Out>
+std::unique_ptr<OrcColumn> decimals(const ColumnSpec& column, const OrcTail& tail, int id) {
+  const OrcType& type = tail.types[static_cast<size_t>(id)];
+  if (type.kind != OrcKind::kDecimal || type.precision > column.precision) return nullptr;
+  if (type.precision != 0 && type.scale != column.scale) return nullptr;
+  if (tail.decimal64 && type.precision >= 1 && type.precision <= 18) {
+    return std::make_unique<Integers<Out>>(column, id, true);
+  }
+  return std::make_unique<Decimals<Out>>(column, id);
+}
+
+std::unique_ptr<OrcColumn> doubles(const ColumnSpec& column, int id, OrcKind kind) {
+  if (kind == OrcKind::kFloat) return std::make_unique<Floats<float, double>>(column, id);
+  if (kind == OrcKind::kDouble) return std::make_unique<Floats<double, double>>(column, id);
+  return nullptr;
+}
+
+std::unique_ptr<OrcColumn> timestamps(const ColumnSpec& column, int id, OrcKind kind) {
+  if (kind != OrcKind::kTimestamp && kind != OrcKind::kTimestampInstant) return nullptr;
+  return std::make_unique<Timestamps>(column, id, kind == OrcKind::kTimestampInstant);
+}
+
+template <class Column>
+std::unique_ptr<OrcColumn> if_one_of(const ColumnSpec& column, int id, OrcKind kind,
+                                     std::initializer_list<OrcKind> kinds) {
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) return nullptr;
+  return std::make_unique<Column>(column, id);
+}
+
+// The column of that type out of the file's, or none.
+std::unique_ptr<OrcColumn> converted(const ColumnSpec& column, const OrcTail& tail, int id) {
+  const OrcKind kind = tail.types[static_cast<size_t>(id)].kind;
+  switch (column.type) {
+    case JG_BOOL:
+      return if_one_of<Bools>(column, id, kind, {OrcKind::kBool});
+    case JG_I8:
+      return integers<int8_t>(column, id, kind);
+    case JG_I16:
+      return integers<int16_t>(column, id, kind);
+    case JG_I32:
+      return integers<int32_t>(column, id, kind);
+    case JG_I64:
+      return integers<int64_t>(column, id, kind);
+    case JG_F32:
+      return if_one_of<Floats<float, float>>(column, id, kind, {OrcKind::kFloat});
+    case JG_F64:
+      return doubles(column, id, kind);
+    case JG_DEC64:
+      return decimals<int64_t>(column, tail, id);
+    case JG_DEC128:
+      return decimals<jg_i128>(column, tail, id);
+    case JG_DATE:
+      return if_one_of<Integers<int32_t>>(column, id, kind, {OrcKind::kDate});
+    case JG_TIMESTAMP:
+    case JG_TIMESTAMP_NS:
+      return timestamps(column, id, kind);
+    case JG_STRING:
+      return if_one_of<Texts>(column, id, kind, {OrcKind::kString, OrcKind::kVarchar, OrcKind::kChar});
+    case JG_BINARY:
+      return if_one_of<Texts>(column, id, kind, {OrcKind::kBinary});
+    case JG_TIME:
+      break;
+  }
+  return nullptr;
 }
 
 }  // namespace
 
 std::unique_ptr<OrcColumn> make_orc_column(const ColumnSpec& column, const OrcTail& tail, int id) {
+  if (std::unique_ptr<OrcColumn> made = converted(column, tail, id)) return made;
   const OrcType& type = tail.types[static_cast<size_t>(id)];
-  OrcKind kind = type.kind;
-  bool byte = kind == OrcKind::kByte, to16 = byte || kind == OrcKind::kShort, to32 = to16 || kind == OrcKind::kInt;
-  switch (column.type) {
-    case JG_BOOL:
-      if (kind == OrcKind::kBool) return std::make_unique<Bools>(column, id);
-      break;
-    case JG_I8:
-      if (byte) return integers<int8_t>(column, id, kind);
-      break;
-    case JG_I16:
-      if (to16) return integers<int16_t>(column, id, kind);
-      break;
-    case JG_I32:
-      if (to32) return integers<int32_t>(column, id, kind);
-      break;
-    case JG_I64:
-      if (to32 || kind == OrcKind::kLong) return integers<int64_t>(column, id, kind);
-      break;
-    case JG_F32:
-      if (kind == OrcKind::kFloat) return std::make_unique<Floats<float, float>>(column, id);
-      break;
-    case JG_F64:
-      if (kind == OrcKind::kFloat) return std::make_unique<Floats<float, double>>(column, id);
-      if (kind == OrcKind::kDouble) return std::make_unique<Floats<double, double>>(column, id);
-      break;
-    case JG_DEC64:
-    case JG_DEC128:
-      if (kind != OrcKind::kDecimal || type.precision > column.precision) break;
-      if (type.precision != 0 && type.scale != column.scale) break;
-      if (tail.decimal64 && type.precision >= 1 && type.precision <= 18) {
-        if (column.type == JG_DEC64) return std::make_unique<Integers<int64_t>>(column, id, true);
-        return std::make_unique<Integers<jg_i128>>(column, id, true);
-      }
-      if (column.type == JG_DEC64) return std::make_unique<Decimals<int64_t>>(column, id);
-      return std::make_unique<Decimals<jg_i128>>(column, id);
-    case JG_DATE:
-      if (kind == OrcKind::kDate) return std::make_unique<Integers<int32_t>>(column, id);
-      break;
-    case JG_TIMESTAMP:
-      if (kind == OrcKind::kTimestamp) return std::make_unique<Timestamps>(column, id, false);
-      if (kind == OrcKind::kTimestampInstant) return std::make_unique<Timestamps>(column, id, true);
-      break;
-    case JG_STRING:
-      if (kind == OrcKind::kString || kind == OrcKind::kVarchar || kind == OrcKind::kChar) {
-        return std::make_unique<Texts>(column, id);
-      }
-      break;
-    case JG_BINARY:
-      if (kind == OrcKind::kBinary) return std::make_unique<Texts>(column, id);
-      break;
-    case JG_TIME:
-      break;
-    case JG_TIMESTAMP_NS:
-      if (kind == OrcKind::kTimestamp) return std::make_unique<Timestamps>(column, id, false);
-      if (kind == OrcKind::kTimestampInstant) return std::make_unique<Timestamps>(column, id, true);
-      break;
-  }
-  std::string found = kind_name(kind);
-  if (kind == OrcKind::kDecimal)
+  std::string found = kind_name(type.kind);
+  if (type.kind == OrcKind::kDecimal)
     found += "(" + std::to_string(type.precision) + ", " + std::to_string(type.scale) + ")";
   throw wrong_type(column, found);
 }

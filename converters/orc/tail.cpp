@@ -71,6 +71,20 @@ bool starts_with_magic(InputFile& file) {
   return take(file.ReadAt(0, sizeof magic, magic)) == sizeof magic && std::memcmp(magic, "ORC", sizeof magic) == 0;
 }
 
+// Types come in preorder: nested ones follow.
+void check_types(const std::vector<OrcType>& types) {
+  if (types.empty()) malformed("its footer has no types");
+  if (types[0].kind != OrcKind::kStruct)
+    throw ReadError("schema", "it is not a table: its rows are single values, not a struct of columns");
+  if (types[0].names.size() != types[0].children.size()) malformed("its columns and their names differ in number");
+  for (size_t parent = 0; parent < types.size(); ++parent) {
+    for (int id : types[parent].children) {
+      if (id <= static_cast<int>(parent) || id >= static_cast<int>(types.size()))
+        malformed("a column of an undeclared type");
+    }
+  }
+}
+
 }  // namespace
 
 uint64_t ProtoReader::varint() {
@@ -191,17 +205,7 @@ OrcTail read_orc_tail(InputFile& file) {
     if (p.field() == 8) tail.row_index_stride = size_of(p.integer(), kRowsMax);
     if (p.field() == 10) throw ReadError("schema", "it is encrypted");
   }
-  if (tail.types.empty()) malformed("its footer has no types");
-  if (tail.types[0].kind != OrcKind::kStruct)
-    throw ReadError("schema", "it is not a table: its rows are single values, not a struct of columns");
-  if (tail.types[0].names.size() != tail.types[0].children.size())
-    malformed("its columns and their names differ in number");
-  for (size_t parent = 0; parent < tail.types.size(); ++parent) {  // types come in preorder: nested ones follow
-    for (int id : tail.types[parent].children) {
-      if (id <= static_cast<int>(parent) || id >= static_cast<int>(tail.types.size()))
-        malformed("a column of an undeclared type");
-    }
-  }
+  check_types(tail.types);
   return tail;
 }
 

@@ -160,61 +160,73 @@ class Choice {
       if (logical_.is_null() && column_.nullable) return Maker::nulls();
     }
     if (logical_.is_decimal()) return decimal();
-    switch (found_->physical_type()) {
-      case parquet::Type::BOOLEAN:
-        if (column_.type == JG_BOOL) return reader<parquet::BooleanType, uint8_t>(Cast<uint8_t>{});
-        break;
-      case parquet::Type::INT32:
-        if (logical_.is_date()) {
-          if (column_.type == JG_DATE) return reader<parquet::Int32Type, int32_t>(Cast<int32_t>{});
-        } else if (logical_.is_time()) {  // in milliseconds
-          if (column_.type == JG_TIME) return reader<parquet::Int32Type, int64_t>(Finer{1000});
-        } else if (plain() || logical_.is_int()) {
-          return integer<parquet::Int32Type>();
-        }
-        break;
-      case parquet::Type::INT64:
-        if (logical_.is_timestamp()) {
-          if (column_.type == JG_TIMESTAMP || column_.type == JG_TIMESTAMP_NS) return timestamp();
-        } else if (logical_.is_time()) {
-          if (column_.type == JG_TIME) return time();
-        } else if (plain() || logical_.is_int()) {
-          return integer<parquet::Int64Type>();
-        }
-        break;
-      case parquet::Type::INT96:
-        if (column_.type == JG_TIMESTAMP) return reader<parquet::Int96Type, int64_t>(FromInt96{});
-        if (column_.type == JG_TIMESTAMP_NS) return reader<parquet::Int96Type, int64_t>(NanosFromInt96{});
-        break;
-      case parquet::Type::FLOAT:
-        if (column_.type == JG_F32) return reader<parquet::FloatType, float>(Cast<float>{});
-        if (column_.type == JG_F64) return reader<parquet::FloatType, double>(Cast<double>{});
-        break;
-      case parquet::Type::DOUBLE:
-        if (column_.type == JG_F64) return reader<parquet::DoubleType, double>(Cast<double>{});
-        break;
-      case parquet::Type::BYTE_ARRAY: {
-        bool text = logical_.is_string() || logical_.is_enum() || logical_.is_JSON();
-        bool bytes = plain() || logical_.is_BSON() || logical_.is_geometry() || logical_.is_geography();
-        if (column_.type == (text ? JG_STRING : JG_BINARY) && (text || bytes)) {
-          return reader<parquet::ByteArrayType, JgStr>(Text{});
-        }
-        break;
-      }
-      case parquet::Type::FIXED_LEN_BYTE_ARRAY:
-        if (column_.type == JG_F32 && logical_.is_float16()) return reader<parquet::FLBAType, float>(FromHalf{});
-        if (column_.type == JG_F64 && logical_.is_float16()) return reader<parquet::FLBAType, double>(FromHalf{});
-        if (column_.type == JG_BINARY && (plain() || logical_.is_UUID())) {
-          return reader<parquet::FLBAType, JgStr>(Text{static_cast<uint64_t>(found_->type_length())});
-        }
-        break;
-      default:
-        break;
-    }
+    if (Made made = of_physical()) return made;
     throw mismatch();
   }
 
  private:
+  // Each makes nothing of a column that is no such type.
+  Made of_physical() {
+    switch (found_->physical_type()) {
+      case parquet::Type::BOOLEAN:
+        return column_.type == JG_BOOL ? reader<parquet::BooleanType, uint8_t>(Cast<uint8_t>{}) : nullptr;
+      case parquet::Type::INT32:
+        return of_int32();
+      case parquet::Type::INT64:
+        return of_int64();
+      case parquet::Type::INT96:
+        if (column_.type == JG_TIMESTAMP) return reader<parquet::Int96Type, int64_t>(FromInt96{});
+        if (column_.type == JG_TIMESTAMP_NS) return reader<parquet::Int96Type, int64_t>(NanosFromInt96{});
+        return nullptr;
+      case parquet::Type::FLOAT:
+        if (column_.type == JG_F32) return reader<parquet::FloatType, float>(Cast<float>{});
+        if (column_.type == JG_F64) return reader<parquet::FloatType, double>(Cast<double>{});
+        return nullptr;
+      case parquet::Type::DOUBLE:
+        return column_.type == JG_F64 ? reader<parquet::DoubleType, double>(Cast<double>{}) : nullptr;
+      case parquet::Type::BYTE_ARRAY:
+        return of_bytes();
+      case parquet::Type::FIXED_LEN_BYTE_ARRAY:
+        return of_fixed_bytes();
+      default:
+        return nullptr;
+    }
+  }
+
+  Made of_int32() {
+    if (logical_.is_date()) {
+      return column_.type == JG_DATE ? reader<parquet::Int32Type, int32_t>(Cast<int32_t>{}) : nullptr;
+    }
+    if (logical_.is_time()) {  // in milliseconds
+      return column_.type == JG_TIME ? reader<parquet::Int32Type, int64_t>(Finer{1000}) : nullptr;
+    }
+    return plain() || logical_.is_int() ? integer<parquet::Int32Type>() : nullptr;
+  }
+
+  Made of_int64() {
+    if (logical_.is_timestamp()) {
+      return column_.type == JG_TIMESTAMP || column_.type == JG_TIMESTAMP_NS ? timestamp() : nullptr;
+    }
+    if (logical_.is_time()) return column_.type == JG_TIME ? time() : nullptr;
+    return plain() || logical_.is_int() ? integer<parquet::Int64Type>() : nullptr;
+  }
+
+  Made of_bytes() {
+    const bool text = logical_.is_string() || logical_.is_enum() || logical_.is_JSON();
+    const bool bytes = plain() || logical_.is_BSON() || logical_.is_geometry() || logical_.is_geography();
+    const bool fits = column_.type == (text ? JG_STRING : JG_BINARY) && (text || bytes);
+    return fits ? reader<parquet::ByteArrayType, JgStr>(Text{}) : nullptr;
+  }
+
+  Made of_fixed_bytes() {
+    if (column_.type == JG_F32 && logical_.is_float16()) return reader<parquet::FLBAType, float>(FromHalf{});
+    if (column_.type == JG_F64 && logical_.is_float16()) return reader<parquet::FLBAType, double>(FromHalf{});
+    if (column_.type == JG_BINARY && (plain() || logical_.is_UUID())) {
+      return reader<parquet::FLBAType, JgStr>(Text{static_cast<uint64_t>(found_->type_length())});
+    }
+    return nullptr;
+  }
+
   // A logical type of a later format is none.
   bool plain() const { return logical_.is_none() || logical_.type() == LogicalType::Type::UNDEFINED; }
 

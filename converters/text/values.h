@@ -2,6 +2,7 @@
 #pragma once
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "jg/kernel.h"
@@ -188,33 +189,34 @@ inline Parse to_integer(std::string_view v, int64_t low, int64_t high, int64_t* 
   return *out < low || *out > high ? Parse::kOverflow : Parse::kOk;
 }
 
+// The minutes of a zone's offset: hh, hhmm or hh:mm; none if it is no zone.
+inline std::optional<int64_t> zone_minutes(std::string_view zone) {
+  const bool colon = zone.size() == 5 && zone[2] == ':';
+  if (zone.size() != 2 && zone.size() != 4 && !colon) return std::nullopt;
+  const auto number = [](std::string_view two, int below) {
+    const int tens = two[0] - '0', ones = two[1] - '0';
+    const bool digits = tens >= 0 && tens < 10 && ones >= 0 && ones < 10;
+    return digits && tens * 10 + ones < below ? tens * 10 + ones : -1;
+  };
+  const int hours = number(zone.substr(0, 2), 24);
+  const int minutes = zone.size() == 2 ? 0 : number(zone.substr(zone.size() - 2), 60);
+  if (hours < 0 || minutes < 0) return std::nullopt;
+  return hours * 60 + minutes;
+}
+
 // Like jg_text_to_timestamp, and: a zone behind the time (Z, +hh, +hh:mm, +hhmm), which is converted to UTC; zeros
 // behind the microseconds.
 inline Parse to_timestamp(std::string_view v, int64_t* out) {
   if (jg_text_to_timestamp({v.data(), v.size()}, out) == JG_OK) return Parse::kOk;
-  auto digit = [](char c) { return static_cast<unsigned char>(c - '0') < 10; };
   while (!v.empty() && v.back() == ' ') v.remove_suffix(1);
   while (!v.empty() && v.front() == ' ') v.remove_prefix(1);
   constexpr size_t kTime = 19, kDigits = 20, kDigitsMax = 6;  // where the time ends, and its fraction's digits begin
   if (v.size() < kTime) return Parse::kWrong;
   int64_t offset_minutes = 0;
   if (const size_t sign = v.find_first_of("+-", kTime); sign != v.npos) {
-    std::string_view zone = v.substr(sign + 1);
-    const bool colon = zone.size() == 5 && zone[2] == ':';
-    const char digits[4] = {zone.size() < 2 ? 'x' : zone[0], zone.size() < 2 ? 'x' : zone[1],
-                            zone.size() == 2  ? '0'
-                            : zone.size() < 4 ? 'x'
-                                              : zone[2 + colon],
-                            zone.size() == 2  ? '0'
-                            : zone.size() < 4 ? 'x'
-                                              : zone[3 + colon]};
-    if (zone.size() > 4 && !colon) return Parse::kWrong;
-    for (const char c : digits) {
-      if (!digit(c)) return Parse::kWrong;
-    }
-    const int hours = (digits[0] - '0') * 10 + digits[1] - '0', minutes = (digits[2] - '0') * 10 + digits[3] - '0';
-    if (hours > 23 || minutes > 59) return Parse::kWrong;
-    offset_minutes = (hours * 60 + minutes) * (v[sign] == '-' ? -1 : 1);
+    const std::optional<int64_t> minutes = zone_minutes(v.substr(sign + 1));
+    if (!minutes) return Parse::kWrong;
+    offset_minutes = *minutes * (v[sign] == '-' ? -1 : 1);
     v = v.substr(0, sign);
   } else if (v.back() == 'Z' || v.back() == 'z') {
     v.remove_suffix(1);

@@ -140,14 +140,31 @@ struct Bench {
     });
   }
 
+  // An episode: what a card of random tables is asked for, and what it must answer.
+  struct Episode {
+    Random* random;
+    std::vector<RtlKind> kinds = std::vector<RtlKind>(TABLES);
+    std::vector<int> bits = std::vector<int>(TABLES);
+    NullBytes nulls{};
+    std::vector<size_t> columns{};  // that leave
+    size_t stride = 0;
+    bool aggregates = false;
+    uint64_t keys = 0;
+    std::vector<std::map<uint32_t, List>> tables = std::vector<std::map<uint32_t, List>>(TABLES);
+    std::vector<std::vector<Entry>> overflow = std::vector<std::vector<Entry>>(TABLES);
+    std::vector<Bytes> expected{}, left{};  // rows joined, and rows for the host
+
+    uint64_t below(uint64_t n) { return (*random)() % n; }
+    uint64_t a_key() { return below(keys) * 0x9E3779B97F4A7C15 & ~uint64_t{0} >> (64 - 8 * KEY); }
+  };
+
   static void episode(Random* random, bool ddr3, bool forgetful, Coverage* coverage) {
-    const auto below = [&](uint64_t n) { return (*random)() % n; };
-    const int latency = static_cast<int>(1 + below(60));
-    std::vector<int> bits(TABLES);
-    const uint64_t most = 5 + below(5);
-    for (int& b : bits) b = static_cast<int>(below(8) ? most : below(10));
-    const size_t buckets = buckets_in_a_bank(bits);
-    const uint64_t idle = below(3) * 20, pressure = below(3) * 25;  // percent
+    Episode e{random};
+    const int latency = static_cast<int>(1 + e.below(60));
+    const uint64_t most = 5 + e.below(5);
+    for (int& b : e.bits) b = static_cast<int>(e.below(8) ? most : e.below(10));
+    const size_t buckets = buckets_in_a_bank(e.bits);
+    const uint64_t idle = e.below(3) * 20, pressure = e.below(3) * 25;  // percent
     typename Model::Memories memories;
     for (size_t b = 0; b < BANKS; b++) {
       if (ddr3) {
@@ -157,122 +174,138 @@ struct Bench {
       }
     }
     Model model(std::move(memories));
-    model.offers = [&] { return below(100) >= idle; };
-    model.takes = [&] { return below(100) >= pressure; };
-    std::vector<RtlKind> kinds(TABLES);
-    for (RtlKind& kind : kinds) coverage->kinds[kind = static_cast<RtlKind>(below(5))]++;
-    NullBytes nulls{below(2), 1, {}};
-    while (nulls.build.size() < TABLES) nulls.build.push_back(below(2));
-    configure(&model.card, kinds, bits, nulls);
-    const bool aggregates = below(4) == 0;
-    std::vector<size_t> columns;
-    size_t stride = 0;
-    do {
-      columns.clear();
-      for (size_t c = 0; c <= TABLES + 2 * TABLES; c++) {
-        const bool pairs = c <= TABLES || kinds[(c - TABLES - 1) / 2] == INNER || kinds[(c - TABLES - 1) / 2] == LEFT;
-        if (pairs && below(3) == 0) columns.push_back(c);
-      }
-      if (aggregates) columns = {TABLES};
-      nulls.out = nullable(columns, kinds, nulls) ? (columns.size() + 7) / 8 : 0;
-      stride = columns.empty() ? 0 : choose(&model.card, columns, nulls);
-    } while (stride == 0 || stride > ROW_MAX);
-    coverage->never_null += nulls.out == 0;
-    model.card.aggregates = aggregates;
+    model.offers = [&] { return e.below(100) >= idle; };
+    model.takes = [&] { return e.below(100) >= pressure; };
+    for (RtlKind& kind : e.kinds) coverage->kinds[kind = static_cast<RtlKind>(e.below(5))]++;
+    e.nulls = {e.below(2), 1, {}};
+    while (e.nulls.build.size() < TABLES) e.nulls.build.push_back(e.below(2));
+    configure(&model.card, e.kinds, e.bits, e.nulls);
+    e.aggregates = e.below(4) == 0;
+    choose_columns(&e, &model);
+    coverage->never_null += e.nulls.out == 0;
+    model.card.aggregates = e.aggregates;
     model.reset();
-    if (below(2)) interrupt(&model, nulls, random);
+    if (e.below(2)) interrupt(&model, e.nulls, random);
+    e.keys = 1 + e.below(1500);
+    build(&e, &model, coverage);
+    probe(&e, &model, coverage);
+  }
 
-    // build sides; what has no room comes out, of each table in its order
-    const uint64_t keys = 1 + below(1500);
-    const auto a_key = [&] { return below(keys) * 0x9E3779B97F4A7C15 & ~uint64_t{0} >> (64 - 8 * KEY); };
-    std::vector<std::map<uint32_t, List>> tables(TABLES);
-    std::vector<std::vector<Entry>> overflow(TABLES);
-    std::vector<size_t> overflowed(TABLES);
+  // Draws the columns that leave until they fit into a row.
+  static void choose_columns(Episode* e, Model* model) {
+    do {
+      e->columns.clear();
+      for (size_t c = 0; c <= TABLES + 2 * TABLES; c++) {
+        const RtlKind kind = c <= TABLES ? INNER : e->kinds[(c - TABLES - 1) / 2];
+        if ((kind == INNER || kind == LEFT) && e->below(3) == 0) e->columns.push_back(c);
+      }
+      if (e->aggregates) e->columns = {TABLES};
+      e->nulls.out = nullable(e->columns, e->kinds, e->nulls) ? (e->columns.size() + 7) / 8 : 0;
+      e->stride = e->columns.empty() ? 0 : choose(&model->card, e->columns, e->nulls);
+    } while (e->stride == 0 || e->stride > ROW_MAX);
+  }
+
+  // Frames of random rows of the build sides, among frames of another job; `built`: how many rows a table takes.
+  static std::vector<Bytes> build_frames(Episode* e, size_t* built, Coverage* coverage) {
     std::vector<Bytes> frames;
-    size_t built = 0;
     for (size_t t = 0; t < TABLES; t++) {
       std::vector<Bytes> rows;
-      for (size_t i = 0, n = below(400); i < n; i++) {
-        const size_t first = nulls.build[t];
-        const bool null_key = first > 0 && below(12) == 0, null_column = first > 0 && below(6) == 0;
+      for (size_t i = 0, n = e->below(400); i < n; i++) {
+        const size_t first = e->nulls.build[t];
+        const bool null_key = first > 0 && e->below(12) == 0, null_column = first > 0 && e->below(6) == 0;
         Bytes row(first + KEY + COLUMN);
         if (first > 0) row[0] = static_cast<uint8_t>((null_key ? 1 : 0) | (null_column ? 2 : 0));
-        if (!null_key) big_endian(&row[first], a_key(), KEY);
-        for (size_t c = 0; c < COLUMN && !null_column; c++) row[first + KEY + c] = static_cast<uint8_t>((*random)());
+        if (!null_key) big_endian(&row[first], e->a_key(), KEY);
+        for (size_t c = 0; c < COLUMN && !null_column; c++) row[first + KEY + c] = static_cast<uint8_t>((*e->random)());
         rows.push_back(row);
-        built += !null_key && kinds[t] != UNUSED;
+        *built += !null_key && e->kinds[t] != UNUSED;
       }
-      for (Bytes& frame : frames_of(static_cast<uint16_t>(t), rows, random)) frames.push_back(std::move(frame));
-      if (below(2)) frames.push_back(frame_of(static_cast<uint16_t>(t), {1, 2, 3}, SECRET + 1)), coverage->dropped++;
+      for (Bytes& frame : frames_of(static_cast<uint16_t>(t), rows, e->random)) frames.push_back(std::move(frame));
+      if (e->below(2)) frames.push_back(frame_of(static_cast<uint16_t>(t), {1, 2, 3}, SECRET + 1)), coverage->dropped++;
     }
-    std::shuffle(frames.begin(), frames.end(), *random);
-    pad(&frames, random);
-    fill(frames, kinds, bits, nulls, &tables, &overflow);
-    model.overflowed = [&] {
-      const size_t t = model.card.overflow_table;
-      if (overflowed[t] == overflow[t].size()) wrong("overflow", t);
-      const Entry& entry = overflow[t][overflowed[t]++];
-      if (model.card.overflow_key != entry.key ||
-          std::memcmp(&model.card.overflow_value, entry.value.data(), entry.value.size()) != 0) {
+    std::shuffle(frames.begin(), frames.end(), *e->random);
+    pad(&frames, e->random);
+    return frames;
+  }
+
+  // Build sides; what has no room comes out, of each table in its order.
+  static void build(Episode* e, Model* model, Coverage* coverage) {
+    size_t built = 0;
+    const std::vector<Bytes> frames = build_frames(e, &built, coverage);
+    fill(frames, e);
+    std::vector<size_t> overflowed(TABLES);
+    model->overflowed = [&] {
+      const size_t t = model->card.overflow_table;
+      if (overflowed[t] == e->overflow[t].size()) wrong("overflow", t);
+      const Entry& entry = e->overflow[t][overflowed[t]++];
+      if (model->card.overflow_key != entry.key ||
+          std::memcmp(&model->card.overflow_value, entry.value.data(), entry.value.size()) != 0) {
         wrong("overflow", overflowed[t]);
       }
     };
-    model.rested = [] { wrong("a row for the host while building", 0); };
-    if (!model.run(frames, 1'000'000)) wrong("stands still while building", 0);
+    model->rested = [] { wrong("a row for the host while building", 0); };
+    if (!model->run(frames, 1'000'000)) wrong("stands still while building", 0);
     for (size_t t = 0; t < TABLES; t++) {
-      if (overflowed[t] != overflow[t].size()) wrong("overflows", t);
+      if (overflowed[t] != e->overflow[t].size()) wrong("overflows", t);
       coverage->overflowed += overflowed[t];
     }
-    if (model.card.built != built) wrong("built", model.card.built);
+    if (model->card.built != built) wrong("built", model->card.built);
     coverage->built += built;
-    coverage->forwards += model.card.forwards;
+    coverage->forwards += model->card.forwards;
+    model->overflowed = [] { wrong("an overflow while probing", 0); };
+  }
 
-    // rows that probe; those whose buckets have overflown are the host's
-    std::vector<Bytes> rows, expected, left;
-    uint64_t added = 0;
-    __int128 sum = 0;
-    const size_t count = 1 + below(300);
+  // Rows that probe; those whose buckets have overflown are the host's.
+  static void probe(Episode* e, Model* model, Coverage* coverage) {
+    std::vector<Bytes> rows;
+    const size_t count = 1 + e->below(300);
     for (size_t i = 0; i < count; i++) {
       std::vector<uint64_t> wanted;
       std::vector<bool> absent;
       for (size_t t = 0; t < TABLES; t++) {
-        wanted.push_back(a_key());
-        absent.push_back(nulls.probe > 0 && below(12) == 0);
+        wanted.push_back(e->a_key());
+        absent.push_back(e->nulls.probe > 0 && e->below(12) == 0);
       }
-      absent.push_back(nulls.probe > 0 && below(6) == 0);
-      const Bytes row = row_of(wanted, absent, (*random)(), KEY, nulls.probe);
+      absent.push_back(e->nulls.probe > 0 && e->below(6) == 0);
+      const Bytes row = row_of(wanted, absent, (*e->random)(), KEY, e->nulls.probe);
       rows.push_back(row);
-      join(row, wanted, absent, kinds, bits, nulls, tables, columns, &expected, &left, coverage);
-    }
-    for (const Bytes& row : expected) {
-      if (!aggregates || (nulls.out > 0 && (row[0] & 1))) continue;
-      added++;
-      sum += static_cast<int64_t>(number(&row[nulls.out], 8));
+      join(row, wanted, absent, e, coverage);
     }
     size_t rested = 0;
-    model.rested = [&] {
-      if (rested == left.size()) wrong("a row for the host", rested);
-      if (std::memcmp(&model.card.rest_row, left[rested].data(), left[rested].size()) != 0)
+    model->rested = [&] {
+      if (rested == e->left.size()) wrong("a row for the host", rested);
+      if (std::memcmp(&model->card.rest_row, e->left[rested].data(), e->left[rested].size()) != 0)
         wrong("a row for the host", rested);
       rested++;
     };
-    std::vector<Bytes> asking = frames_of(TABLES, rows, random);
-    pad(&asking, random);
-    if (!model.run(asking, 1'000'000)) wrong("stands still while probing", 0);
-    if (rested != left.size()) wrong("rows for the host", rested);
-    if (model.card.joined != expected.size()) wrong("joined", model.card.joined);
-    if (aggregates) {
-      __int128 seen = 0;
-      std::memcpy(&seen, &model.card.sum, sizeof seen);
-      if (model.card.added != added || seen != sum || !model.sent.empty()) wrong("sum", added);
+    std::vector<Bytes> asking = frames_of(TABLES, rows, e->random);
+    pad(&asking, e->random);
+    if (!model->run(asking, 1'000'000)) wrong("stands still while probing", 0);
+    if (rested != e->left.size()) wrong("rows for the host", rested);
+    if (model->card.joined != e->expected.size()) wrong("joined", model->card.joined);
+    if (e->aggregates) {
+      check_totals(*e, *model);
       coverage->aggregated++;
     } else {
-      compare(model.sent, expected, stride);
+      compare(model->sent, e->expected, e->stride);
     }
     coverage->probed += count;
-    coverage->joined += expected.size();
+    coverage->joined += e->expected.size();
     coverage->rested += rested;
-    coverage->frames += model.sent.size();
+    coverage->frames += model->sent.size();
+  }
+
+  // A count and a sum of the first column take the place of the rows.
+  static void check_totals(const Episode& e, const Model& model) {
+    uint64_t added = 0;
+    __int128 sum = 0, seen = 0;
+    for (const Bytes& row : e.expected) {
+      if (e.nulls.out > 0 && (row[0] & 1)) continue;
+      added++;
+      sum += static_cast<int64_t>(number(&row[e.nulls.out], 8));
+    }
+    std::memcpy(&seen, &model.card.sum, sizeof seen);
+    if (model.card.added != added || seen != sum || !model.sent.empty()) wrong("sum", added);
   }
 
   // A reset amid another job's rows of one table, or its look-ups, with reads on their way.
@@ -291,80 +324,83 @@ struct Bench {
   }
 
   static uint32_t bucket_of(uint64_t key, int bits) { return hash_of(key) & ((1u << bits) - 1); }
+
   // The tables as the frames fill them, in their order.
-  static void fill(const std::vector<Bytes>& frames, const std::vector<RtlKind>& kinds, const std::vector<int>& bits,
-                   const NullBytes& nulls, std::vector<std::map<uint32_t, List>>* tables,
-                   std::vector<std::vector<Entry>>* overflow) {
+  static void fill(const std::vector<Bytes>& frames, Episode* e) {
     for (const Bytes& frame : frames) {
       const size_t t = frame[45], size = number(&frame[38], 2) - 24;
-      const size_t first = nulls.build[t], stride = first + KEY + COLUMN;
-      if (number(&frame[50], 8) != SECRET || kinds[t] == UNUSED) continue;
+      const size_t first = e->nulls.build[t], stride = first + KEY + COLUMN;
+      if (number(&frame[50], 8) != SECRET || e->kinds[t] == UNUSED) continue;
       for (size_t at = HEADERS; at < HEADERS + size; at += stride) {
         if (first > 0 && (frame[at] & 1)) continue;
         Entry entry{number(&frame[at + first], KEY), Bytes(&frame[at], &frame[at] + first)};
         entry.value.insert(entry.value.end(), &frame[at + first + KEY], &frame[at] + stride);
-        List& list = (*tables)[t][bucket_of(entry.key, bits[t])];
+        List& list = e->tables[t][bucket_of(entry.key, e->bits[t])];
         list.overflown |= list.entries.size() == SLOTS;
-        (list.entries.size() == SLOTS ? (*overflow)[t] : list.entries).push_back(entry);
+        (list.entries.size() == SLOTS ? e->overflow[t] : list.entries).push_back(entry);
       }
     }
   }
 
-  static void join(const Bytes& row, const std::vector<uint64_t>& wanted, const std::vector<bool>& absent,
-                   const std::vector<RtlKind>& kinds, const std::vector<int>& bits, const NullBytes& nulls,
-                   const std::vector<std::map<uint32_t, List>>& tables, const std::vector<size_t>& columns,
-                   std::vector<Bytes>* expected, std::vector<Bytes>* left, Coverage* coverage) {
+  static void join(const Bytes& row, const std::vector<uint64_t>& wanted, const std::vector<bool>& absent, Episode* e,
+                   Coverage* coverage) {
     std::vector<std::vector<const Bytes*>> found(TABLES);
     bool passes = true;
     for (size_t t = 0; t < TABLES; t++) {
-      if (kinds[t] != UNUSED && !absent[t]) {
-        const auto at = tables[t].find(bucket_of(wanted[t], bits[t]));
-        if (at != tables[t].end()) {
-          if (at->second.overflown) {
-            left->push_back(row);
-            return;
-          }
-          for (const Entry& e : at->second.entries) {
-            if (e.key == wanted[t]) found[t].push_back(&e.value);
-          }
+      const RtlKind kind = e->kinds[t];
+      if (kind != UNUSED && !absent[t]) {
+        const List& list = e->tables[t][bucket_of(wanted[t], e->bits[t])];
+        if (list.overflown) {
+          e->left.push_back(row);
+          return;
+        }
+        for (const Entry& entry : list.entries) {
+          if (entry.key == wanted[t]) found[t].push_back(&entry.value);
         }
       }
       const bool matched = !found[t].empty();
-      if (((kinds[t] == INNER || kinds[t] == SEMI) && !matched) || (kinds[t] == ANTI && matched)) passes = false;
-      if (!matched || kinds[t] == SEMI) found[t].assign(1, nullptr);
+      if (((kind == INNER || kind == SEMI) && !matched) || (kind == ANTI && matched)) passes = false;
+      if (!matched || kind == SEMI) found[t].assign(1, nullptr);
     }
     // all tables are asked before one of them says no
     if (!passes) return;
     std::vector<size_t> at(TABLES);
     for (size_t made = 0;; made++) {
-      Bytes out(nulls.out);
-      for (size_t i = 0; i < columns.size(); i++) {
-        const size_t c = columns[i];
-        Bytes bytes;
-        bool null = false;
-        if (c <= TABLES) {
-          const size_t first = nulls.probe + c * KEY;
-          bytes.assign(&row[first], &row[first] + (c < TABLES ? KEY : COLUMN_BYTES));
-          null = nulls.probe > 0 && (row[0] >> c & 1);
-        } else {
-          const size_t t = (c - TABLES - 1) / 2;
-          const bool key = (c - TABLES - 1) % 2 == 0;
-          const Bytes* value = found[t][at[t]];
-          bytes.assign(key ? KEY : COLUMN, 0);
-          null = value == nullptr || (!key && nulls.build[t] > 0 && (*value)[0] & 2);
-          const uint8_t* own = &row[nulls.probe + t * KEY];
-          if (value && key) bytes.assign(own, own + KEY);
-          if (value && !key) bytes.assign(value->begin() + static_cast<ptrdiff_t>(nulls.build[t]), value->end());
-        }
-        if (null) out[i / 8] = static_cast<uint8_t>(out[i / 8] | 1u << (i % 8));
-        out.insert(out.end(), bytes.begin(), bytes.end());
-      }
-      expected->push_back(out);
+      std::vector<const Bytes*> values;
+      for (size_t t = 0; t < TABLES; t++) values.push_back(found[t][at[t]]);
+      e->expected.push_back(joined(row, values, *e));
       coverage->several += made > 0;
       size_t t = TABLES;
       while (t > 0 && ++at[t - 1] == found[t - 1].size()) at[--t] = 0;
       if (t == 0) return;
     }
+  }
+
+  // The columns that leave of a row and its partners, of which those that are missing are null.
+  static Bytes joined(const Bytes& row, const std::vector<const Bytes*>& values, const Episode& e) {
+    Bytes out(e.nulls.out);
+    for (size_t i = 0; i < e.columns.size(); i++) {
+      const size_t c = e.columns[i];
+      Bytes bytes;
+      bool null = false;
+      if (c <= TABLES) {
+        const size_t first = e.nulls.probe + c * KEY;
+        bytes.assign(&row[first], &row[first] + (c < TABLES ? KEY : COLUMN_BYTES));
+        null = e.nulls.probe > 0 && (row[0] >> c & 1);
+      } else {
+        const size_t t = (c - TABLES - 1) / 2;
+        const bool key = (c - TABLES - 1) % 2 == 0;
+        const Bytes* value = values[t];
+        bytes.assign(key ? KEY : COLUMN, 0);
+        null = value == nullptr || (!key && e.nulls.build[t] > 0 && (*value)[0] & 2);
+        const uint8_t* own = &row[e.nulls.probe + t * KEY];
+        if (value && key) bytes.assign(own, own + KEY);
+        if (value && !key) bytes.assign(value->begin() + static_cast<ptrdiff_t>(e.nulls.build[t]), value->end());
+      }
+      if (null) out[i / 8] = static_cast<uint8_t>(out[i / 8] | 1u << (i % 8));
+      out.insert(out.end(), bytes.begin(), bytes.end());
+    }
+    return out;
   }
 
   static void compare(const std::vector<Bytes>& frames, const std::vector<Bytes>& expected, size_t stride) {

@@ -25,11 +25,38 @@ bool read_row(std::istream& in, RowShape* row) {
          (row->null_bytes == 0 || row->null_bytes == (row->columns + 7) / 8);
 }
 
-// `join ID SECRET WINDOW_BITS REST_BYTES`, the row that probes, `TABLES`, then for each table `KIND`, its row,
-// `VALUE_BYTES BUCKET_BITS`, then how many columns leave, the bytes of their NULL bits, and for each `COLUMN OFFSET
-// BYTES`, and how many columns of totals leave in place of these.
-std::string add_join(Card* card, std::istream& in) {
+// `KIND`, a table's row, `VALUE_BYTES BUCKET_BITS`.
+bool read_table(std::istream& in, TableShape* table) {
   static constexpr const char* KINDS[] = {"inner", "left", "semi", "anti"};
+  std::string kind;
+  in >> kind;
+  const auto* found = std::find(std::begin(KINDS), std::end(KINDS), kind);
+  table->kind = static_cast<Kind>(found - std::begin(KINDS));
+  return found != std::end(KINDS) && read_row(in, &table->row) && in >> table->value_bytes >> table->bucket_bits &&
+         table->row.bytes >= KEY_BYTES && table->value_bytes >= table->row.null_bytes + table->payload_bytes() &&
+         table->bucket_bits >= 0 && table->bucket_bits <= BUCKET_BITS_MAX;
+}
+
+// How many columns leave and the bytes of their NULL bits, and for each `COLUMN OFFSET BYTES`.
+bool read_leaving(std::istream& in, JoinShape* shape) {
+  size_t leaving = 0;
+  if (!(in >> leaving >> shape->out_null_bytes) || leaving < 1 || leaving > COLUMNS_MAX) return false;
+  if (shape->out_null_bytes != 0 && shape->out_null_bytes != (leaving + 7) / 8) return false;
+  const RowShape joined = shape->joined();
+  for (size_t i = 0; i < leaving; i++) {
+    Leaver c{};
+    if (!(in >> c.column >> c.offset >> c.bytes) || c.column >= joined.columns || c.offset > joined.bytes ||
+        c.bytes > joined.bytes - c.offset) {
+      return false;
+    }
+    shape->leaving.push_back(c);
+  }
+  return true;
+}
+
+// `join ID SECRET WINDOW_BITS REST_BYTES`, the row that probes, `TABLES`, each table, the columns that leave, and how
+// many columns of totals leave in place of these.
+std::string add_join(Card* card, std::istream& in) {
   std::string id;
   int window_bits = 0;
   size_t tables = 0;
@@ -38,27 +65,12 @@ std::string add_join(Card* card, std::istream& in) {
   bool right = read_row(in, &shape.probe) && in >> tables && window_bits >= 1 && window_bits <= 16 && tables >= 1 &&
                tables <= TABLES_MAX && shape.probe.columns >= tables && shape.probe.bytes >= tables * KEY_BYTES;
   for (size_t t = 0; right && t < tables; t++) {
-    std::string kind;
     TableShape table;
-    in >> kind;
-    const auto* found = std::find(std::begin(KINDS), std::end(KINDS), kind);
-    right = found != std::end(KINDS) && read_row(in, &table.row) && in >> table.value_bytes >> table.bucket_bits &&
-            table.row.bytes >= KEY_BYTES && table.value_bytes >= table.row.null_bytes + table.payload_bytes() &&
-            table.bucket_bits >= 0 && table.bucket_bits <= BUCKET_BITS_MAX;
-    table.kind = static_cast<Kind>(found - std::begin(KINDS));
+    right = read_table(in, &table);
     shape.tables.push_back(table);
   }
-  size_t leaving = 0;
-  right = right && in >> leaving >> shape.out_null_bytes && leaving >= 1 && leaving <= COLUMNS_MAX &&
-          (shape.out_null_bytes == 0 || shape.out_null_bytes == (leaving + 7) / 8);
-  const RowShape joined = right ? shape.joined() : RowShape{};
-  for (size_t i = 0; right && i < leaving; i++) {
-    Leaver c{};
-    right = in >> c.column >> c.offset >> c.bytes && c.column < joined.columns && c.offset <= joined.bytes &&
-            c.bytes <= joined.bytes - c.offset;
-    shape.leaving.push_back(c);
-  }
-  right = right && in >> shape.totals && (shape.totals <= 1 || (shape.totals == 3 && shape.leaving[0].bytes == 8));
+  right = right && read_leaving(in, &shape) && in >> shape.totals &&
+          (shape.totals <= 1 || (shape.totals == 3 && shape.leaving[0].bytes == 8));
   if (!right) return "no malformed";
   return say(card->add_join(id, shape, window_bits));
 }

@@ -97,22 +97,92 @@ std::unique_ptr<Memory> random_axi(size_t buckets, int latency, Random* random) 
   return std::make_unique<AxiMemory<Vaxi_64, 64>>(buckets, timing);
 }
 
+std::unique_ptr<Memory> random_memory(Behind behind, size_t buckets, int latency, bool forgetful, Random* random) {
+  if (behind == DDR3) return std::make_unique<Ddr3Memory>(buckets);
+  if (behind == AXI) return random_axi(buckets, latency, random);
+  return std::make_unique<IdealMemory>(buckets, latency, forgetful);
+}
+
+// Shares of cycles, in percent.
+struct Shares {
+  uint64_t idle, pressure;
+};
+
+// Builds the table; what has no room must come out, in the keys' order.
+template <class V, size_t VALUE_BYTES>
+void build(Model<V, VALUE_BYTES>* model, const Keys& keys,
+           const std::vector<typename Reference<VALUE_BYTES>::Value>& values, const std::vector<size_t>& overflowing,
+           Shares shares, Random* random) {
+  const auto below = [&](uint64_t n) { return (*random)() % n; };
+  const size_t count = keys.size();
+  size_t next = 0, overflowed = 0;
+  for (uint64_t cycles = 0; next < count || !model->idle(); cycles++) {
+    if (cycles > 1000 * count) wrong("stands still at tuple", next);
+    Cycle c;
+    c.offers = next < count && below(100) >= shares.idle;
+    c.takes_overflow = below(100) >= shares.pressure;
+    if (c.offers) c.key = keys[next];
+    c.value = values[std::min(next, count - 1)].data();
+    model->step(&c);
+    if (c.overflowed) {
+      if (overflowed == overflowing.size()) wrong("overflow", overflowed);
+      const size_t own = overflowing[overflowed++];
+      if (c.overflow_key != keys[own] || std::memcmp(c.overflow_value, values[own].data(), VALUE_BYTES) != 0) {
+        wrong("overflow", own);
+      }
+    }
+    next += c.accepted;
+  }
+  if (overflowed != overflowing.size()) wrong("overflows", overflowed);
+}
+
+// Asks for keys, some of which are NULL; at the probe's end the answers of all have come.
+template <class V, size_t VALUE_BYTES>
+void probe(Model<V, VALUE_BYTES>* model, const Reference<VALUE_BYTES>& reference, const Keys& keys, Shares shares,
+           Random* random, Coverage* coverage) {
+  const auto below = [&](uint64_t n) { return (*random)() % n; };
+  const size_t count = keys.size();
+  model->set_probing(true);
+  std::vector<uint64_t> wanted;
+  std::vector<bool> nulls;
+  for (size_t i = 0; i < count; i++) {
+    wanted.push_back(below(3) == 0 ? (*random)() : keys[below(count)]);
+    nulls.push_back(below(10) == 0);
+  }
+  size_t asked = 0;
+  for (size_t answered = 0, cycles = 0; answered < count; cycles++) {
+    if (cycles > 1000 * count) wrong("stands still at probe", answered);
+    Cycle c;
+    c.offers = asked < count && below(100) >= shares.idle;
+    c.takes_answer = below(100) >= shares.pressure;
+    if (c.offers) {
+      c.key = wanted[asked];
+      c.null = nulls[asked];
+    }
+    model->step(&c);
+    if (c.answered) {
+      const Answer truth = nulls[answered] ? Answer{} : reference.find(wanted[answered]);
+      if (c.answer.count != truth.count || c.answer.overflown != truth.overflown ||
+          std::memcmp(c.answer.values, truth.values, truth.count * VALUE_BYTES) != 0) {
+        wrong("probe", answered);
+      }
+      coverage->matched += truth.count > 0;
+      coverage->nulls += nulls[answered];
+      answered++;
+    }
+    asked += c.accepted;
+  }
+  coverage->probed += count;
+}
+
 // One random episode: memory latency, shares of idle cycles and of back-pressure, and kind of keys are drawn.
 template <class V, size_t VALUE_BYTES>
 void episode(Random* random, Behind behind, bool forgetful, Coverage* coverage) {
   using Value = typename Reference<VALUE_BYTES>::Value;
   const auto below = [&](uint64_t n) { return (*random)() % n; };
   const int bits = static_cast<int>(1 + below(9)), latency = static_cast<int>(1 + below(60));
-  const uint64_t idle = below(3) * 20, pressure = below(3) * 25;  // percent
-  std::unique_ptr<Memory> memory;
-  if (behind == DDR3) {
-    memory = std::make_unique<Ddr3Memory>(size_t{1} << bits);
-  } else if (behind == AXI) {
-    memory = random_axi(size_t{1} << bits, latency, random);
-  } else {
-    memory = std::make_unique<IdealMemory>(size_t{1} << bits, latency, forgetful);
-  }
-  Model<V, VALUE_BYTES> model(std::move(memory), bits);
+  const Shares shares{below(3) * 20, below(3) * 25};
+  Model<V, VALUE_BYTES> model(random_memory(behind, size_t{1} << bits, latency, forgetful, random), bits);
   Reference<VALUE_BYTES> reference{{}, static_cast<uint32_t>((1u << bits) - 1)};
 
   const size_t count = 400 + below(400);
@@ -136,61 +206,11 @@ void episode(Random* random, Behind behind, bool forgetful, Coverage* coverage) 
     if (!reference.add(keys[i], values[i])) overflowing.push_back(i);
   }
 
-  size_t next = 0, overflowed = 0;
-  for (uint64_t cycles = 0; next < count || !model.idle(); cycles++) {
-    if (cycles > 1000 * count) wrong("stands still at tuple", next);
-    Cycle c;
-    c.offers = next < count && below(100) >= idle;
-    c.takes_overflow = below(100) >= pressure;
-    if (c.offers) c.key = keys[next];
-    c.value = values[std::min(next, count - 1)].data();
-    model.step(&c);
-    if (c.overflowed) {
-      if (overflowed == overflowing.size()) wrong("overflow", overflowed);
-      const size_t own = overflowing[overflowed++];
-      if (c.overflow_key != keys[own] || std::memcmp(c.overflow_value, values[own].data(), VALUE_BYTES) != 0) {
-        wrong("overflow", own);
-      }
-    }
-    next += c.accepted;
-  }
-  if (overflowed != overflowing.size()) wrong("overflows", overflowed);
+  build(&model, keys, values, overflowing, shares, random);
   coverage->built += count;
-  coverage->overflowed += overflowed;
+  coverage->overflowed += overflowing.size();
   coverage->forwards += model.table().forwards;
-
-  // at a probe's end the answers of all keys have come, those of NULLs too
-  model.set_probing(true);
-  std::vector<uint64_t> wanted;
-  std::vector<bool> nulls;
-  for (size_t i = 0; i < count; i++) {
-    wanted.push_back(below(3) == 0 ? (*random)() : keys[below(count)]);
-    nulls.push_back(below(10) == 0);
-  }
-  size_t asked = 0;
-  for (size_t answered = 0, cycles = 0; answered < count; cycles++) {
-    if (cycles > 1000 * count) wrong("stands still at probe", answered);
-    Cycle c;
-    c.offers = asked < count && below(100) >= idle;
-    c.takes_answer = below(100) >= pressure;
-    if (c.offers) {
-      c.key = wanted[asked];
-      c.null = nulls[asked];
-    }
-    model.step(&c);
-    if (c.answered) {
-      const Answer truth = nulls[answered] ? Answer{} : reference.find(wanted[answered]);
-      if (c.answer.count != truth.count || c.answer.overflown != truth.overflown ||
-          std::memcmp(c.answer.values, truth.values, truth.count * VALUE_BYTES) != 0) {
-        wrong("probe", answered);
-      }
-      coverage->matched += truth.count > 0;
-      coverage->nulls += nulls[answered];
-      answered++;
-    }
-    asked += c.accepted;
-  }
-  coverage->probed += count;
+  probe(&model, reference, keys, shares, random, coverage);
 }
 
 int check(uint64_t seed, int episodes, bool forgetful) {

@@ -215,54 +215,29 @@ bool Port::destination(const Packet& packet, Address& to) const {
   return port != 0 && !same(to, local_);
 }
 
-// Sends up to kMessages messages from queue_[at] on, and moves `at` behind them. Neighbours of one destination and size
-// make one message; the last of them may be shorter.
-uint32_t Port::send_batch(size_t& at) {
-  std::array<mmsghdr, kMessages> messages;
-  std::array<Address, kMessages> to;
-  std::array<iovec, kQueuedMax> vectors;
-  std::array<uint32_t, kMessages> first, bytes;
+// Messages that leave by one call, with what they point to.
+struct Port::Outbox {
   struct alignas(cmsghdr) Control {
     uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
   };
+  std::array<mmsghdr, kMessages> messages;
+  std::array<Address, kMessages> to;
   std::array<Control, kMessages> controls;
-  const uint32_t cut = kind_ == PortKind::datagrams ? kUdpFrameBytes : 0;
+  std::array<uint32_t, kMessages> bytes;
+  std::array<iovec, kQueuedMax> vectors;
   uint32_t count = 0, used = 0;
-  while (count < kMessages && at < queue_.size()) {
-    Address& target = to[count];
-    const Packet& head = queue_[at]->packet;
-    if (!destination(head, target)) {
-      ++counts.no_peer;
-      ++at;
-      continue;
-    }
-    const uint32_t size = head.length - cut;
-    uint32_t total = 0, segments = 0;
-    first[count] = used;
-    while (at < queue_.size() && used < kQueuedMax) {
-      const Packet& packet = queue_[at]->packet;
-      const uint32_t length = packet.length < cut ? 0 : packet.length - cut;
-      Address other;
-      if (segments > 0 && (!segmentation_ || segments == kSegmentsMax || length == 0 || length > size ||
-                           total + length > 65000 || !destination(packet, other) || !same(other, target)))
-        break;
-      vectors[used++] = {packet.data + cut, length};
-      total += length;
-      ++segments;
-      ++at;
-      if (length < size) break;
-    }
-    if (segments == 0) break;
-    bytes[count] = total;
+
+  // Completes a message of the vectors from `first` on; datagrams of `size` bytes, of which the last may be shorter.
+  void add(uint32_t first, uint32_t size, bool addressed) {
     msghdr& header = messages[count].msg_hdr;
     header = {};
-    header.msg_iov = &vectors[first[count]];
-    header.msg_iovlen = segments;
-    if (kind_ != PortKind::interface) {
-      header.msg_name = &target;
-      header.msg_namelen = target.size();
+    header.msg_iov = &vectors[first];
+    header.msg_iovlen = used - first;
+    if (addressed) {
+      header.msg_name = &to[count];
+      header.msg_namelen = to[count].size();
     }
-    if (segments > 1) {
+    if (used - first > 1) {
       header.msg_control = controls[count].bytes;
       header.msg_controllen = sizeof controls[count].bytes;
       cmsghdr* c = CMSG_FIRSTHDR(&header);
@@ -274,33 +249,72 @@ uint32_t Port::send_batch(size_t& at) {
     }
     ++count;
   }
-  for (uint32_t sent = 0; sent < count;) {
-    const int done = sendmmsg(socket_, &messages[sent], count - sent, MSG_DONTWAIT);
-    if (done > 0) {
-      for (int i = 0; i < done; ++i, ++sent) {
-        counts.sent += messages[sent].msg_hdr.msg_iovlen;
-        counts.sent_bytes += bytes[sent];
-      }
+};
+
+// Takes packets from queue_[at] on into a message to the outbox's next address, and moves `at` behind them: neighbours
+// of one destination and size, of which the last may be shorter. Returns how many bytes they have.
+uint32_t Port::gather(size_t& at, uint32_t cut, Outbox& out) const {
+  const Address& target = out.to[out.count];
+  const uint32_t size = queue_[at]->packet.length - cut, first = out.used;
+  uint32_t total = 0;
+  while (at < queue_.size() && out.used < kQueuedMax) {
+    const Packet& packet = queue_[at]->packet;
+    const uint32_t length = packet.length < cut ? 0 : packet.length - cut, segments = out.used - first;
+    Address other;
+    if (segments > 0 && (!segmentation_ || segments == kSegmentsMax || length == 0 || length > size ||
+                         total + length > 65000 || !destination(packet, other) || !same(other, target)))
+      break;
+    out.vectors[out.used++] = {packet.data + cut, length};
+    total += length;
+    ++at;
+    if (length < size) break;
+  }
+  return total;
+}
+
+// Sends up to kMessages messages from queue_[at] on, and moves `at` behind them.
+void Port::send_batch(size_t& at) {
+  Outbox out;
+  const uint32_t cut = kind_ == PortKind::datagrams ? kUdpFrameBytes : 0;
+  while (out.count < kMessages && at < queue_.size() && out.used < kQueuedMax) {
+    const Packet& head = queue_[at]->packet;
+    if (!destination(head, out.to[out.count])) {
+      ++counts.no_peer;
+      ++at;
       continue;
     }
-    const int reason = errno;
-    msghdr& header = messages[sent].msg_hdr;
-    if (reason == EINTR) continue;
-    if (header.msg_iovlen > 1 && (reason == EINVAL || reason == EMSGSIZE || reason == EIO)) {
-      segmentation_ = false;  // larger than the path takes, or a device that cannot: one datagram a packet from now on
-      for (size_t k = 0; k < header.msg_iovlen; ++k) {
-        const iovec& vector = header.msg_iov[k];
-        const bool ok = sendto(socket_, vector.iov_base, vector.iov_len, MSG_DONTWAIT,
-                               static_cast<const sockaddr*>(header.msg_name), header.msg_namelen) >= 0;
-        ++(ok ? counts.sent : counts.send_errors);
-        if (ok) counts.sent_bytes += vector.iov_len;
-      }
-    } else {
-      (reason == EAGAIN || reason == ENOBUFS ? counts.send_blocked : counts.send_errors) += header.msg_iovlen;
-    }
-    ++sent;
+    const uint32_t size = head.length - cut, first = out.used;
+    out.bytes[out.count] = gather(at, cut, out);
+    out.add(first, size, kind_ != PortKind::interface);
   }
-  return count;
+  for (uint32_t sent = 0; sent < out.count;) {
+    const int done = sendmmsg(socket_, &out.messages[sent], out.count - sent, MSG_DONTWAIT);
+    if (done > 0) {
+      for (int i = 0; i < done; ++i, ++sent) {
+        counts.sent += out.messages[sent].msg_hdr.msg_iovlen;
+        counts.sent_bytes += out.bytes[sent];
+      }
+    } else if (errno != EINTR) {
+      give_up(out.messages[sent].msg_hdr, errno);
+      ++sent;
+    }
+  }
+}
+
+// A message that the socket refused: its packets leave singly if together they cannot, else they are lost.
+void Port::give_up(const msghdr& header, int reason) {
+  if (header.msg_iovlen == 1 || (reason != EINVAL && reason != EMSGSIZE && reason != EIO)) {
+    (reason == EAGAIN || reason == ENOBUFS ? counts.send_blocked : counts.send_errors) += header.msg_iovlen;
+    return;
+  }
+  segmentation_ = false;  // larger than the path takes, or a device that cannot: one datagram a packet from now on
+  for (size_t k = 0; k < header.msg_iovlen; ++k) {
+    const iovec& vector = header.msg_iov[k];
+    const bool ok = sendto(socket_, vector.iov_base, vector.iov_len, MSG_DONTWAIT,
+                           static_cast<const sockaddr*>(header.msg_name), header.msg_namelen) >= 0;
+    ++(ok ? counts.sent : counts.send_errors);
+    if (ok) counts.sent_bytes += vector.iov_len;
+  }
 }
 
 // Packets of one destination keep their order; side by side they make long messages.

@@ -67,7 +67,11 @@ class Port {
   void run(Buffer* buffer, uint32_t payload_bytes, Pipe& pipe, Outlet& outlet, uint64_t now_ns);
   void fill_headers(uint8_t* frame, uint32_t payload_bytes) const;
   bool destination(const Packet& packet, Address& to) const;
-  uint32_t send_batch(size_t& at);
+  struct Outbox;
+
+  uint32_t gather(size_t& at, uint32_t cut, Outbox& out) const;
+  void send_batch(size_t& at);
+  void give_up(const msghdr& header, int reason);
 
   const uint16_t number_;
   const PortKind kind_;
