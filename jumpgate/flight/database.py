@@ -159,11 +159,10 @@ def count_of(table: pa.Table) -> int:
 def sliced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Cut batches so that each fits into a message."""
     for batch in batches:
-        parts = max(1, -(-batch.nbytes // BATCH_BYTES))
-        rows = max(1, -(-batch.num_rows // parts))
-        if parts == 1:
+        if batch.get_total_buffer_size() <= BATCH_BYTES or batch.nbytes <= BATCH_BYTES:  # the first is quick, at least
             yield batch
             continue
+        rows = max(1, -(-batch.num_rows // -(-batch.nbytes // BATCH_BYTES)))
         for begin in range(0, batch.num_rows, rows):
             yield batch.slice(begin, rows)
 
