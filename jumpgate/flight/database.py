@@ -41,6 +41,7 @@ class Database:
     def __init__(self, files: Files, service: OwnService, memory_bytes: int, *, reads_paths: bool) -> None:
         self.files = files
         self._own = duckdb.connect(":memory:", config={**_CONFIG, "memory_limit": f"{memory_bytes}B"})
+        self._own.execute("SET GLOBAL TimeZone = 'UTC'")  # not that of whoever started the service
         for schema in sorted({table.schema for table in files}):
             self._own.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
         for table, source in files.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
 from pyarrow import flight
 
 from jumpgate.client.duckdb.sources import quoted
@@ -24,6 +25,12 @@ def ingest(
     """Write the batches into the table; return the number of rows. Raises NotFound and InvalidDataflow."""
     if command.HasField("catalog") and command.catalog not in ("", CATALOG):
         raise NotFound(f"there is no catalog {command.catalog}: a session's is called {CATALOG}")
+
+    for field in batches.schema:
+        if pa.types.is_decimal(field.type) and field.type.scale < 0:
+            raise InvalidDataflow(
+                f"column {field.name} is {field.type}; a table's decimals have no negative scale: cast it"
+            )
 
     def run(cursor: Cursor) -> int:
         return cursor.ingest(_text(cursor, command), batches.to_reader())
