@@ -322,6 +322,15 @@ def test_ingestion(shop: Shop) -> None:
         scaled = pa.table({"v": pa.array([decimal.Decimal("9900")], pa.decimal128(2, -2))})
         with pytest.raises(ProgrammingError, match=r"v is decimal128\(2, -2\); .* no negative scale: cast it"):
             cursor.adbc_ingest("scaled", scaled, mode="create")
+        instants = pa.table({"z": pa.array([1_000, None, 2_001], pa.timestamp("ns", "Asia/Tokyo"))})
+        with pytest.raises(ProgrammingError, match="an instant has nanoseconds, .* round it"):
+            cursor.adbc_ingest("instants", instants, mode="create")
+        assert cursor.adbc_ingest("instants", instants.slice(0, 2), mode="create") == 2
+        cursor.execute("FROM instants ORDER BY z")
+        assert cursor.fetch_arrow_table()["z"].to_pylist() == [
+            datetime.datetime(1970, 1, 1, 0, 0, 0, 1, datetime.UTC),
+            None,
+        ]
         with pytest.raises(ProgrammingError, match="no table other: ingest with mode create"):
             cursor.adbc_ingest("other", sent, mode="append")
 
