@@ -49,8 +49,9 @@ class Pulled:
         pieces: list[bytes] = []
         try:
             for response in self._call:
-                self.bytes += len(response.payload)
-                pieces.append(response.payload)
+                piece = response.payload  # a copy each time
+                self.bytes += len(piece)
+                pieces.append(piece)
                 if sum(map(len, pieces)) < response.bytes:
                     continue
                 payload = pieces[0] if len(pieces) == 1 else b"".join(pieces)

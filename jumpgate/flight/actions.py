@@ -44,11 +44,12 @@ def _prepare(body: bytes, hall: Hall) -> bytes:
     session = hall.of(transaction) if transaction else hall.session()
     statement = session.checked(request.query)
     columns = session.columns(statement, transaction) if statement.is_query else None
-    handle = session.prepare(Prepared(statement, transaction))
+    parameters = session.parameters(statement, transaction)
+    handle = session.prepare(Prepared(statement, transaction, parameters))
     result = sql.ActionCreatePreparedStatementResult(
         prepared_statement_handle=handle,
         dataset_schema=b"" if columns is None else columns.serialize().to_pybytes(),
-        parameter_schema=session.parameters(statement, transaction).serialize().to_pybytes(),
+        parameter_schema=parameters.serialize().to_pybytes(),
     )
     return wrap(result)
 

@@ -41,6 +41,7 @@ class Database:
     def __init__(self, files: Files, service: OwnService, memory_bytes: int, *, reads_paths: bool) -> None:
         self.files = files
         self._own = duckdb.connect(":memory:", config={**_CONFIG, "memory_limit": f"{memory_bytes}B"})
+        self._own.execute("SET GLOBAL TimeZone = 'UTC'")  # not that of whoever started the service
         for schema in sorted({table.schema for table in files}):
             self._own.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
         for table, source in files.items():
@@ -159,11 +160,10 @@ def count_of(table: pa.Table) -> int:
 def sliced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Cut batches so that each fits into a message."""
     for batch in batches:
-        parts = max(1, -(-batch.nbytes // BATCH_BYTES))
-        rows = max(1, -(-batch.num_rows // parts))
-        if parts == 1:
+        if batch.get_total_buffer_size() <= BATCH_BYTES or batch.nbytes <= BATCH_BYTES:  # the first is quick, at least
             yield batch
             continue
+        rows = max(1, -(-batch.num_rows // -(-batch.nbytes // BATCH_BYTES)))
         for begin in range(0, batch.num_rows, rows):
             yield batch.slice(begin, rows)
 

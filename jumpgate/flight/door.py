@@ -11,14 +11,15 @@ import pyarrow as pa
 from google.protobuf.message import DecodeError, Message
 from pyarrow import flight
 
-from jumpgate.errors import ConfigError, Forbidden, InvalidDataflow, ProtocolError
+from jumpgate.errors import ConfigError, Forbidden, ProtocolError
 from jumpgate.flight import actions, ingest, metadata
 from jumpgate.flight.callers import COOKIE, MIDDLEWARE, Audit, Caller, Callers, NoHandshake
 from jumpgate.flight.clients import Clients
 from jumpgate.flight.database import count_of, sliced
 from jumpgate.flight.failures import as_flight, told, typed
 from jumpgate.flight.messages import unwrap, wrap
-from jumpgate.flight.sessions import Answered, Rows, Session, Sessions
+from jumpgate.flight.parameters import bound
+from jumpgate.flight.sessions import Answered, Session, Sessions
 from jumpgate.ntf.addresses import joined
 from jumpgate.service.guard import Client
 from jumpgate.trust.tls import Identity
@@ -113,7 +114,7 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
             if isinstance(command, sql.CommandPreparedStatementQuery):
                 session = self._of(context, command.prepared_statement_handle)
                 prepared = session.prepared(command.prepared_statement_handle)
-                prepared.rows = _rows(reader.read_all(), len(prepared.statement.parameters))
+                prepared.rows = bound(reader.read_all(), prepared.parameters)
                 answer: Message = sql.DoPutPreparedStatementResult(
                     prepared_statement_handle=command.prepared_statement_handle
                 )
@@ -126,7 +127,7 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
                 session = self._of(context, command.prepared_statement_handle)
                 prepared = session.prepared(command.prepared_statement_handle)
                 sent = reader.read_all()
-                rows = _rows(sent, len(prepared.statement.parameters)) if sent.num_columns else prepared.rows
+                rows = bound(sent, prepared.parameters) if sent.num_columns else prepared.rows
                 answer = _updated(session.answer(prepared.statement, rows, prepared.transaction, context.is_cancelled))
             else:
                 answer = _updated(self._answer(context, command)[1])
@@ -227,15 +228,6 @@ def _sent(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         raise
     except Exception as error:
         raise as_flight(typed(error)) from None
-
-
-def _rows(table: pa.Table, count: int) -> Rows:
-    """Return rows of parameters. Raises InvalidDataflow."""
-    if table.num_columns != count:
-        raise InvalidDataflow(f"the statement has {count} parameters, and {table.num_columns} were sent")
-    if not count:
-        return (None,)
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
 def _updated(answered: Answered) -> Message:

@@ -67,5 +67,5 @@ def as_flight(error: Exception) -> Any:
     if isinstance(error, duckdb.NotImplementedException | duckdb.NotSupportedError):
         return pa.ArrowNotImplementedError(str(error))
     if isinstance(error, duckdb.InternalException | duckdb.FatalException):
-        return flight.FlightInternalError(str(error))
+        return flight.FlightInternalError(str(error).partition("\n")[0])  # its stack trace stays here
     return pa.ArrowInvalid(str(error))

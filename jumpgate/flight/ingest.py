@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import pyarrow as pa
 from pyarrow import flight
 
 from jumpgate.client.duckdb.sources import quoted
@@ -25,10 +26,38 @@ def ingest(
     if command.HasField("catalog") and command.catalog not in ("", CATALOG):
         raise NotFound(f"there is no catalog {command.catalog}: a session's is called {CATALOG}")
 
+    for field in batches.schema:
+        if pa.types.is_decimal(field.type) and field.type.scale < 0:
+            raise InvalidDataflow(
+                f"column {field.name} is {field.type}; a table's decimals have no negative scale: cast it"
+            )
+
     def run(cursor: Cursor) -> int:
-        return cursor.ingest(_text(cursor, command), batches.to_reader())
+        return cursor.ingest(_text(cursor, command), _exact(batches.to_reader()))
 
     return session.change(run, command.transaction_id, is_gone)
+
+
+def _exact(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return the batches, whose instants have microseconds, as a table's: DuckDB would cut nanoseconds off."""
+    fields = [
+        field.with_type(pa.timestamp("us", field.type.tz))
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns" and field.type.tz
+        else field
+        for field in batches.schema
+    ]
+    schema = pa.schema(fields)
+    return batches if schema == batches.schema else pa.RecordBatchReader.from_batches(schema, _cast(batches, schema))
+
+
+def _cast(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        try:
+            yield batch.cast(schema)
+        except pa.ArrowInvalid:
+            raise InvalidDataflow(
+                "an instant has nanoseconds, and a table's have microseconds: round it, or send it without a time zone"
+            ) from None
 
 
 def _text(cursor: Cursor, command: Ingest) -> str:

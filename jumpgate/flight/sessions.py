@@ -39,10 +39,11 @@ CANCELLED = "the client has cancelled the statement"
 
 @dataclass
 class Prepared:
-    """A statement that waits for parameters: `rows` are those that were sent last."""
+    """A statement that waits for parameters, with their types as far as they are known. rows: those sent last."""
 
     statement: Statement
     transaction: bytes
+    parameters: pa.Schema
     rows: Rows = (None,)
 
 

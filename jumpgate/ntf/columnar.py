@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.layout import columnar_bits, padded, presence_bytes
 
 _ZEROS = bytes(64)
+_I32 = struct.Struct("<i")
 
 
 def encode(descriptor: Descriptor, columns: Sequence[pa.Array], rows: int) -> bytes:
@@ -63,7 +65,9 @@ class Decoder:
                 validity = take(rows + 7 >> 3, name)
             if is_text:
                 offsets = take(4 * rows + 4, name)
-                buffers = [validity, offsets, take(_text_bytes(offsets, rows, name), name)]
+                characters = take(_text_bytes(offsets, rows, name), name)
+                _check_offsets(offsets, characters, rows, name)
+                buffers = [validity, offsets, characters]
             else:
                 buffers = [validity, take(rows * bits + 7 >> 3, name)]
             arrays.append(from_buffers(type, rows, buffers, -1 if validity else 0))
@@ -73,12 +77,25 @@ class Decoder:
 
 
 def _text_bytes(offsets: pa.Buffer, rows: int, name: str) -> int:
-    """Return the length of the data buffer. Checks the offsets, which would be read out of bounds otherwise."""
-    ends = pa.Array.from_buffers(pa.int32(), rows + 1, [None, offsets])
-    if ends[0].as_py() != 0 or not pc.all(pc.less_equal(ends[:-1], ends[1:]), min_count=0).as_py():
-        raise ProtocolError(f"offsets of column '{name}' that do not ascend from zero")
-    size: int = ends[-1].as_py()
+    """Return the length of the characters, as the last offset has it. Raises ProtocolError where it is negative."""
+    size: int = _I32.unpack_from(offsets, 4 * rows)[0]
+    if size < 0:
+        raise _not_ascending(name)
     return size
+
+
+def _check_offsets(offsets: pa.Buffer, characters: pa.Buffer, rows: int, name: str) -> None:
+    """Raise ProtocolError unless the offsets ascend from zero: characters would be read out of bounds otherwise."""
+    try:
+        pa.Array.from_buffers(pa.binary(), rows, [None, offsets, characters], 0).validate(full=True)
+    except pa.ArrowInvalid:
+        raise _not_ascending(name) from None
+    if _I32.unpack_from(offsets)[0] != 0:
+        raise _not_ascending(name)
+
+
+def _not_ascending(name: str) -> ProtocolError:
+    return ProtocolError(f"offsets of column '{name}' that do not ascend from zero")
 
 
 def _from_start(array: pa.Array) -> pa.Array:

@@ -33,6 +33,10 @@ class Kind(enum.IntEnum):
     ERROR = 5
 
 
+#: by their bytes, as every frame has one
+_KINDS = {int(kind): kind for kind in Kind}
+
+
 @dataclass(frozen=True)
 class Header:
     """A frame's first 32 bytes. `sequence` counts the DATA frames before it; `crc` covers payload and header."""
@@ -62,7 +66,7 @@ def control_frame(kind: Kind, payload: bytes = b"", sequence: int = 0) -> bytes:
 
 def parse_header(raw: bytes) -> Header:
     """Check magic, version, kind and bounds. Raises ProtocolError."""
-    magic, version, kind, flags, rows, length, sequence, reserved = _HEADER.unpack_from(raw)
+    magic, version, number, flags, rows, length, sequence, reserved = _HEADER.unpack_from(raw)
     if magic != MAGIC:
         raise ProtocolError("not a Jumpgate tuple stream: wrong magic number")
     if version != VERSION:
@@ -72,14 +76,16 @@ def parse_header(raw: bytes) -> Header:
         )
     if flags or reserved:
         raise ProtocolError("a frame header with unknown flags")
-    if kind not in iter(Kind):
-        raise ProtocolError(f"a frame of unknown kind {kind}")
-    if not (1 <= rows <= ROWS_MAX if kind == Kind.DATA else rows == 0):
+    kind = _KINDS.get(number)
+    if kind is None:
+        raise ProtocolError(f"a frame of unknown kind {number}")
+    is_data = kind is Kind.DATA
+    if not (1 <= rows <= ROWS_MAX if is_data else rows == 0):
         raise ProtocolError(f"a frame of {rows} rows; allowed are 1 to {ROWS_MAX}")
-    most = DATA_BYTES_MAX if kind == Kind.DATA else CONTROL_BYTES_MAX
+    most = DATA_BYTES_MAX if is_data else CONTROL_BYTES_MAX
     if length > most:
         raise ProtocolError(f"a frame of {length} bytes; at most {most} are allowed")
-    return Header(Kind(kind), rows, length, sequence, _U32.unpack_from(raw, 28)[0], bytes(raw))
+    return Header(kind, rows, length, sequence, _U32.unpack_from(raw, 28)[0], bytes(raw))
 
 
 @dataclass(frozen=True)

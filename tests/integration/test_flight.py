@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import adbc_driver_flightsql.dbapi as adbc
+import duckdb
 import pandas
 import polars
 import pyarrow as pa
@@ -32,6 +33,7 @@ from jumpgate.flight import limits
 from jumpgate.flight.callers import Audit, Caller, Callers
 from jumpgate.flight.clients import Clients
 from jumpgate.flight.door import Door
+from jumpgate.flight.failures import as_flight
 from jumpgate.flight.messages import unwrap, wrap
 from jumpgate.hosts.config import ClientConfig, TableConfig, local_hosts
 from jumpgate.service.guard import Guard
@@ -222,6 +224,66 @@ def test_types_of_parameters_before_their_values(shop: Shop) -> None:
         cursor.execute(text, (datetime.date(2024, 2, 29), decimal.Decimal("1.25")))
         cursor.execute("SELECT * FROM typed")
         assert cursor.fetchone() == (datetime.date(2024, 2, 29), decimal.Decimal("1.25"))
+        cursor.execute("CREATE TABLE timed (z TIMESTAMPTZ, n TIMESTAMP_NS, t TIME_NS, s TIMESTAMP_S)")
+        found = cursor.adbc_prepare("INSERT INTO timed VALUES (?, ?, ?, ?)")
+        assert found.types == [pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.time64("ns"), pa.timestamp("s")]
+
+
+def test_parameters_keep_their_nanoseconds(shop: Shop) -> None:
+    instants = pa.array([-9_000_000_000_000_000_001, None, 1_684_158_330_123_456_789], pa.timestamp("ns"))
+    times = pa.array([1, None, 86_399_999_999_999], pa.time64("ns"))
+    sent = pa.record_batch([instants, times], ["i", "t"])
+    with shop.connect("guest") as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE precise (i TIMESTAMP_NS, t TIME_NS)")
+        cursor.execute("CREATE TABLE coarse (i TIMESTAMP, t TIME)")
+        cursor.executemany("INSERT INTO precise VALUES (?, ?)", sent)
+        cursor.execute("FROM precise ORDER BY i NULLS LAST")
+        kept = cursor.fetch_arrow_table()
+        assert kept["i"].combine_chunks() == instants.take([0, 2, 1])
+        assert kept["t"].combine_chunks() == times.take([0, 2, 1])
+        cursor.execute("SELECT count(*) FROM precise WHERE i = ?", (sent.column(0)[2],))
+        assert cursor.fetchone() == (1,)
+        told = r"parameter 1 has nanoseconds, where the statement has timestamp\[us\]: round it, or ingest"
+        with pytest.raises(ProgrammingError, match=told):
+            cursor.executemany("INSERT INTO coarse VALUES (?, ?)", sent)
+        rounded = pa.record_batch([instants.slice(1, 1), pa.array([86_399_999_999_000], pa.time64("ns"))], ["i", "t"])
+        cursor.executemany("INSERT INTO coarse VALUES (?, ?)", rounded)
+        cursor.execute("FROM coarse")
+        assert cursor.fetchall() == [(None, datetime.time(23, 59, 59, 999_999))]
+
+
+def test_a_value_that_cannot_be_bound(shop: Shop) -> None:
+    late = pa.record_batch([pa.array([1 << 60], pa.timestamp("us"))], ["t"])
+    told = "parameter 1 has a value that cannot be bound"
+    with (
+        shop.connect("guest") as connection,
+        connection.cursor() as cursor,
+        pytest.raises(ProgrammingError, match=told),
+    ):
+        cursor.executemany("SELECT ?", late)
+
+
+def test_instants_are_shown_in_utc(shop: Shop) -> None:
+    with shop.connect("guest") as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT TIMESTAMPTZ '2024-07-01 12:00:00+02' AS i")
+        found = cursor.fetch_arrow_table()
+    assert found.schema.field("i").type == pa.timestamp("us", "UTC")
+    assert found["i"].to_pylist() == [datetime.datetime(2024, 7, 1, 10, tzinfo=datetime.UTC)]
+
+
+def test_instants_of_the_last_day_are_bound(shop: Shop) -> None:
+    last = datetime.datetime(9999, 12, 31, 23, tzinfo=datetime.UTC)  # the year after, where it is in Tokyo
+    sent = pa.record_batch([pa.array([last], pa.timestamp("s", "Asia/Tokyo"))], ["z"])
+    with shop.connect("guest") as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT CAST(? AS TIMESTAMPTZ) = TIMESTAMPTZ '9999-12-31 23:00:00Z' AS same", sent)
+        assert cursor.fetchall() == [(True,)]
+
+
+def test_an_error_inside_duckdb_is_told_without_its_stack() -> None:
+    found = as_flight(duckdb.InternalException("INTERNAL Error: a cast\n\nStack Trace:\n\n/opt/lib.so(f+1)"))
+    assert isinstance(found, flight.FlightInternalError)
+    assert "INTERNAL Error: a cast" in str(found)
+    assert "/opt" not in str(found)
 
 
 def test_memory_of_sessions_follows_the_configuration(shop: Shop) -> None:
@@ -257,6 +319,18 @@ def test_ingestion(shop: Shop) -> None:
         assert cursor.adbc_ingest("sent", sent.slice(0, 5), mode="replace") == 5
         with pytest.raises(ProgrammingError, match="mode append or replace"):
             cursor.adbc_ingest("sent", sent, mode="create")
+        scaled = pa.table({"v": pa.array([decimal.Decimal("9900")], pa.decimal128(2, -2))})
+        with pytest.raises(ProgrammingError, match=r"v is decimal128\(2, -2\); .* no negative scale: cast it"):
+            cursor.adbc_ingest("scaled", scaled, mode="create")
+        instants = pa.table({"z": pa.array([1_000, None, 2_001], pa.timestamp("ns", "Asia/Tokyo"))})
+        with pytest.raises(ProgrammingError, match="an instant has nanoseconds, .* round it"):
+            cursor.adbc_ingest("instants", instants, mode="create")
+        assert cursor.adbc_ingest("instants", instants.slice(0, 2), mode="create") == 2
+        cursor.execute("FROM instants ORDER BY z")
+        assert cursor.fetch_arrow_table()["z"].to_pylist() == [
+            datetime.datetime(1970, 1, 1, 0, 0, 0, 1, datetime.UTC),
+            None,
+        ]
         with pytest.raises(ProgrammingError, match="no table other: ingest with mode create"):
             cursor.adbc_ingest("other", sent, mode="append")
 

@@ -209,6 +209,8 @@ def test_wrong_batches_are_refused(layout: str) -> None:
         (Schema.of(a=int32), "columnar", bytes(192), 1, "64 bytes too many in a frame"),
         (Schema.of(a=int32.with_nullable(False)), "columnar", b"\1" + bytes(191), 1, "NULLs in column 'a'"),
         (Schema.of(a=string), "columnar", bytes(64) + b"\1" + bytes(63), 1, "do not ascend from zero"),
+        (Schema.of(a=string), "columnar", bytes(68) + b"\x09" + bytes(59), 2, "do not ascend from zero"),
+        (Schema.of(a=string), "columnar", bytes(68) + b"\xff" * 4 + bytes(56), 1, "do not ascend from zero"),
         (Schema.of(a=string), "columnar", bytes(68) + b"\x40" + bytes(59), 1, "a frame too short for 'a'"),
         (Schema.of(a=int32), "row", bytes(7), 1, "too short for its tuples"),
         (Schema.of(a=int32.with_nullable(False)), "row", b"\1" + bytes(7), 1, "NULLs in column 'a'"),

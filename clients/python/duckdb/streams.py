@@ -34,13 +34,11 @@ class Stream:
     def to_arrow_reader(self, batch_rows: int) -> pa.RecordBatchReader:
         """Return the rows, as DuckDB's relations do; errors amid them are the job's."""
         carried = pa.schema([(f"c{i}", type) for i, type in enumerate(self.result.schema.types)])
-        batches = (pa.RecordBatch.from_arrays(b.columns, schema=carried) for b in self._batches())
         empty = relation_over(self._connection, carried.empty_table(), self._names, self._types)
         schema: pa.Schema = empty.to_arrow_table().schema
         if schema.types == carried.types:  # nothing to convert, and nothing to copy
-            renamed = (pa.RecordBatch.from_arrays(b.columns, schema=schema) for b in batches)
-            return pa.RecordBatchReader.from_batches(schema, renamed)
-        source = pa.RecordBatchReader.from_batches(carried, batches)
+            return pa.RecordBatchReader.from_batches(schema, self._renamed(schema))
+        source = pa.RecordBatchReader.from_batches(carried, self._renamed(carried))
         reader = relation_over(self._connection, source, self._names, self._types).to_arrow_reader(batch_rows)
         return pa.RecordBatchReader.from_batches(schema, self._explained(reader))
 
@@ -60,6 +58,9 @@ class Stream:
         self.is_complete = True
         self._files.close()
         return iter(held)
+
+    def _renamed(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        return (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
