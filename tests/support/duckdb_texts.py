@@ -66,6 +66,18 @@ OFFLOADED = (
     "avg(d) OVER (PARTITION BY flag ORDER BY a ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS m FROM t",
     "SELECT a, row_number() OVER w AS n, count(*) OVER (w ROWS UNBOUNDED PRECEDING) AS c FROM t "
     "WINDOW w AS (ORDER BY a)",
+    "SELECT a, lag(b) OVER (ORDER BY a) AS x, lead(s, 2, 'none') OVER (PARTITION BY k ORDER BY a) AS y, "
+    "lag(d, 3, d * 2) OVER (ORDER BY a DESC) AS z, first_value(b) OVER (PARTITION BY k ORDER BY a) AS f, "
+    "last_value(s) OVER (ORDER BY a ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) AS l, "
+    "nth_value(a, 2) OVER (ORDER BY a) AS n, ntile(3) OVER (PARTITION BY flag ORDER BY a) AS p FROM t",
+    "SELECT a, sum(d) FILTER (flag) OVER (ORDER BY a) AS x, count(*) FILTER (k > 1) OVER (PARTITION BY s) AS y, "
+    "sum(a) OVER (ORDER BY k GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW) AS z FROM t",
+    "SELECT a, sum(a) OVER (ORDER BY b RANGE BETWEEN 3 PRECEDING AND 1 FOLLOWING) AS x, "
+    "max(a) OVER (ORDER BY d RANGE BETWEEN 2.5 FOLLOWING AND 5 FOLLOWING) AS y, "
+    "sum(a) OVER (ORDER BY k DESC NULLS FIRST RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS z, "
+    "sum(a) OVER (ORDER BY day RANGE BETWEEN INTERVAL 7 DAY PRECEDING AND INTERVAL 1 DAY FOLLOWING) AS w, "
+    "count(*) OVER (ORDER BY ts DESC RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND INTERVAL 90 MINUTE FOLLOWING) AS u, "
+    "min(a) OVER (ORDER BY day DESC RANGE 3 PRECEDING) AS m FROM t",
     "SELECT k FROM t UNION SELECT k FROM v",
     "SELECT k, s FROM t INTERSECT SELECT k, s FROM v",
     "SELECT k, s FROM t INTERSECT ALL SELECT k, s FROM v",
@@ -121,6 +133,7 @@ FAILING = (
     "SELECT upper(s || 'ß') FROM t",
     "SELECT (SELECT k FROM v WHERE v.a > t.a) FROM t",
     "SELECT CAST(a AS TINYINT) FROM big",
+    "SELECT count(*) OVER (ORDER BY b RANGE 3 PRECEDING) FROM big",
 )
 
 #: what stays, and why
@@ -131,6 +144,11 @@ STAYING = (
     ("SELECT string_agg(s) FROM t", "aggregate string_agg"),
     ("SELECT row_number() OVER () FROM t", "without an order"),
     ("SELECT a, sum(a) OVER (ROWS 1 PRECEDING) FROM t", "without an order"),
+    ("SELECT sum(a) OVER (ORDER BY f RANGE 1.5 PRECEDING) FROM t", "EXPR PRECEDING RANGE"),
+    ("SELECT sum(a) OVER (ORDER BY ts RANGE INTERVAL 1 MONTH PRECEDING) FROM t", "a month has no one length"),
+    ("SELECT lag(a, -2) OVER (ORDER BY a) FROM t", "lag with a number"),
+    ("SELECT lag(a IGNORE NULLS) OVER (ORDER BY a) FROM t", "ignore_nulls"),
+    ("SELECT first_value(a) OVER () FROM t", "first_value without an order"),
     ("SELECT DISTINCT ON (k) k, a FROM t", "DISTINCT"),
     ("SELECT a FROM t USING SAMPLE 50%", "SAMPLE"),
     ("SELECT random() FROM t", "function random"),

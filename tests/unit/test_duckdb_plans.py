@@ -44,7 +44,7 @@ def flow(connection: duckdb.DuckDBPyConnection, text: str) -> list[str]:
 
 
 def plan_of(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
-    return planning._bound_plan(connection, text)
+    return planning.bound_plan(connection, text)
 
 
 def test_a_filter_and_a_sum(connection: duckdb.DuckDBPyConnection) -> None:

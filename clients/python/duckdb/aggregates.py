@@ -102,12 +102,23 @@ def _computed(call: e.AggregateCall, scalars: Scalars) -> Computed:
         raise Stays(f"aggregate {call.name} with ORDER BY is not offloaded")
     arguments = scalars.all(call.children)
     types = tuple(child.type for child in call.children)
-    if call.filter is None:
-        return computed(call.name, arguments, types, call.distinct)
-    condition = scalars.read(call.filter)
-    if call.name == "count_star":
+    condition = None if call.filter is None else scalars.read(call.filter)
+    return filtered(call.name, arguments, types, call.distinct, condition)
+
+
+def filtered(
+    name: str,
+    arguments: tuple[Expression, ...],
+    types: tuple[SqlType, ...],
+    distinct: bool,
+    condition: Expression | None,
+) -> Computed:
+    """Return the computation over the rows for which the condition, if there is one, is TRUE. Raises Stays."""
+    if condition is None:
+        return computed(name, arguments, types, distinct)
+    if not arguments and name in ("count_star", "count"):
         return Computed((("count", (counted_if(condition, None),)),), lambda values: values[0])
-    return computed(call.name, tuple(counted_if(condition, a) for a in arguments), types, call.distinct)
+    return computed(name, tuple(counted_if(condition, a) for a in arguments), types, distinct)
 
 
 def _only(values: tuple[Expression, ...]) -> Expression:

@@ -122,6 +122,7 @@ class WindowCall(Bound):
     end_expr: Bound | None
     offset_expr: Bound | None
     default_expr: Bound | None
+    filter: Bound | None
 
 
 COMPARISONS = {
@@ -235,9 +236,10 @@ _WINDOW = {
     "start": ("start", text), "end": ("end", text),
     "start_expr": ("start_expr", optional(_one)), "end_expr": ("end_expr", optional(_one)),
     "offset_expr": ("offset_expr", optional(_one)), "default_expr": ("default_expr", optional(_one)),
-    "distinct": ("distinct", flag), "arg_orders": ("arg_orders", listed(read_order)),
+    "filters": ("filter", optional(_one)), "distinct": ("distinct", flag),
+    "arg_orders": ("arg_orders", listed(read_order)),
 }  # fmt: skip
-_WINDOW_FIXED = {"filters": (None,), "ignore_nulls": (False,), "exclude_clause": ("NO_OTHER",)}
+_WINDOW_FIXED = {"ignore_nulls": (False,), "exclude_clause": ("NO_OTHER",)}
 _CALL = {"return_type": _type, "name": ("name", text), "children": ("children", _expressions)}
 _MEASURE = {
     **_CALL,

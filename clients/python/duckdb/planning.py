@@ -66,7 +66,7 @@ def offload(connection: duckdb.DuckDBPyConnection, text: str, files: Files | Non
     reason = supported()
     if reason:
         raise Stays(reason)
-    node = read_plan(_bound_plan(connection, text))
+    node = read_plan(bound_plan(connection, text))
     files = files or Files(lambda query: table_of(connection, query))
     try:
         part = translate(node, files)
@@ -89,7 +89,7 @@ def table_of(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
         raise Stays(f"DuckDB: {error}") from None
 
 
-def _bound_plan(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
+def bound_plan(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
     """Return json_serialize_plan's plan; the optimiser's settings are the user's again afterwards."""
     with _lock:
         try:
