@@ -122,6 +122,17 @@ OFFLOADED = (
     "SELECT left(s, 1) AS l, left(s || 'é€x', 3) AS m, left(s, 0) AS n, date_diff('day', day, DATE '2024-01-03') AS d, "
     "date_trunc('week', day) AS w, date_trunc('year', day) AS y FROM t",
     "SELECT k, count_if(a > 3) AS n, count_if(flag) FILTER (a > 20) AS m FROM t GROUP BY k",
+    "SELECT k, string_agg(s, '|' ORDER BY a) AS x, string_agg(DISTINCT s, '' ORDER BY s) AS y, "
+    "first(b ORDER BY a) AS b, last(s ORDER BY flag, a) AS c, any_value(s ORDER BY a DESC) AS d, "
+    "first(d ORDER BY a) FILTER (flag) AS e, arg_max(s, a) AS f, arg_min(a, d) FILTER (flag) AS g, max_by(b, f) AS h "
+    "FROM t GROUP BY k",
+    "SELECT bit_and(a) AS x, bit_or(b) AS y, bit_xor(a) AS z, bit_or(DISTINCT a) AS v, bit_and(u) AS w, "
+    "median(a) AS m, quantile_disc(d, 0.5) AS q, quantile_disc(s, 0.25) AS r, quantile_disc(day, 0.75) AS e FROM t",
+    "SELECT k, corr(f, a) AS x, covar_pop(f, b) AS y, covar_samp(f, d) AS z, regr_slope(f, a) AS s, "
+    "regr_intercept(f, a) AS i, regr_r2(f, a) AS r, regr_count(f, a) AS n, regr_avgx(f, a) AS ax, "
+    "regr_avgy(f, a) AS ay, regr_sxx(f, a) AS sx, regr_syy(f, a) AS sy, regr_sxy(f, a) AS sxy FROM t GROUP BY k",
+    "SELECT bit_and(a) AS x, bit_xor(a) AS y, string_agg(s, ',' ORDER BY a) AS s, first(a ORDER BY s) AS f, "
+    "arg_max(a, d) AS m, median(a) AS n, corr(d, d) AS c, regr_count(d, d) AS r FROM none",
     "SELECT a, k FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY a DESC) <= 2",
 )  # fmt: skip
 
@@ -133,6 +144,9 @@ FAILING = (
     "SELECT upper(s || 'ß') FROM t",
     "SELECT (SELECT k FROM v WHERE v.a > t.a) FROM t",
     "SELECT CAST(a AS TINYINT) FROM big",
+    "SELECT arg_max(s, k) FROM t",
+    "SELECT string_agg(s, ',' ORDER BY k) FROM t",
+    "SELECT corr(a, 1) FROM t",
     "SELECT count(*) OVER (ORDER BY b RANGE 3 PRECEDING) FROM big",
 )
 
@@ -155,7 +169,8 @@ STAYING = (
     ("SELECT now(), a FROM t", "type TIMESTAMP WITH TIME ZONE"),
     ("SELECT l FROM nested", "type LIST"),
     ("SELECT approx_count_distinct(a) FROM t", "approx_count_distinct"),
-    ("SELECT median(a) FROM t", "median"),
+    ("SELECT median(b) FROM t", "median"),
+    ("SELECT quantile_disc(a, 0.3) FROM t", "quantile_disc"),
     ("SELECT a FROM t WHERE s LIKE 'a!x' ESCAPE '!'", "the escape '!' must precede"),
     ("SELECT a FROM t WHERE s LIKE 'a' ESCAPE ''", "like_escape"),
     ("SELECT u + 1::UINTEGER FROM t", "+(UINTEGER, UINTEGER)"),

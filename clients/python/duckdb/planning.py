@@ -25,8 +25,8 @@ VERSIONS = ((1, 5),)
 DUCKDB = Dialect(division_by_zero="ieee")
 #: rewrites after which a plan cannot be handed out, or has functions of DuckDB's own
 _DISABLED = (
-    "column_lifetime", "common_aggregate", "compressed_materialization", "late_materialization",
-    "top_n_window_elimination",
+    "column_lifetime", "common_aggregate", "common_subexpressions", "compressed_materialization",
+    "late_materialization", "top_n_window_elimination",
 )  # fmt: skip
 #: settings under which the plan means what it is taken for
 _REQUIRED = {"ieee_floating_point_ops": True, "preserve_insertion_order": True}

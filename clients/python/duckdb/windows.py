@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jumpgate.client.duckdb import expressions as e
-from jumpgate.client.duckdb.aggregates import Computed, filtered
+from jumpgate.client.duckdb.aggregates import filtered
 from jumpgate.client.duckdb.frames import translate_frame
 from jumpgate.client.duckdb.functions import as_type, whole
+from jumpgate.client.duckdb.measures import Computed, alone
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scalars import Scalars
 from jumpgate.client.duckdb.types import SqlType
@@ -59,15 +60,15 @@ def _computed(call: e.WindowCall, scalars: Scalars) -> Computed:
         function = _RANKINGS[call.kind]
         if not call.orders:
             raise Stays(f"{function}() without an order numbers rows as they come")
-        return Computed(((function, ()),), lambda values: values[0])
+        return alone(function)
     if call.kind in _POSITIONAL:
-        return Computed((_positional(name, call, scalars),), lambda values: values[0])
+        return alone(*_positional(name, call, scalars))
     if call.kind != "WINDOW_AGGREGATE":
         raise Stays(f"window function {name} is not offloaded")
     arguments, types = scalars.all(call.children), tuple(child.type for child in call.children)
     condition = None if call.filter is None else scalars.read(call.filter)
     found = filtered(call.name, arguments, types, False, condition)
-    for function, values in found.measures:
+    for function, values, _ in found.measures:
         if function not in WINDOW_FUNCTIONS:
             raise Stays(f"aggregate {call.name} over a window is not offloaded")
         if any(isinstance(value, Literal) for value in values):
@@ -109,6 +110,6 @@ def _window(call: e.WindowCall, what: Computed, input: Operator, scalars: Scalar
     place = len(input.schema)
     functions = tuple(
         WindowFunction(function, arguments, window_type(function, tuple(a.type for a in arguments)), f"f{place + i}")
-        for i, (function, arguments) in enumerate(what.measures)
+        for i, (function, arguments, _) in enumerate(what.measures)
     )
     return Window(input, scalars.all(call.partitions), keys, functions, frame)
