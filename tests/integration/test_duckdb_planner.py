@@ -49,8 +49,8 @@ def test_what_is_offloaded_has_duckdbs_types(
         assert query.split.offloaded == query.split.operators > 0
 
 
-def test_jobs_answer_as_duckdb_does(connection: Connection, judge: duckdb.DuckDBPyConnection) -> None:
-    text = duckdb_texts.OFFLOADED[0]
+@pytest.mark.parametrize("text", [duckdb_texts.OFFLOADED[0], *duckdb_texts.COMPUTED])
+def test_jobs_answer_as_duckdb_does(connection: Connection, judge: duckdb.DuckDBPyConnection, text: str) -> None:
     with connection.sql(text, offload="always") as query:
         assert not unlike(query.to_arrow(), judge.execute(text).to_arrow_table())
         assert len(query.jobs) == 1

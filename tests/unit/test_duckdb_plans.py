@@ -63,7 +63,7 @@ def test_rows_are_counted_by_a_column_that_is_read(connection: duckdb.DuckDBPyCo
     assert [read.schema.names for read in reads] == [("a",)]
 
 
-@pytest.mark.parametrize("text", duckdb_texts.OFFLOADED)
+@pytest.mark.parametrize("text", [*duckdb_texts.OFFLOADED, *duckdb_texts.COMPUTED])
 def test_types_are_duckdbs(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     found = planning.offload(connection, text)
     found.files.close()
