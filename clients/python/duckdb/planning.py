@@ -61,8 +61,11 @@ def is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
     return len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
 
 
-def offload(connection: duckdb.DuckDBPyConnection, text: str, files: Files | None = None) -> Offloaded:
-    """The dataflow that a text is, whole; files: how its leaves are read, if not from the connection. Raises Stays."""
+def offload(
+    connection: duckdb.DuckDBPyConnection, text: str, files: Files | None = None, constants: bool = False
+) -> Offloaded:
+    """The dataflow that a text is, whole; files: how its leaves are read, if not from the connection; constants: it
+    need not read any table. Raises Stays."""
     reason = supported()
     if reason:
         raise Stays(reason)
@@ -73,7 +76,7 @@ def offload(connection: duckdb.DuckDBPyConnection, text: str, files: Files | Non
         types = tuple(type for type in part.types if type is not None)
         if len(types) < len(part.types):
             raise Stays("a result with columns that only DuckDB has is not offloaded")
-        if not files.files and not files.tables:
+        if not constants and not files.files and not files.tables:
             raise Stays("it reads no table")
     except BaseException:
         files.close()
