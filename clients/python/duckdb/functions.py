@@ -245,7 +245,8 @@ def _difference(site: Site) -> Expression:
     unit = getattr(site.args[0], "value", None)
     if unit in _MONTHS and site.ids(_TEXT, _CALENDAR, _CALENDAR) and site.types[1] == site.types[2]:
         start, end = (_months(value, _MONTHS[str(unit)]) for value in site.args[1:])
-        return bind("subtract", (end, start))
+        known = bind("and", tuple(bind("gt", (part, whole(0))) for part in (start, end)))
+        return only_if(known, bind("subtract", (end, start)), "a difference of dates before our era")
     if not site.ids(_TEXT, _DATES, _DATES) or unit != "day":
         raise site.refuse()
     _, start, end = site.args
@@ -253,7 +254,7 @@ def _difference(site: Site) -> Expression:
 
 
 def _months(value: Expression, unit: int) -> Expression:
-    """The number of a date's year, or of its quarter or month since year 0."""
+    """The number of a date's year, or of its quarter or month since year 0; negative before."""
     year = as_type(bind("year", (value,)), int64)
     if unit == 12:
         return year
