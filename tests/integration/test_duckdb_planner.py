@@ -88,6 +88,8 @@ def test_what_stays_is_named(connection: Connection) -> None:
 def test_mistakes_are_shown_where_they_are(connection: Connection) -> None:
     with pytest.raises(InvalidSql, match=r"LINE 2: FROM t WHERE nothing > 1\n {21}\^"):
         connection.sql("SELECT a\nFROM t WHERE nothing > 1")
+    with pytest.raises(InvalidSql, match=r"LINE 1: SELEC a FROM t\n {8}\^"):
+        connection.sql("SELEC a FROM t")
     with pytest.raises(ConfigError, match="DuckDB does not plan texts in the dialect of datafusion"):
         jumpgate.connect(planner="duckdb", dialect="datafusion")
 
