@@ -63,7 +63,7 @@ with jumpgate.connect(address, offload="always", progress=False) as connection, 
         records = [session.describe(job.id).record for job in session.jobs() if job.id not in before]
         print(json.dumps({
             "query": number, "seconds": seconds, "bytes": sum(b for r in records for b in left_host(r)),
-            "wrong": oracle.difference(answer, text, query.planned.root),
+            "wrong": oracle.difference(answer, text),
         }), flush=True)
 oracle.close()
 """

@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from jumpgate.client.sql.logical.nodes import Node, flat_name
-from jumpgate.client.sql.logical.plan_pb2 import Expr
+from jumpgate.client.duckdb import plan
+from jumpgate.client.duckdb.expressions import Bound, Ref
 
 Row = tuple[Any, ...]
 RELATIVE_TOLERANCE = 1e-9
@@ -76,32 +76,30 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def sort_columns(root: Node) -> list[int]:
-    """Return the positions in the result of the plan's last sort keys, the leading ones that the result shows."""
-    node, shown = root, list(range(len(root.types)))
-    while node.kind in ("limit", "projection", "subquery_alias"):
-        (child,) = node.children
-        if node.kind == "projection":
-            shown = [_position(node.plan.projection.exprs[p], child) if p >= 0 else -1 for p in shown]
-        node = child
-    if node.kind != "sort":
+def sort_columns(node: plan.Node) -> list[int]:
+    """Return the positions in the result of a DuckDB plan's last sort keys, the leading ones that the result shows."""
+    shown: list[int] | None = None  # columns of the node, -1 for computed ones
+    while isinstance(node, plan.Limit | plan.Projection):
+        if isinstance(node, plan.Projection):
+            columns = [_position(e) for e in node.expressions]
+            shown = columns if shown is None else [columns[p] if p >= 0 else -1 for p in shown]
+        (node,) = node.children
+    if not isinstance(node, plan.Sort):
         return []
     found = []
-    for key in node.plan.sort.keys:
-        position = _position(key.expr, node.children[0])
-        if position < 0 or position not in shown:
+    for key in node.orders:
+        position = _position(key.expression)
+        if node.kept and position >= 0:
+            position = node.kept.index(position) if position in node.kept else -1
+        if position < 0 or shown is not None and position not in shown:
             break
-        found.append(shown.index(position))
+        found.append(position if shown is None else shown.index(position))
     return found
 
 
-def _position(expr: Expr, node: Node) -> int:
+def _position(bound: Bound) -> int:
     """Return the position of an expression among a node's columns; -1 if it is computed."""
-    while expr.WhichOneof("kind") == "alias":
-        expr = expr.alias.input
-    if expr.WhichOneof("kind") != "column":
-        return -1
-    return node.flat_names.index(flat_name(expr.column))
+    return bound.index if isinstance(bound, Ref) else -1
 
 
 def _is_number(value: Any) -> bool:

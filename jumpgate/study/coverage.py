@@ -53,7 +53,7 @@ def outcome(connection: Connection, oracle: suites.Oracle, number: int, text: st
             found.reasons = Counter((kept.kind, kept.reason) for kept in split.kept)
             answer = query.to_arrow()
             found.seconds = time.perf_counter() - start
-            found.detail = oracle.difference(answer, text, query.planned.root)
+            found.detail = oracle.difference(answer, text)
             found.verdict = "wrong" if found.detail else "right"
     except JumpgateError as error:
         found.detail = f"{type(error).__name__}: {error}"

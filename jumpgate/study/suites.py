@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from jumpgate.client.duckdb.plan import read_plan
+from jumpgate.client.duckdb.planning import bound_plan
 from jumpgate.client.sql.connection import Connection
-from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.errors import ConfigError
 from jumpgate.study.answers import difference, sort_columns, without_limit
 from jumpgate.tpcds import compare
@@ -47,13 +48,13 @@ class Oracle:
         """DuckDB's answer, computed now."""
         return self._connection.execute(text).to_arrow_table()
 
-    def difference(self, ours: pa.Table, text: str, root: Node) -> str:
-        """Return the problem of `ours` as the answer to `text`; root: the query's plan."""
+    def difference(self, ours: pa.Table, text: str) -> str:
+        """Return the problem of `ours` as the answer to `text`."""
         whole = without_limit(text)
         return difference(
             ours,
             self.answer(text),
-            sort_columns(root),
+            sort_columns(read_plan(bound_plan(self._connection, text))),
             lambda: None if whole is None else self.answer(whole),
         )
 

@@ -339,7 +339,7 @@ def _bound(offset: int, distance: DataType) -> str:
     if distance.kind == "decimal":
         size = format(pydecimal.Decimal(size).scaleb(-distance.scale), "f")
     elif distance.kind in ("date", "timestamp"):
-        size = f"INTERVAL {size} {'DAYS' if distance.kind == 'date' else 'MICROSECONDS'}"
+        size = f"INTERVAL ({size}) {'DAYS' if distance.kind == 'date' else 'MICROSECONDS'}"
     return f"{size} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"
 
 

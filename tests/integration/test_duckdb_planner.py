@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import jumpgate
 from jumpgate.client.sql.connection import Connection
@@ -49,8 +50,8 @@ def test_what_is_offloaded_has_duckdbs_types(
         assert query.split.offloaded == query.split.operators > 0
 
 
-def test_jobs_answer_as_duckdb_does(connection: Connection, judge: duckdb.DuckDBPyConnection) -> None:
-    text = duckdb_texts.OFFLOADED[0]
+@pytest.mark.parametrize("text", [duckdb_texts.OFFLOADED[0], *duckdb_texts.COMPUTED])
+def test_jobs_answer_as_duckdb_does(connection: Connection, judge: duckdb.DuckDBPyConnection, text: str) -> None:
     with connection.sql(text, offload="always") as query:
         assert not unlike(query.to_arrow(), judge.execute(text).to_arrow_table())
         assert len(query.jobs) == 1
@@ -87,6 +88,8 @@ def test_what_stays_is_named(connection: Connection) -> None:
 def test_mistakes_are_shown_where_they_are(connection: Connection) -> None:
     with pytest.raises(InvalidSql, match=r"LINE 2: FROM t WHERE nothing > 1\n {21}\^"):
         connection.sql("SELECT a\nFROM t WHERE nothing > 1")
+    with pytest.raises(InvalidSql, match=r"LINE 1: SELEC a FROM t\n {8}\^"):
+        connection.sql("SELEC a FROM t")
     with pytest.raises(ConfigError, match="DuckDB does not plan texts in the dialect of datafusion"):
         jumpgate.connect(planner="duckdb", dialect="datafusion")
 
@@ -99,3 +102,34 @@ def test_tables_of_every_kind(tmp_path: Path) -> None:
         rows = connection.sql("SELECT * FROM j FULL JOIN d USING (k) ORDER BY k").to_pylist()
         assert rows == [{"k": 1, "s": "a", "x": "p"}, {"k": 2, "s": None, "x": None}, {"k": 3, "s": None, "x": "q"}]
         assert connection.table("j").to_arrow().num_rows == 2
+
+
+def test_columns_that_parquet_does_not_have_stay_and_others_go_out(tmp_path: Path) -> None:
+    table = pa.table(
+        {"a": [1, 2, 3], "ns": pa.array([1000, 2000, None], pa.time64("ns")), "day": [date(2024, 1, 1)] * 3}
+    )
+    parquet.write_table(table, tmp_path / "t.parquet")
+    with jumpgate.connect(planner="duckdb", offload="always") as connection:
+        connection.register("t", tmp_path / "t.parquet")
+        connection.register("r", table.append_column("d", pa.array(["x", "y", None]).dictionary_encode()))
+        for text in ("SELECT a + 1 AS x, day FROM t", "SELECT sum(a) AS x FROM r", "SELECT typeof(ns) AS x, a FROM r"):
+            with connection.sql(text) as query, connection.sql(text, offload="never") as here:
+                assert query.split.offloaded == query.split.operators > 0
+                assert query.schema == here.schema
+        for text in (
+            "SELECT count(ns) FROM r",
+            "SELECT ns FROM r",
+            "SELECT a FROM r WHERE ns IS NULL",
+            "SELECT d FROM r",
+        ):
+            with pytest.raises(CannotPlace, match="not offloaded"):
+                connection.sql(text)
+
+
+def test_constants_are_a_job_in_always() -> None:
+    with jumpgate.connect(planner="duckdb") as connection:
+        text = "SELECT a + 1 AS n, b FROM (VALUES (1, 'one'), (-2, NULL)) AS v (a, b)"
+        with connection.sql(text, offload="always") as query:
+            assert query.split.offloaded == query.split.operators > 0
+            assert not unlike(query.to_arrow(), duckdb.sql(text).to_arrow_table())
+        assert connection.sql(text).split.whole

@@ -44,7 +44,7 @@ def flow(connection: duckdb.DuckDBPyConnection, text: str) -> list[str]:
 
 
 def plan_of(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
-    return planning._bound_plan(connection, text)
+    return planning.bound_plan(connection, text)
 
 
 def test_a_filter_and_a_sum(connection: duckdb.DuckDBPyConnection) -> None:
@@ -63,7 +63,7 @@ def test_rows_are_counted_by_a_column_that_is_read(connection: duckdb.DuckDBPyCo
     assert [read.schema.names for read in reads] == [("a",)]
 
 
-@pytest.mark.parametrize("text", duckdb_texts.OFFLOADED)
+@pytest.mark.parametrize("text", [*duckdb_texts.OFFLOADED, *duckdb_texts.COMPUTED])
 def test_types_are_duckdbs(connection: duckdb.DuckDBPyConnection, text: str) -> None:
     found = planning.offload(connection, text)
     found.files.close()

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jumpgate.client.duckdb import expressions as e
 from jumpgate.client.duckdb import plan
 from jumpgate.client.duckdb.functions import as_type, only_if, whole
+from jumpgate.client.duckdb.measures import Computed, Term, alone, counted_if
+from jumpgate.client.duckdb.ordered import ORDERED, translate_ordered
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scalars import Scalars
 from jumpgate.client.duckdb.types import BIGINT, SIGNED, SqlType
 from jumpgate.dataflow.aggregates import AGGREGATES
-from jumpgate.dataflow.expressions import Case, Expression, Literal
+from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, UnionAll, column
-from jumpgate.dataflow.types import decimal, int32
+from jumpgate.dataflow.types import decimal
 
 #: groups of one aggregate, each of which reads its input
 SETS_MAX = 64
@@ -32,6 +34,11 @@ class _Rule:
 
 
 _SUMMED = (*SIGNED, "UTINYINT", "USMALLINT", "UINTEGER", "HUGEINT", "DECIMAL", "DOUBLE")
+_BITS = (*SIGNED, "UTINYINT", "USMALLINT", "UINTEGER")
+_OF_PAIRS = (
+    "corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_avgx", "regr_avgy", "regr_sxx",
+    "regr_syy", "regr_sxy",
+)  # fmt: skip
 _RULES: Mapping[str, _Rule] = {
     "count": _Rule("count"),
     "count_star": _Rule("count_star"),
@@ -48,6 +55,11 @@ _RULES: Mapping[str, _Rule] = {
     "var_samp": _Rule("variance", ("DOUBLE",)),
     "variance": _Rule("variance", ("DOUBLE",)),
     "var_pop": _Rule("variance_pop", ("DOUBLE",)),
+    "bit_and": _Rule("bit_and", _BITS, idempotent=True),
+    "bit_or": _Rule("bit_or", _BITS, idempotent=True),
+    "bit_xor": _Rule("bit_xor", _BITS),
+    "regr_count": _Rule("regr_count", ("DOUBLE",)),
+    **{name: _Rule(name, ("DOUBLE",)) for name in _OF_PAIRS},
 }
 
 
@@ -66,30 +78,24 @@ def function_of(name: str, types: tuple[SqlType, ...], distinct: bool) -> str:
     return f"{rule.function}_distinct"
 
 
-def counted_if(condition: Expression, value: Expression | None) -> Expression:
-    """The value where the condition is TRUE, else NULL; without a value some number that is not."""
-    value = Literal(int32.with_nullable(False), 1) if value is None else value
-    type = value.type.with_nullable(True)
-    return Case(type, (condition, value), Literal(type, None))
-
-
-@dataclass(frozen=True)
-class Computed:
-    """The computation of one call: `measures` as (function, arguments), and the call's value from theirs."""
-
-    measures: tuple[tuple[str, tuple[Expression, ...]], ...]
-    value: Callable[[tuple[Expression, ...]], Expression]
-
-
 def computed(name: str, arguments: tuple[Expression, ...], types: tuple[SqlType, ...], distinct: bool) -> Computed:
     """Return the computation of an aggregate of these arguments. Raises Stays."""
     if name == "count_if" and [type.id for type in types] == ["BOOLEAN"] and not distinct:
-        return Computed((("count", (counted_if(arguments[0], None),)),), lambda values: values[0])
+        return alone("count", (counted_if(arguments[0], None),))
     function = function_of(name, types, distinct)
     if name == "avg" and types[0].id != "DOUBLE":
-        sums = (function.replace("avg", "sum"), arguments), (function.replace("avg", "count"), arguments)
-        return Computed(sums, lambda values: _mean(*values))
-    return Computed(((function, arguments),), lambda values: values[0])
+        sums = (Term(function.replace("avg", kind), arguments) for kind in ("sum", "count"))
+        return Computed(tuple(sums), lambda values: _mean(*values))
+    if name in _OF_PAIRS:
+        pairs = (Term(function, arguments), Term("regr_count", arguments))
+        return Computed(pairs, lambda values: _of_pairs(*values))
+    return alone(function, arguments)
+
+
+def _of_pairs(value: Expression, count: Expression) -> Expression:
+    """The value, which may be NULL only where there is no pair: DuckDB has NaN for some of few pairs, or equal ones."""
+    known = bind("or", (bind("is_not_null", (value,)), bind("eq", (count, whole(0)))))
+    return only_if(known, value, "a statistic of pairs that DuckDB may have as NaN")
 
 
 def _mean(total: Expression, count: Expression) -> Expression:
@@ -98,16 +104,28 @@ def _mean(total: Expression, count: Expression) -> Expression:
 
 
 def _computed(call: e.AggregateCall, scalars: Scalars) -> Computed:
-    if call.orders:
+    condition = None if call.filter is None else scalars.read(call.filter)
+    if call.name in ORDERED:
+        return translate_ordered(call, scalars, condition)
+    if call.orders or call.options:
         raise Stays(f"aggregate {call.name} with ORDER BY is not offloaded")
-    arguments = scalars.all(call.children)
     types = tuple(child.type for child in call.children)
-    if call.filter is None:
-        return computed(call.name, arguments, types, call.distinct)
-    condition = scalars.read(call.filter)
-    if call.name == "count_star":
-        return Computed((("count", (counted_if(condition, None),)),), lambda values: values[0])
-    return computed(call.name, tuple(counted_if(condition, a) for a in arguments), types, call.distinct)
+    return filtered(call.name, scalars.all(call.children), types, call.distinct, condition)
+
+
+def filtered(
+    name: str,
+    arguments: tuple[Expression, ...],
+    types: tuple[SqlType, ...],
+    distinct: bool,
+    condition: Expression | None,
+) -> Computed:
+    """Return the computation over the rows for which the condition, if there is one, is TRUE. Raises Stays."""
+    if condition is None:
+        return computed(name, arguments, types, distinct)
+    if not arguments and name in ("count_star", "count"):
+        return alone("count", (counted_if(condition, None),))
+    return computed(name, tuple(counted_if(condition, a) for a in arguments), types, distinct)
 
 
 def _only(values: tuple[Expression, ...]) -> Expression:
@@ -137,7 +155,7 @@ class Aggregated:
     scalars: Scalars
     _keys: tuple[Expression, ...] = field(init=False)
     _calls: list[Computed] = field(init=False)
-    _numbers: dict[tuple[str, tuple[Expression, ...]], int] = field(init=False)  # of measures, which calls may share
+    _numbers: dict[Term, int] = field(init=False)  # of measures, which calls may share
 
     def __post_init__(self) -> None:
         self._keys = self.scalars.all(self.node.groups)
@@ -153,7 +171,7 @@ class Aggregated:
             return _computed(call, self.scalars)
         if call.orders or call.filter is not None:
             raise Stays("aggregate first is not offloaded")
-        return Computed((("max", self.scalars.all(call.children)), ("count_star", ())), _only)
+        return Computed((Term("max", self.scalars.all(call.children)), Term("count_star")), _only)
 
     @property
     def types(self) -> tuple[SqlType, ...]:
@@ -170,7 +188,8 @@ class Aggregated:
 
     def _of(self, grouped: tuple[int, ...]) -> Operator:
         measures = tuple(
-            Measure.of(function, *arguments, name=f"m{i}") for (function, arguments), i in self._numbers.items()
+            Measure.of(term.function, *term.arguments, name=f"m{i}", order=term.order)
+            for term, i in self._numbers.items()
         )
         names = tuple(f"g{i}" for i in grouped)
         found = Aggregate(self.input, tuple(self._keys[i] for i in grouped), names, measures)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal as pydecimal
+from collections.abc import Callable, Mapping
 
-from jumpgate.client.duckdb.functions import as_type
+from jumpgate.client.duckdb.functions import as_type, only_if
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.types import INTEGERS, SIGNED, SqlType
-from jumpgate.dataflow.expressions import Case, Expression, Literal
+from jumpgate.dataflow.casts import cast_type
+from jumpgate.dataflow.expressions import Case, Cast, Expression, Literal
 from jumpgate.dataflow.functions import bind
-from jumpgate.dataflow.types import decimal, float64
+from jumpgate.dataflow.types import date, decimal, float64, string
 
 #: integers up to here are doubles, too
 EXACT_MAX = 1 << 53
@@ -20,6 +23,10 @@ def translate_cast(value: Expression, source: SqlType, target: SqlType, is_try: 
     """The value as `target`; raises Stays for casts that are not known to be the same."""
     if source == target:
         return value
+    if target.id == "VARCHAR" and source.id in _TEXTS and not is_try:
+        return _TEXTS[source.id](value)
+    if is_try and source.id in (*SIGNED, "DECIMAL") and target.id in SIGNED:
+        return Cast(cast_type(value.type, target.carrier, "null"), value, "null")
     wide = (*SIGNED, "HUGEINT", "DECIMAL", "DOUBLE")
     known = (
         (source.id in INTEGERS and target.id in wide)
@@ -36,6 +43,27 @@ def translate_cast(value: Expression, source: SqlType, target: SqlType, is_try: 
     if target.id == "DOUBLE" and value.type.kind == "decimal":
         return _as_double(value)
     return as_type(value, target.carrier)
+
+
+def _said(value: Expression) -> Expression:
+    """A BOOLEAN as text."""
+    yes, no = (Literal(string.with_nullable(False), said) for said in ("true", "false"))
+    missing = Literal(string.with_nullable(True), None)
+    return Case(missing.type, (value, yes, bind("not", (value,)), no), missing)
+
+
+def _written(value: Expression) -> Expression:
+    """A DATE of four digits as text."""
+    first, last = (Literal(date.with_nullable(False), day) for day in (datetime.date.min, datetime.date.max))
+    inside = bind("and", (bind("ge", (value, first)), bind("le", (value, last))))
+    return only_if(inside, as_type(value, string), "a date of other than four digits as text")
+
+
+def _digits(value: Expression) -> Expression:
+    return as_type(value, string)
+
+
+_TEXTS: Mapping[str, Callable[[Expression], Expression]] = {"BOOLEAN": _said, "DATE": _written, "DECIMAL": _digits}
 
 
 def _as_double(value: Expression) -> Expression:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from jumpgate.client.duckdb.decode import Shape, flag, known, listed, optional, text, whole
@@ -100,11 +101,14 @@ class Order:
 
 @dataclass(frozen=True)
 class AggregateCall(Bound):
+    """`options`: the separator of string_agg, the share of a quantile."""
+
     name: str
     children: tuple[Bound, ...]
     distinct: bool
     filter: Bound | None
     orders: tuple[Order, ...] | None
+    options: tuple[str | Decimal, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,7 @@ class WindowCall(Bound):
     end_expr: Bound | None
     offset_expr: Bound | None
     default_expr: Bound | None
+    filter: Bound | None
 
 
 COMPARISONS = {
@@ -158,8 +163,6 @@ def read_expression(data: Any) -> Bound:
     kind, name = str(data.get("type")), data.get("expression_class")
     if isinstance(name, str):  # calls of functions with data of their own, and of aggregates over windows
         name += "+data" * ("function_data" in data) + "+aggregate" * (name == "BOUND_WINDOW" and "name" in data)
-        if name == "BOUND_AGGREGATE+data" and data["function_data"] != {}:
-            raise Stays(f"aggregate {data.get('name')} is not offloaded")
     shape = known(_SHAPES, "expression", name)
     if name in _KINDS and kind not in _KINDS[name]:
         raise Stays(f"expression {kind} is not offloaded")
@@ -199,6 +202,20 @@ def _function_data(data: Any) -> None:
     listed(read_type)([data["return_type"], *data["arguments"]])
 
 
+def _options(data: Any) -> tuple[str | Decimal, ...]:
+    """Read what an aggregate keeps besides its arguments."""
+    if data == {}:
+        return ()
+    if isinstance(data, dict) and data.keys() == {"separator"}:
+        return (text(data["separator"]),)
+    if isinstance(data, dict) and data.keys() == {"quantiles", "order", "desc"}:
+        shares = [read_literal(share)[1].value for share in listed(lambda item: item)(data["quantiles"])]
+        plain = data["order"] == [0] and data["desc"] is False
+        if plain and len(shares) == 1 and isinstance(shares[0], int | float | Decimal):
+            return (Decimal(shares[0]),)
+    raise Stays("an aggregate with properties that are not known is not offloaded")
+
+
 def _constant(value: Any) -> Bound:
     if isinstance(value, dict) and value.get("type") == {"id": "INTERVAL", "type_info": None}:
         found = _INTERVAL.decode("an INTERVAL", value)
@@ -235,9 +252,10 @@ _WINDOW = {
     "start": ("start", text), "end": ("end", text),
     "start_expr": ("start_expr", optional(_one)), "end_expr": ("end_expr", optional(_one)),
     "offset_expr": ("offset_expr", optional(_one)), "default_expr": ("default_expr", optional(_one)),
-    "distinct": ("distinct", flag), "arg_orders": ("arg_orders", listed(read_order)),
+    "filters": ("filter", optional(_one)), "distinct": ("distinct", flag),
+    "arg_orders": ("arg_orders", listed(read_order)),
 }  # fmt: skip
-_WINDOW_FIXED = {"filters": (None,), "ignore_nulls": (False,), "exclude_clause": ("NO_OTHER",)}
+_WINDOW_FIXED = {"ignore_nulls": (False,), "exclude_clause": ("NO_OTHER",)}
 _CALL = {"return_type": _type, "name": ("name", text), "children": ("children", _expressions)}
 _MEASURE = {
     **_CALL,
@@ -294,9 +312,9 @@ _SHAPES = {
     "BOUND_AGGREGATE": Shape(_aggregate, _MEASURE, {**_NAMED, "has_serialize": (False,)}, _TYPED | {"arguments"}),
     "BOUND_AGGREGATE+data": Shape(
         _aggregate,
-        _MEASURE,
-        {**_NAMED, "has_serialize": (True,), "function_data": ({},)},
-        _TYPED | {"arguments"},
+        {**_MEASURE, "function_data": ("options", _options)},
+        {"catalog_name": ("", "system"), "schema_name": ("", "main"), "has_serialize": (True,)},
+        _TYPED | {"arguments", "original_arguments"},
     ),
     "BOUND_WINDOW": Shape(_window, _WINDOW, _WINDOW_FIXED, _UNNAMED),
     "BOUND_WINDOW+aggregate": Shape(

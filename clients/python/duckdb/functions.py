@@ -39,14 +39,6 @@ class Site:
 Rule = Callable[[Site], Expression]
 
 
-def translate_call(site: Site) -> Expression:
-    """The expression that the call is, of its result's carrier. Raises Stays."""
-    rule = _RULES.get(site.name)
-    if rule is None:
-        raise Stays(f"function {site.name} is not offloaded")
-    return as_type(rule(site), site.result.carrier)
-
-
 def as_type(value: Expression, type: DataType) -> Expression:
     """The value as another type of the same values: what does not fit is an error."""
     return value if value.type.same(type) else Cast(cast_type(value.type, type, "error"), value)
@@ -81,6 +73,10 @@ def whole(value: int, type: DataType = int64) -> Literal:
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
 _NUMBERS = ("DECIMAL", "DOUBLE", "HUGEINT", *SIGNED)
+_UNSIGNED_MAX = {"UTINYINT": (1 << 8) - 1, "USMALLINT": (1 << 16) - 1, "UINTEGER": (1 << 32) - 1}
+#: units of date_diff that are months
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_UNSIGNED = tuple(_UNSIGNED_MAX)
 _TEXT, _DATES, _CALENDAR = ("VARCHAR",), ("DATE",), ("DATE", "TIMESTAMP")
 
 
@@ -94,6 +90,8 @@ def _arithmetic(function: str) -> Rule:
             return bind("date_add_days", (site.args[0], bind("negate", (site.args[1],))))
         if function == "subtract" and site.ids(_NUMBERS):
             return bind("negate", site.args)
+        if site.ids(_UNSIGNED, _UNSIGNED) and site.types[0] == site.types[1]:
+            return _unsigned(function, site)
         if not site.ids(_NUMBERS, _NUMBERS):
             raise site.refuse()
         a, b = site.types
@@ -102,6 +100,13 @@ def _arithmetic(function: str) -> Rule:
         return bind(function, site.args)
 
     return rule
+
+
+def _unsigned(function: str, site: Site) -> Expression:
+    """Compute in 64 bits what the type may be too narrow for, which is then an error."""
+    found = bind(function, tuple(as_type(a, int64) for a in site.args))
+    inside = bind("and", (bind("ge", (found, whole(0))), bind("le", (found, whole(_UNSIGNED_MAX[site.types[0].id])))))
+    return only_if(inside, found, f"an overflow of {site.types[0]}")
 
 
 def _divided(site: Site) -> Expression:
@@ -193,9 +198,13 @@ def _substring(site: Site) -> Expression:
 
 def _rounded(site: Site) -> Expression:
     digits = site.args[1] if len(site.args) == 2 else whole(0)
-    if site.types[0].id != "DOUBLE" or not isinstance(digits, Literal) or not isinstance(digits.value, int):
+    if (
+        site.types[0].id not in ("DOUBLE", "DECIMAL")
+        or not isinstance(digits, Literal)
+        or not isinstance(digits.value, int)
+    ):
         raise site.refuse()
-    if not 0 <= digits.value <= 15:
+    if not 0 <= digits.value <= (15 if site.types[0].id == "DOUBLE" else site.types[0].scale):
         raise site.refuse()
     return bind("round", site.args)
 
@@ -231,12 +240,26 @@ def _left(site: Site) -> Expression:
     return bind("substring", (site.args[0], whole(1), whole(count)))
 
 
-def _days(site: Site) -> Expression:
-    """Count the days from one date to another."""
-    if not site.ids(_TEXT, _DATES, _DATES) or getattr(site.args[0], "value", None) != "day":
+def _difference(site: Site) -> Expression:
+    """Count the limits of days, months, quarters or years from one date to another."""
+    unit = getattr(site.args[0], "value", None)
+    if unit in _MONTHS and site.ids(_TEXT, _CALENDAR, _CALENDAR) and site.types[1] == site.types[2]:
+        start, end = (_months(value, _MONTHS[str(unit)]) for value in site.args[1:])
+        known = bind("and", tuple(bind("gt", (part, whole(0))) for part in (start, end)))
+        return only_if(known, bind("subtract", (end, start)), "a difference of dates before our era")
+    if not site.ids(_TEXT, _DATES, _DATES) or unit != "day":
         raise site.refuse()
     _, start, end = site.args
     return bind("days_between", (end, start))
+
+
+def _months(value: Expression, unit: int) -> Expression:
+    """The number of a date's year, or of its quarter or month since year 0; negative before."""
+    year = as_type(bind("year", (value,)), int64)
+    if unit == 12:
+        return year
+    part = as_type(bind("quarter" if unit == 3 else "month", (value,)), int64)
+    return bind("add", (bind("multiply", (year, whole(12 // unit))), part))
 
 
 def _truncated(site: Site) -> Expression:
@@ -274,12 +297,12 @@ def _alike(function: str) -> Rule:
     return rule
 
 
-_RULES: Mapping[str, Rule] = {
+RULES: Mapping[str, Rule] = {
     "+": _arithmetic("add"), "-": _arithmetic("subtract"), "*": _arithmetic("multiply"), "/": _divided,
     "//": _of_integers("int_divide"), "%": _of_integers("modulo"),
     "abs": _plain("abs", ("DOUBLE", "DECIMAL", *SIGNED)), "sqrt": _plain("sqrt", ("DOUBLE",)),
-    "round": _rounded, "floor": _plain("floor", ("DOUBLE",)), "ceil": _plain("ceil", ("DOUBLE",)),
-    "ceiling": _plain("ceil", ("DOUBLE",)),
+    "round": _rounded, "floor": _plain("floor", ("DOUBLE", "DECIMAL")),
+    "ceil": _plain("ceil", ("DOUBLE", "DECIMAL")), "ceiling": _plain("ceil", ("DOUBLE", "DECIMAL")),
     "~~": _like(False), "!~~": _like(True), "~~*": _like(False, "ilike"), "!~~*": _like(True, "ilike"),
     "like_escape": _like_escape(False), "not_like_escape": _like_escape(True),
     "contains": _plain("contains", _TEXT, _TEXT), "prefix": _plain("starts_with", _TEXT, _TEXT),
@@ -290,7 +313,7 @@ _RULES: Mapping[str, Rule] = {
     "length": _plain("char_length", _TEXT), "len": _plain("char_length", _TEXT),
     "strlen": _plain("octet_length", _TEXT),
     "substring": _substring, "substr": _substring, "||": _plain("concat", _TEXT, _TEXT), "concat": _concat,
-    "replace": _replace, "left": _left, "date_diff": _days, "datediff": _days,
+    "replace": _replace, "left": _left, "date_diff": _difference, "datediff": _difference,
     "year": _part("year", *_CALENDAR), "quarter": _part("quarter", *_CALENDAR), "month": _part("month", *_CALENDAR),
     "day": _part("day", *_CALENDAR), "dayofweek": _part("day_of_week", *_CALENDAR),
     "isodow": _part("iso_day_of_week", *_CALENDAR), "dayofyear": _part("day_of_year", *_CALENDAR),

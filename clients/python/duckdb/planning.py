@@ -25,8 +25,8 @@ VERSIONS = ((1, 5),)
 DUCKDB = Dialect(division_by_zero="ieee")
 #: rewrites after which a plan cannot be handed out, or has functions of DuckDB's own
 _DISABLED = (
-    "column_lifetime", "common_aggregate", "compressed_materialization", "late_materialization",
-    "top_n_window_elimination",
+    "column_lifetime", "common_aggregate", "common_subexpressions", "compressed_materialization",
+    "late_materialization", "top_n_window_elimination",
 )  # fmt: skip
 #: settings under which the plan means what it is taken for
 _REQUIRED = {"ieee_floating_point_ops": True, "preserve_insertion_order": True}
@@ -61,19 +61,22 @@ def is_query(connection: duckdb.DuckDBPyConnection, text: str) -> bool:
     return len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
 
 
-def offload(connection: duckdb.DuckDBPyConnection, text: str, files: Files | None = None) -> Offloaded:
-    """The dataflow that a text is, whole; files: how its leaves are read, if not from the connection. Raises Stays."""
+def offload(
+    connection: duckdb.DuckDBPyConnection, text: str, files: Files | None = None, constants: bool = False
+) -> Offloaded:
+    """The dataflow that a text is, whole; files: how its leaves are read, if not from the connection; constants: it
+    need not read any table. Raises Stays."""
     reason = supported()
     if reason:
         raise Stays(reason)
-    node = read_plan(_bound_plan(connection, text))
+    node = read_plan(bound_plan(connection, text))
     files = files or Files(lambda query: table_of(connection, query))
     try:
         part = translate(node, files)
         types = tuple(type for type in part.types if type is not None)
         if len(types) < len(part.types):
             raise Stays("a result with columns that only DuckDB has is not offloaded")
-        if not files.files and not files.tables:
+        if not constants and not files.files and not files.tables:
             raise Stays("it reads no table")
     except BaseException:
         files.close()
@@ -89,7 +92,7 @@ def table_of(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
         raise Stays(f"DuckDB: {error}") from None
 
 
-def _bound_plan(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
+def bound_plan(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
     """Return json_serialize_plan's plan; the optimiser's settings are the user's again afterwards."""
     with _lock:
         try:

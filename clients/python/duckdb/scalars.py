@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import singledispatchmethod
 
 from jumpgate.client.duckdb import expressions as e
+from jumpgate.client.duckdb.calls import translate_call
 from jumpgate.client.duckdb.casts import translate_cast
-from jumpgate.client.duckdb.functions import Site, as_type, translate_call, whole
+from jumpgate.client.duckdb.functions import Site, as_type, whole
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.types import BOOLEAN, SqlType
 from jumpgate.dataflow.expressions import Case, Expression, InList, Literal

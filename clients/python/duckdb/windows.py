@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jumpgate.client.duckdb import expressions as e
-from jumpgate.client.duckdb.aggregates import Computed, computed
-from jumpgate.client.duckdb.functions import as_type
+from jumpgate.client.duckdb.aggregates import filtered
+from jumpgate.client.duckdb.frames import translate_frame
+from jumpgate.client.duckdb.functions import as_type, whole
+from jumpgate.client.duckdb.measures import Computed, alone
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scalars import Scalars
 from jumpgate.client.duckdb.types import SqlType
@@ -26,8 +28,11 @@ _RANKINGS = {
     "WINDOW_ROW_NUMBER": "row_number", "WINDOW_RANK": "rank", "WINDOW_RANK_DENSE": "dense_rank",
     "WINDOW_PERCENT_RANK": "percent_rank", "WINDOW_CUME_DIST": "cume_dist",
 }  # fmt: skip
-#: bounds that are numbers of rows from the current one, and the sign of these
-_DISTANT = {"EXPR_PRECEDING_ROWS": -1, "EXPR_FOLLOWING_ROWS": 1}
+#: functions of another row of the partition
+_POSITIONAL = (
+    "WINDOW_NTILE", "WINDOW_LAG", "WINDOW_LEAD", "WINDOW_FIRST_VALUE", "WINDOW_LAST_VALUE", "WINDOW_NTH_VALUE",
+)  # fmt: skip
+_WITHOUT_FRAME = (*_RANKINGS, "WINDOW_NTILE", "WINDOW_LAG", "WINDOW_LEAD")
 
 
 def translate_windows(
@@ -50,58 +55,61 @@ def translate_windows(
 
 
 def _computed(call: e.WindowCall, scalars: Scalars) -> Computed:
-    if call.offset_expr is not None or call.default_expr is not None:
-        raise Stays(f"window function {call.kind} is not offloaded")
+    name = call.kind.removeprefix("WINDOW_").lower()
     if call.kind in _RANKINGS:
         function = _RANKINGS[call.kind]
         if not call.orders:
             raise Stays(f"{function}() without an order numbers rows as they come")
-        return Computed(((function, ()),), lambda values: values[0])
+        return alone(function)
+    if call.kind in _POSITIONAL:
+        return alone(*_positional(name, call, scalars))
     if call.kind != "WINDOW_AGGREGATE":
-        raise Stays(f"window function {call.kind.removeprefix('WINDOW_').lower()} is not offloaded")
-    found = computed(call.name, scalars.all(call.children), tuple(child.type for child in call.children), False)
-    for function, arguments in found.measures:
+        raise Stays(f"window function {name} is not offloaded")
+    arguments, types = scalars.all(call.children), tuple(child.type for child in call.children)
+    condition = None if call.filter is None else scalars.read(call.filter)
+    found = filtered(call.name, arguments, types, False, condition)
+    for function, values, _ in found.measures:
         if function not in WINDOW_FUNCTIONS:
             raise Stays(f"aggregate {call.name} over a window is not offloaded")
-        if any(isinstance(argument, Literal) for argument in arguments):
+        if any(isinstance(value, Literal) for value in values):
             raise Stays(f"{call.name} of a constant over a window is not offloaded")
     return found
 
 
+def _positional(name: str, call: e.WindowCall, scalars: Scalars) -> tuple[str, tuple[Expression, ...]]:
+    """The function that looks at another row, and its arguments. Raises Stays."""
+    if not call.orders or call.filter is not None:
+        raise Stays(f"{name} without an order, or with a filter, is not offloaded")
+    values = scalars.all(call.children)
+    if name == "ntile":
+        return name, (_count(name, values[0], 1),)
+    if isinstance(values[0], Literal):
+        raise Stays(f"{name} of a constant is not offloaded")
+    if name == "nth_value":
+        return name, (values[0], _count(name, values[1], 1))
+    if name not in ("lag", "lead"):
+        return name, values
+    offset = whole(1) if call.offset_expr is None else _count(name, scalars.read(call.offset_expr), 0)
+    if call.default_expr is None:
+        return name, (*values, offset)
+    if call.default_expr.type != call.type:
+        raise Stays(f"{name} with a default of another type is not offloaded")
+    return name, (*values, offset, scalars.read(call.default_expr))
+
+
+def _count(name: str, value: Expression, least: int) -> Literal:
+    if isinstance(value, Literal) and isinstance(value.value, int) and least <= value.value < 1 << 31:
+        return whole(value.value)
+    raise Stays(f"{name} with a number that is computed, or less than {least}, is not offloaded")
+
+
 def _window(call: e.WindowCall, what: Computed, input: Operator, scalars: Scalars) -> Operator:
-    frame = Frame() if call.kind in _RANKINGS else _frame(call)
+    frame, keys = Frame(), scalars.keys(call.orders)
+    if call.kind not in _WITHOUT_FRAME:
+        frame, keys = translate_frame(call, scalars)
     place = len(input.schema)
     functions = tuple(
         WindowFunction(function, arguments, window_type(function, tuple(a.type for a in arguments)), f"f{place + i}")
-        for i, (function, arguments) in enumerate(what.measures)
+        for i, (function, arguments, _) in enumerate(what.measures)
     )
-    return Window(input, scalars.all(call.partitions), scalars.keys(call.orders), functions, frame)
-
-
-def _frame(call: e.WindowCall) -> Frame:
-    """Raises Stays for frames of values, and for those of rows without an order."""
-    bounds = (call.start, call.end)
-    if not call.orders and all(b.startswith("UNBOUNDED") or b.endswith("_RANGE") for b in bounds):
-        return Frame("range", None, None)  # all rows are peers
-    if not call.orders:
-        raise Stays("a window of rows without an order takes them as they come")
-    by_rows = any(b.endswith("_ROWS") for b in bounds)
-    if by_rows and any(b.endswith("_RANGE") for b in bounds) or any(b.endswith("_GROUPS") for b in bounds):
-        raise Stays("a window's frame from rows to values is not offloaded")
-    start = _bound(call.start, call.start_expr, "UNBOUNDED_PRECEDING")
-    end = _bound(call.end, call.end_expr, "UNBOUNDED_FOLLOWING")
-    if start is not None and end is not None and start > end:
-        raise Stays("a frame without rows is not offloaded")
-    return Frame("rows" if by_rows else "range", start, end)
-
-
-def _bound(bound: str, offset: e.Bound | None, unbounded: str) -> int | None:
-    if bound == unbounded:
-        return None
-    if bound in ("CURRENT_ROW_RANGE", "CURRENT_ROW_ROWS"):
-        return 0
-    if bound in _DISTANT and isinstance(offset, e.Constant):
-        value = offset.literal.value
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31:
-            return _DISTANT[bound] * value
-    raise Stays(f"a window's frame with {bound.replace('_', ' ')} is not offloaded")
+    return Window(input, scalars.all(call.partitions), keys, functions, frame)

@@ -204,8 +204,11 @@ def _described(database: duckdb.DuckDBPyConnection, text: str, values: Any) -> t
     """The schema of the result, which is not computed, and DuckDB's types; names may repeat."""
     try:
         kinds = [statement.type for statement in database.extract_statements(text)]
-        if kinds[-1:] != [_SELECT] or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
-            raise InvalidSql("the text is not one query")
+    except duckdb.Error as error:
+        raise typed(error) from error
+    if kinds[-1:] != [_SELECT] or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
+        raise InvalidSql("the text is not one query")
+    try:
         columns = database.execute(f"DESCRIBE\n{text}", values).fetchall()
         shown = ", ".join(f"CAST(NULL AS {type}) AS {quoted(name)}" for name, type, *_ in columns)
         schema = database.execute(f"SELECT {shown} LIMIT 0").to_arrow_table().schema

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.errors import InvalidSql, located
+from jumpgate.client.sql.frontend import quoted
 from jumpgate.client.sql.tokens import Token, parts_of, place, unquoted
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def _source(table: Table) -> str:
 def _constants(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A query whose result is these rows of strings."""
     values = ", ".join("(" + ", ".join(map(_literal, row)) + ")" for row in rows or [[""] * len(names)])
-    return f"SELECT * FROM (VALUES {values}) AS answer({', '.join(names)})" + ("" if rows else " WHERE false")
+    return f"SELECT * FROM (VALUES {values}) AS answer({', '.join(map(quoted, names))})" + (
+        "" if rows else " WHERE false"
+    )
 
 
 def _literal(value: str) -> str:

@@ -95,7 +95,7 @@ class Connection:
         self._lock = threading.Lock()
         #: of these tables, by text and mode; None: cut anew each time
         self._plans: dict[tuple[str, str], tuple[Planned, Split | None]] = {}
-        self.stand_ins = StandIns(self._read)
+        self.stand_ins = StandIns(self._read, constants=address is None)
         self._refused: dict[Operator, str] = {}  # what no accelerator took, and why
         self._states: dict[str, FileStates] = {}  # of files whose columns are known, by table
         self._version = 0  # of the tables

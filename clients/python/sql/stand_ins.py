@@ -54,9 +54,9 @@ class _Stood(Files):
 class StandIns:
     """The planning database of one connection. Thread-safe."""
 
-    def __init__(self, read: Callable[[Table], Operator | None]) -> None:
-        """read: how accelerators read a table; None if they cannot."""
-        self._read = read
+    def __init__(self, read: Callable[[Table], Operator | None], constants: bool) -> None:
+        """read: how accelerators read a table; None if they cannot. constants: a plan may read no table."""
+        self._read, self._constants = read, constants
         self._database: duckdb.DuckDBPyConnection | None = None
         self._known: dict[str, tuple[Table, float, Spool]] = {}  # by the name in small letters
         self._lock = threading.Lock()
@@ -74,7 +74,7 @@ class StandIns:
             files = _Stood(partial(planning.table_of, self._database), reads=reads)
             if values:
                 text = with_values(self._database, text, values)
-            return planning.offload(self._database, text, files)
+            return planning.offload(self._database, text, files, self._constants)
 
     def close(self) -> None:
         """Drops the database and the stand-ins; may be called twice."""
@@ -107,17 +107,28 @@ class StandIns:
 
 
 def _write(database: duckdb.DuckDBPyConnection, spool: Spool, table: Table, schema: pa.Schema, rows: float) -> None:
-    """Each stand-in is named twice: of one file alone DuckDB counts the rows while it plans."""
+    """Each stand-in is named twice: of one file alone DuckDB counts the rows while it plans. Columns of types that
+    Parquet files do not have are texts in it, cast to their type: only texts that do not use them are offloaded."""
     empty = schema.empty_table()
     try:
-        spool.fill_parquet(empty)
-        read = f"read_parquet(['{spool.path}', '{spool.path}'], explicit_cardinality := {max(1, int(rows))})"
-        database.execute(f"CREATE OR REPLACE VIEW {quoted(table.name)} AS SELECT * FROM {read}")
         database.register("jumpgate stand-in", empty)
         try:
-            same = database.sql('FROM "jumpgate stand-in"').types == database.sql(f"FROM {quoted(table.name)}").types
+            wanted = database.sql('FROM "jumpgate stand-in"').types
         finally:
             database.unregister("jumpgate stand-in")
+        with Spool(cache.folder("spool")) as plain:
+            plain.fill_parquet(empty)
+            found = database.sql(f"FROM read_parquet('{plain.path}')").types
+        strange = {name for name, *types in zip(schema.names, wanted, found, strict=True) if types[0] != types[1]}
+        kept = [f.with_type(pa.string()) if f.name in strange else f for f in schema]
+        spool.fill_parquet(pa.schema(kept).empty_table())
+        read = f"read_parquet(['{spool.path}', '{spool.path}'], explicit_cardinality := {max(1, int(rows))})"
+        columns = ", ".join(
+            f"CAST({quoted(name)} AS {type}) AS {quoted(name)}" if name in strange else quoted(name)
+            for name, type in zip(schema.names, wanted, strict=True)
+        )
+        database.execute(f"CREATE OR REPLACE VIEW {quoted(table.name)} AS SELECT {columns} FROM {read}")
+        same = database.sql(f"FROM {quoted(table.name)}").types == wanted
     except (duckdb.Error, pa.ArrowException) as error:
         raise Stays(f"table '{table.name}': {error}") from None
     if not same:

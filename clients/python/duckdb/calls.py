@@ -1,0 +1,18 @@
+"""Calls of DuckDB's scalar functions as Jumpgate's."""
+
+from __future__ import annotations
+
+from jumpgate.client.duckdb import functions, functions_number, functions_text
+from jumpgate.client.duckdb.functions import Site, as_type
+from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.dataflow.expressions import Expression
+
+_RULES = {**functions.RULES, **functions_number.RULES, **functions_text.RULES}
+
+
+def translate_call(site: Site) -> Expression:
+    """The expression that the call is, of its result's carrier. Raises Stays."""
+    rule = _RULES.get(site.name)
+    if rule is None:
+        raise Stays(f"function {site.name} is not offloaded")
+    return as_type(rule(site), site.result.carrier)
