@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jumpgate.compiler.plan import Plan
-from jumpgate.nca.quick_builds import ALLOWED, WORK_S_MAX
+from jumpgate.nca.quick_builds import WORK_S_MAX
 
 
 def build_quickly(plan: Plan) -> Plan:
@@ -11,7 +11,7 @@ def build_quickly(plan: Plan) -> Plan:
     high end of its estimates."""
     wanted = plan.options.quick_builds
     allowed = _is_little_work(plan) if wanted is None else wanted
-    return plan.with_options({i.fragment: [ALLOWED] for i in plan.instances}) if allowed else plan
+    return plan.changed({i.fragment: {"quick_build": True} for i in plan.instances}) if allowed else plan
 
 
 def _is_little_work(plan: Plan) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from jumpgate.compiler.plan import DeviceFull, Exchange, KeysOfBuild, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow import bloom
-from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Emit, Join, Operator, Partitioning, Receive, numbered
@@ -259,8 +258,9 @@ def _instances(plan: Plan, fragment: Fragment, stages: _Stages, load: dict[str, 
         "input_stages": tuple(stages.of_edge[e] for e in fragment.inputs),
         "output": fragment.root.edge,
         "stage": stages.of_fragment[fragment.index],
-        "options": (*_dialect(plan.options.dialect), *site.options),
         "filters": _key_filters(fragment, stages),
+        "dialect": plan.options.dialect,
+        "settings": site.settings,
     }
     for index, id in enumerate(fragment.instances):
         device = site.devices[index % len(site.devices)]
@@ -276,7 +276,3 @@ def _key_filters(fragment: Fragment, stages: _Stages) -> tuple[KeyFilter, ...]:
         )
         for edge, (join, keys, _) in fragment.filters.items()
     )
-
-
-def _dialect(dialect: Dialect) -> tuple[tuple[str, str], ...]:
-    return tuple((f"dialect.{f.name}", getattr(dialect, f.name)) for f in fields(dialect))

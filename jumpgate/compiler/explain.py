@@ -12,7 +12,6 @@ from jumpgate.compiler.plan import Candidate, Mapped, Plan
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.operators import Read, numbered
 from jumpgate.nca.interface import Figures, InstancePlan, JobFigures
-from jumpgate.nca.operator_lists import JOINS_ON_DISK, KEPT_ROWS, listed
 from jumpgate.ntf.crossed import Crossed, crossed
 from jumpgate.words import counted
 
@@ -40,8 +39,8 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
                 "threads": i.threads,
                 "note": notes.get(i.nca, ""),
                 "read_rows": _read_rows(i, found),
-                "on_disk": sorted(listed(dict(i.options), JOINS_ON_DISK)),
-                "kept_rows": sorted(listed(dict(i.options), KEPT_ROWS)),
+                "on_disk": sorted(i.joins_on_disk),
+                "kept_rows": sorted(i.kept_rows),
                 "instances": [],
                 "plan": tree(i.root),
                 "operators": [_expected(found.operators.get((i.fragment, n))) for n in range(len(numbered(i.root)))],

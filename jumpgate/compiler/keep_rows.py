@@ -1,5 +1,5 @@
-"""Materialises stateless operators with several consumers: they are computed once, and all consumers read the kept rows
-(nca/operator_lists.py)."""
+"""Materialises stateless operators with several consumers: they are computed once, and all consumers read the kept
+rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Join, Operator, Read, Receive, State, numbered
 from jumpgate.nca.interface import InstancePlan, KeepsRows
-from jumpgate.nca.operator_lists import KEPT_ROWS, option
 
 #: core seconds to keep and read back a row, and each value of it
 ROW, VALUE, TEXT = 15e-9, 3e-9, 15e-9
@@ -30,7 +29,7 @@ def keep_rows(plan: Plan) -> Plan:
     first = (i for i in plan.instances if not i.index)
     able = (i for i in first if isinstance(of := plan.registry.lifecycle(i.nca), KeepsRows) and of.keeps_rows)
     chosen = {i.fragment: found for i in able if (found := _chosen(plan, i))}
-    return plan.with_options({name: [option(KEPT_ROWS, numbers)] for name, numbers in chosen.items()})
+    return plan.changed({name: {"kept_rows": frozenset(numbers)} for name, numbers in chosen.items()})
 
 
 def kept_seconds(node: Operator, rows: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import unique
@@ -12,7 +13,6 @@ from jumpgate.compiler.work import JOIN_ROW_BYTES
 from jumpgate.dataflow.operators import Join, Receive, numbered
 from jumpgate.nca.disk_joins import candidates
 from jumpgate.nca.interface import InstancePlan, JoinsOnDisk
-from jumpgate.nca.operator_lists import JOINS_ON_DISK, option
 
 #: fraction of a host's memory for the tables of one job, without a configured limit
 HOST_SHARE = 0.6
@@ -27,16 +27,16 @@ def limit_memory(plan: Plan) -> Plan:
     fit. Estimates are multiplied by their error factor, at most DOUBT_MAX."""
     limit = plan.options.memory_limit_bytes
     of_host = Counter(i.device.name for i in plan.instances)
-    added: dict[str, list[tuple[str, str]]] = {}
+    changes: dict[str, dict[str, Any]] = {}
     for i in plan.instances:
         if i.index:
             continue
-        added[i.fragment] = [("memory_limit_bytes", str(limit))] if limit else []
+        changes[i.fragment] = {"memory_limit_bytes": limit}
         each = limit or HOST_SHARE * i.device.memory_bytes / of_host[i.device.name] or math.inf
         able = isinstance(of := plan.registry.lifecycle(i.nca), JoinsOnDisk) and of.joins_on_disk
         if able and (numbers := _chosen(plan, i, BUILD_SHARE * each)):
-            added[i.fragment].append(option(JOINS_ON_DISK, numbers))
-    return plan.with_options(added)
+            changes[i.fragment]["joins_on_disk"] = frozenset(numbers)
+    return plan.changed(changes)
 
 
 def _chosen(plan: Plan, instance: InstancePlan, room: float) -> list[int]:

@@ -221,7 +221,7 @@ class _Mapper:
         self, nca: NCA, match: Match, devices: tuple[Device, ...], excluded: frozenset[str]
     ) -> Iterator[Alternative]:
         leaves = match_inputs(match)
-        site = Site(nca.name, devices, match.fusion, options=match.options)
+        site = Site(nca.name, devices, match.fusion, settings=match.settings)
         statistics = tuple(self.estimator.of(leaf) for leaf in leaves)
         limits = match.rows_max if isinstance(match.rows_max, tuple) else (match.rows_max,) * len(leaves)
         for known, most in zip(statistics, limits, strict=True):

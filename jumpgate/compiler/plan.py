@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jumpgate.dataflow import bloom
 from jumpgate.dataflow.dialect import Dialect
@@ -65,14 +65,14 @@ class CompileOptions:
 
 @dataclass(frozen=True)
 class Site:
-    """A place to run a part of the plan: an NCA, its devices, and (once decided) the number of instances. `options` are
-    those of the match."""
+    """A place to run a part of the plan: an NCA, its devices, and (once decided) the number of instances. `settings`
+    are those of the match."""
 
     nca: str
     devices: tuple[Device, ...]
     fusion: str = ""
     count: int = 1
-    options: tuple[tuple[str, str], ...] = ()
+    settings: Any = None
 
     def __str__(self) -> str:
         where = ", ".join(d.name for d in self.devices)
@@ -214,9 +214,6 @@ class Plan:
     stages: int = 0
     figures: JobFigures = field(default_factory=JobFigures)
 
-    def with_options(self, options: Mapping[str, Iterable[tuple[str, str]]]) -> Plan:
-        """Add options to the instances of fragments, by the fragment's name."""
-        return replace(
-            self,
-            instances=tuple(replace(i, options=(*i.options, *options.get(i.fragment, ()))) for i in self.instances),
-        )
+    def changed(self, changes: Mapping[str, Mapping[str, Any]]) -> Plan:
+        """Change fields of the instances of fragments, by the fragment's name."""
+        return replace(self, instances=tuple(replace(i, **changes.get(i.fragment, {})) for i in self.instances))
