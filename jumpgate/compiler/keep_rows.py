@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 
-from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.plan import PhysicalPlan
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Join, Operator, Read, Receive, State, numbered
@@ -24,7 +24,7 @@ SAVED_MIN = 5e-4
 DOUBT_MAX = 4.0
 
 
-def keep_rows(plan: Plan) -> Plan:
+def keep_rows(plan: PhysicalPlan) -> PhysicalPlan:
     """Choose the operators whose rows cost far less to keep than to recompute, where the accelerator keeps rows."""
     first = (i for i in plan.instances if not i.index)
     able = (i for i in first if isinstance(of := plan.registry.lifecycle(i.nca), KeepsRows) and of.keeps_rows)
@@ -37,7 +37,7 @@ def kept_seconds(node: Operator, rows: float) -> float:
     return rows * (ROW + sum(TEXT if f.type.is_text else VALUE for f in node.schema))
 
 
-def _chosen(plan: Plan, instance: InstancePlan) -> list[int]:
+def _chosen(plan: PhysicalPlan, instance: InstancePlan) -> list[int]:
     nodes = numbered(instance.root)
     figures = {id(node): plan.figures.operators.get((instance.fragment, n)) for n, node in enumerate(nodes)}
     numbers = {id(node): n for n, node in enumerate(nodes)}

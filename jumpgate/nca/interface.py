@@ -289,7 +289,7 @@ class InstancePlan:
     `memory_limit_bytes`: of its tables; 0: none but the host's. `joins_on_disk` may spill (disk_joins.py); only for
     life-cycles that are JoinsOnDisk. `kept_rows` keep their rows for all consumers; only for life-cycles that are
     KeepsRows. Both hold operator numbers (operators.numbered). `quick_build`: the program may be built without the
-    optimiser (quick_builds.py). `settings` are those of the match.
+    optimiser (quick_builds.py). `settings` and `note` are those of the match.
     """
 
     id: str
@@ -311,6 +311,7 @@ class InstancePlan:
     kept_rows: frozenset[int] = frozenset()
     quick_build: bool = False
     settings: Any = None
+    note: str = ""
 
     @cached_property
     def operators(self) -> tuple[str, ...]:
