@@ -19,12 +19,15 @@ import pyarrow.parquet as pq
 from bench._cluster import lab
 from bench._measure import Figure, remark
 from jumpgate.client import connect, count_distinct, read, sum_
+from jumpgate.compiler import CompileOptions
+from jumpgate.converters import probe
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.nca.registry import default_registry
 from jumpgate.nca.speeds import assumed
+from jumpgate.service import planning
 from jumpgate.simulate.model import Cluster, simulate
-from jumpgate.simulate.plans import hosts, planned
+from jumpgate.simulate.plans import ENDPOINT, hosts
 from jumpgate.study.paper.network import line
 
 ROWS, KEYS, SMALL = 3_000_000, 1_000_000, 1_000_000
@@ -105,7 +108,8 @@ def _simulated(flow: Dataflow, count: int, speeds: Mapping[str, float]) -> float
     cluster = Cluster(link_bytes_s=LINK_BYTES_S, shared_cores=CORES)
     prober.hold()
     try:
-        plan = planned(flow.root, hosts(count, 1, 8 << 30), default_registry(), speeds=speeds)
+        options = CompileOptions(endpoints=(ENDPOINT,), statistics=probe.estimate, look=probe.look, speeds=speeds)
+        plan = planning.plan(flow.root, hosts(count, 1, 8 << 30), default_registry(), options)
     finally:
         prober.release()
     return simulate(plan, default_registry(), cluster, speeds).seconds

@@ -38,24 +38,29 @@ def command(
     with the compiler's estimates, and what `jumpgate calibrate` measured here, for what each operator takes.
     """
     from jumpgate import words
+    from jumpgate.compiler import CompileOptions
+    from jumpgate.converters import probe
     from jumpgate.converters.prober import prober
     from jumpgate.errors import FileUnreadable
     from jumpgate.nca.registry import default_registry
-    from jumpgate.service import calibration
+    from jumpgate.service import calibration, planning
     from jumpgate.simulate import report
     from jumpgate.simulate.model import Cluster, simulate
+    from jumpgate.simulate.plans import ENDPOINT, grown
     from jumpgate.simulate.plans import hosts as alike
-    from jumpgate.simulate.plans import planned
 
     flow, dialect = load(file)
     counts = _counts(hosts)
     registry, speeds = default_registry(), calibration.load("host")
+    options = CompileOptions(
+        dialect=dialect, endpoints=(ENDPOINT,), statistics=grown(probe.estimate, times), look=probe.look
+    )
     cluster = Cluster(link_bytes_s=link_gbit * 1e9 / 8)
     found = []
     with prober.held(), output.progress() as progress:
         for done, count in enumerate(counts):
             progress(f"{count} hosts", done, len(counts))
-            plan = planned(flow.root, alike(count, cores, memory_gb << 30), registry, times, dialect, speeds)
+            plan = planning.plan(flow.root, alike(count, cores, memory_gb << 30), registry, options)
             found.append(simulate(plan, registry, cluster, speeds, jobs))
         progress("done", len(counts), len(counts))
     said = f"hosts of {cores} cores with links of {link_gbit:g} Gb/s; {words.counted(jobs, 'job')}"

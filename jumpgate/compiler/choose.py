@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jumpgate.compiler.map_operators import fused
-from jumpgate.compiler.plan import Exchange, Mapped, Plan
+from jumpgate.compiler.plan import Exchange, Mapped, MappedPlan
 from jumpgate.compiler.tree import project
 from jumpgate.dataflow.operators import Operator, Partitioning, Prune, Receive, rewrite
 from jumpgate.nca.interface import Completeness, Match, Wire
 from jumpgate.nca.matching import partial_phase, pruned_leaf
 
 
-def choose(plan: Plan) -> Plan:
-    """Set `chosen`. The new root is Send over an Exchange of the site that computes the result."""
+def choose(plan: MappedPlan) -> MappedPlan:
+    """Expand the first candidate. The new root is Send over an Exchange of the site that computes the result."""
     best = plan.candidates[0]
     root = best.root
     assert isinstance(root, Mapped)
@@ -24,7 +24,7 @@ def choose(plan: Plan) -> Plan:
         assert isinstance(sender, Mapped)
         body, site = writer.exchange(body, root), sender.site
     result = Exchange(body, plan.root.partitioning, site)
-    return replace(plan, root=replace(plan.root, input=result), chosen=best)
+    return replace(plan, root=replace(plan.root, input=result))
 
 
 class _Writer:

@@ -14,14 +14,12 @@ from jumpgate.compiler.cut import cut
 from jumpgate.compiler.figures import figures
 from jumpgate.compiler.filter_edges import filter_edges
 from jumpgate.compiler.parallelise import parallelise
-from jumpgate.compiler.plan import Candidate, DeviceFull, Mapped, Plan
+from jumpgate.compiler.plan import Candidate, DeviceFull, Mapped, MappedPlan
 from jumpgate.compiler.prune_columns import prune_columns
 from jumpgate.compiler.tree import unique
 
-FINISHING = (choose, parallelise, prune_columns, filter_edges, cut)
 
-
-def compare(plan: Plan) -> Plan:
+def compare(plan: MappedPlan) -> MappedPlan:
     """Leave the rivals of the best candidate, the fastest first, each with the seconds of its finished plan. Return the
     plan unchanged if there are no rivals or if the seconds of one are unknown."""
     rivals = [*_rivals(plan)]
@@ -30,12 +28,9 @@ def compare(plan: Plan) -> Plan:
     found = []
     for rival in rivals:
         try:
-            finished = replace(plan, candidates=(rival,))
-            for step in FINISHING:
-                finished = step(finished)
+            seconds = _seconds(replace(plan, candidates=(rival,)))
         except DeviceFull:
             continue
-        seconds = figures(finished).figures.seconds
         if seconds is None:
             return plan
         found.append(replace(rival, seconds=seconds))
@@ -46,7 +41,14 @@ def compare(plan: Plan) -> Plan:
     return replace(plan, candidates=tuple(found))
 
 
-def _rivals(plan: Plan) -> Iterator[Candidate]:
+def _seconds(plan: MappedPlan) -> float | None:
+    """Return the seconds of the finished plan of the first candidate. Raises DeviceFull."""
+    for step in (choose, parallelise, prune_columns, filter_edges):
+        plan = step(plan)
+    return figures(cut(plan)).figures.seconds
+
+
+def _rivals(plan: MappedPlan) -> Iterator[Candidate]:
     """Yield the best candidate for each set of devices other than hosts, among those as preferred as the first one and
     that fit as well."""
     first = plan.candidates[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jumpgate import deadline
@@ -26,7 +27,7 @@ from jumpgate.compiler.normalise import normalise
 from jumpgate.compiler.opaque_columns import opaque_columns
 from jumpgate.compiler.order_joins import order_joins
 from jumpgate.compiler.parallelise import parallelise
-from jumpgate.compiler.plan import CompileOptions, DeviceFull, Plan
+from jumpgate.compiler.plan import CompileOptions, DeviceFull, PhysicalPlan, Plan
 from jumpgate.compiler.prune_columns import prune_columns
 from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.reduce_groups import reduce_groups
@@ -39,7 +40,8 @@ from jumpgate.errors import CannotPlace, ConfigError
 from jumpgate.nca.interface import Device, JobPlan
 from jumpgate.nca.registry import Registry
 
-Pass = Callable[[Plan], Plan]
+#: takes a kind of plan (plan.py) that the pass before returns
+Pass = Callable[[Any], Plan]
 
 #: push_filters runs again for filters that outer joins held back; prune_columns runs again to narrow the edges that
 #: parallelise has made
@@ -109,12 +111,12 @@ def _compile(
     plan = Plan(send, options, tuple(devices), registry, Estimator(options.statistics), refused=tuple(refused))
     verifier = Verifier(plan)
     verifier.verify(plan, "the request")
-    trace: list[dict[str, Any]] = []
     for step in PASSES:
         deadline.check("planned")
         before, plan = plan, step(plan)
-        if plan.root is not before.root:
-            verifier.verify(plan, step.__name__)
+        verifier.verify(plan, step.__name__)
         if options.trace:
-            trace.append({"pass": step.__name__, "plan": [] if plan.root is before.root else tree(plan.root)})
-    return JobPlan(plan.instances, plan.edges, plan.stages, RESULT, explain_data(plan, trace), plan.figures)
+            shown = [] if plan.root is before.root else tree(plan.root)
+            plan = replace(plan, trace=(*plan.trace, {"pass": step.__name__, "plan": shown}))
+    assert isinstance(plan, PhysicalPlan)
+    return JobPlan(plan.instances, plan.edges, plan.stages, RESULT, explain_data(plan), plan.figures, options.files)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from jumpgate.compiler.plan import DeviceFull, Exchange, KeysOfBuild, Plan, Site
+from jumpgate.compiler.plan import DeviceFull, Exchange, KeysOfBuild, MappedPlan, PhysicalPlan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow import bloom
-from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Emit, Join, Operator, Partitioning, Receive, numbered
@@ -43,7 +42,7 @@ class Fragment:
         return tuple(f"f{self.index}.{i}" for i in range(self.site.count))
 
 
-def cut(plan: Plan) -> Plan:
+def cut(plan: MappedPlan) -> PhysicalPlan:
     """Fill instances, edges and stages. Raises DeviceFull."""
     result = plan.root.input
     assert isinstance(result, Exchange)
@@ -64,7 +63,7 @@ def cut(plan: Plan) -> Plan:
     load = _load(fragments)
     instances = tuple(instance for f in fragments for instance in _instances(plan, f, stages, load))
     _check_ports(instances, edges)
-    return replace(plan, instances=instances, edges=edges, stages=count)
+    return PhysicalPlan(**vars(plan), instances=instances, edges=edges, stages=count)
 
 
 @dataclass
@@ -78,7 +77,7 @@ class _Waiting:
 
 
 class _Cutter:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: MappedPlan) -> None:
         self._plan = plan
         self.done: list[Fragment] = []
         self._waiting: list[_Waiting] = []
@@ -191,7 +190,7 @@ class _Stages:
                     lower(child, mine)
 
 
-def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
+def _edge(plan: MappedPlan, producer: Fragment, consumer: Fragment | None) -> Edge:
     """Create the edge out of a fragment in the layout that its producer offers and both ends' NCAs accept."""
     body, site = producer.root.input, producer.site
     match = Match(site.nca, tuple(unique(body)), Completeness.FULL, body.schema, site.fusion)
@@ -214,7 +213,7 @@ def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
     )
 
 
-def _filter_edge(plan: Plan, producer: Fragment, id: str, consumer: Fragment) -> Edge:
+def _filter_edge(plan: MappedPlan, producer: Fragment, id: str, consumer: Fragment) -> Edge:
     _, keys, to = producer.filters[id]
     kind = "bloom" if keys.blocks else "keys"
     ends = {(f.site.devices, f.site.count) for f in (producer, consumer)}
@@ -251,7 +250,7 @@ def _load(fragments: list[Fragment]) -> dict[str, int]:
     return load
 
 
-def _instances(plan: Plan, fragment: Fragment, stages: _Stages, load: dict[str, int]) -> Iterator[InstancePlan]:
+def _instances(plan: MappedPlan, fragment: Fragment, stages: _Stages, load: dict[str, int]) -> Iterator[InstancePlan]:
     site = fragment.site
     common: dict[str, Any] = {
         "fragment": f"f{fragment.index}",
@@ -262,8 +261,10 @@ def _instances(plan: Plan, fragment: Fragment, stages: _Stages, load: dict[str, 
         "input_stages": tuple(stages.of_edge[e] for e in fragment.inputs),
         "output": fragment.root.edge,
         "stage": stages.of_fragment[fragment.index],
-        "options": (*_dialect(plan.options.dialect), *site.options),
         "filters": _key_filters(fragment, stages),
+        "dialect": plan.options.dialect,
+        "settings": site.settings,
+        "note": site.note,
     }
     for index, id in enumerate(fragment.instances):
         device = site.devices[index % len(site.devices)]
@@ -279,10 +280,6 @@ def _key_filters(fragment: Fragment, stages: _Stages) -> tuple[KeyFilter, ...]:
         )
         for edge, (join, keys, _) in fragment.filters.items()
     )
-
-
-def _dialect(dialect: Dialect) -> tuple[tuple[str, str], ...]:
-    return tuple((f"dialect.{f.name}", getattr(dialect, f.name)) for f in fields(dialect))
 
 
 def _require_small(ntf: Descriptor, columns: int) -> None:

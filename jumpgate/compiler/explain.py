@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jumpgate.compiler.describe import tree
 from jumpgate.compiler.figures import measured
-from jumpgate.compiler.plan import Candidate, Mapped, Plan
-from jumpgate.compiler.tree import unique
+from jumpgate.compiler.plan import Candidate, PhysicalPlan
 from jumpgate.dataflow.operators import Read, numbered
-from jumpgate.nca.interface import Figures, InstancePlan, JobFigures
-from jumpgate.nca.operator_lists import JOINS_ON_DISK, KEPT_ROWS, listed
+from jumpgate.nca.interface import Edge, Figures, InstancePlan, JobFigures
 from jumpgate.ntf.crossed import Crossed, crossed
 from jumpgate.words import counted
 
@@ -24,12 +22,10 @@ SKEWED = 1.5
 LINKS_SHOWN = 12
 
 
-def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
+def explain_data(plan: PhysicalPlan) -> dict[str, Any]:
     """Return the chosen NCAs, instances, edges, stages, expected figures of each operator, losing candidates and
-    refusals. `trace` holds the plan after each pass."""
-    best, found = plan.chosen, plan.figures
-    assert best is not None
-    notes = {b.site.nca: b.match.note for b in unique(best.root) if isinstance(b, Mapped) and not b.site.fusion}
+    refusals, and the plan after each pass if it was traced."""
+    best, found = plan.candidates[0], plan.figures
     fragments: dict[str, dict[str, Any]] = {}
     for i in plan.instances:
         if i.fragment not in fragments:
@@ -38,10 +34,10 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
                 "stage": i.stage,
                 "input_stages": dict(zip(i.inputs, i.input_stages, strict=True)),
                 "threads": i.threads,
-                "note": notes.get(i.nca, ""),
+                "note": i.note,
                 "read_rows": _read_rows(i, found),
-                "on_disk": sorted(listed(dict(i.options), JOINS_ON_DISK)),
-                "kept_rows": sorted(listed(dict(i.options), KEPT_ROWS)),
+                "on_disk": sorted(i.joins_on_disk),
+                "kept_rows": sorted(i.kept_rows),
                 "instances": [],
                 "plan": tree(i.root),
                 "operators": [_expected(found.operators.get((i.fragment, n))) for n in range(len(numbered(i.root)))],
@@ -49,28 +45,33 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
         fragments[i.fragment]["instances"].append({"id": i.id, "device": i.device.name})
     return {
         "stages": plan.stages,
-        "ncas": sorted({box.match.nca for box in unique(best.root) if isinstance(box, Mapped)}),
+        "ncas": sorted({i.nca for i in plan.instances}),
         "fragments": fragments,
-        "edges": [
-            {
-                "id": e.id,
-                "from": list(e.producers),
-                "to": list(e.consumers or e.endpoints) or ["client"],
-                "partitioning": str(e.partitioning),
-                "layout": e.ntf.layout,
-                "transport": e.transport.name,
-                "fingerprint": e.ntf.fingerprint(),
-                "filter": e.filter,
-                "crossing": float(f"{found.crossing.get(e.id, 0.0):.4g}"),
-            }
-            for e in plan.edges
-        ],
+        "edges": edges_data(plan.edges, found),
         "cost": _cost(best),
         "seconds": found.seconds,
         "lost": [{"graph": tree(c.root), "cost": _cost(c), "why": _why(best, c)} for c in plan.candidates[1:]],
         "refused": [{"operator": operator, "answer": answer} for operator, answer in plan.refused],
-        "passes": trace,
+        "passes": list(plan.trace),
     }
+
+
+def edges_data(edges: Iterable[Edge], found: JobFigures) -> list[dict[str, Any]]:
+    """Return the edges of `explain_data`."""
+    return [
+        {
+            "id": e.id,
+            "from": list(e.producers),
+            "to": list(e.consumers or e.endpoints) or ["client"],
+            "partitioning": str(e.partitioning),
+            "layout": e.ntf.layout,
+            "transport": e.transport.name,
+            "fingerprint": e.ntf.fingerprint(),
+            "filter": e.filter,
+            "crossing": float(f"{found.crossing.get(e.id, 0.0):.4g}"),
+        }
+        for e in edges
+    ]
 
 
 def _read_rows(instance: InstancePlan, found: JobFigures) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.plan import PhysicalPlan
 from jumpgate.compiler.traffic import Traffic
 from jumpgate.compiler.work import work
 from jumpgate.dataflow.operators import Emit, Operator, Read, Receive, numbered
@@ -15,7 +15,7 @@ from jumpgate.nca.interface import Figures, JobFigures
 from jumpgate.nca.speeds import Work, assumed, seconds_of, unit_seconds
 
 
-def figures(plan: Plan) -> Plan:
+def figures(plan: PhysicalPlan) -> PhysicalPlan:
     """Add the figures of every operator with known statistics, and of the job if none is missing."""
     found: dict[tuple[str, int], Figures] = {}
     receive_s: dict[str, float] = {}
@@ -40,7 +40,7 @@ def figures(plan: Plan) -> Plan:
     return replace(plan, figures=JobFigures(found, crossing, None if total is None else total + on_links))
 
 
-def _travel(plan: Plan, receive_s: Mapping[str, float]) -> tuple[dict[str, float], float]:
+def _travel(plan: PhysicalPlan, receive_s: Mapping[str, float]) -> tuple[dict[str, float], float]:
     """Return the bytes of each edge that cross links, and the seconds of links and devices, stage by stage. The edge to
     the client is left out: every plan sends it the same rows."""
     devices = {i.device.name: i.device for i in plan.instances}
@@ -57,7 +57,7 @@ def _travel(plan: Plan, receive_s: Mapping[str, float]) -> tuple[dict[str, float
     return crossing, sum(traffic.seconds(devices, assumed_s, receive_s) for traffic in stages.values())
 
 
-def _figures(plan: Plan, node: Operator, seconds: Mapping[str, float], cores: int) -> Figures | None:
+def _figures(plan: PhysicalPlan, node: Operator, seconds: Mapping[str, float], cores: int) -> Figures | None:
     known = plan.estimator.of(node)
     mine = _sending(plan, node) if isinstance(node, Emit) else work(node, plan.estimator)
     if mine is None or known.rows is None or known.bytes is None:
@@ -66,7 +66,7 @@ def _figures(plan: Plan, node: Operator, seconds: Mapping[str, float], cores: in
     return Figures(known.rows, bytes or 0.0, plan.estimator.doubt(node), seconds_of(mine, seconds, cores), mine)
 
 
-def _sending(plan: Plan, node: Emit) -> Work:
+def _sending(plan: PhysicalPlan, node: Emit) -> Work:
     known, edge = plan.estimator.of(node), next(e for e in plan.edges if e.id == node.edge)
     datagrams = {"send datagram": known.rows or 0.0} if edge.transport.channel == "udp" else {}
     return {"send": known.bytes or 0.0, **datagrams}

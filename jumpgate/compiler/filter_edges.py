@@ -19,7 +19,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.estimate import row_bytes
-from jumpgate.compiler.plan import Exchange, KeysOfBuild, Plan, Site
+from jumpgate.compiler.plan import Exchange, KeysOfBuild, MappedPlan, Site
 from jumpgate.compiler.tree import mirrored, project, references, unique
 from jumpgate.dataflow import bloom
 from jumpgate.dataflow.expressions import ColumnRef, Expression
@@ -47,7 +47,7 @@ LIST_MAX = 16e3
 BUILT = 16.0
 
 
-def filter_edges(plan: Plan) -> Plan:
+def filter_edges(plan: MappedPlan) -> MappedPlan:
     """Add a semi join with the keys of the build side to probe sides that travel."""
     result = plan.root.input
     assert isinstance(result, Exchange)
@@ -76,7 +76,7 @@ class _Place:
 
 
 class _Filters:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: MappedPlan) -> None:
         self._plan, self._estimator = plan, plan.estimator
         self._uses = _uses_within(plan.root)
         self._done: dict[int, Operator] = {}

@@ -1,5 +1,5 @@
-"""Materialises stateless operators with several consumers: they are computed once, and all consumers read the kept rows
-(nca/operator_lists.py)."""
+"""Materialises stateless operators with several consumers: they are computed once, and all consumers read the kept
+rows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 
-from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.plan import PhysicalPlan
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Join, Operator, Read, Receive, State, numbered
 from jumpgate.nca.interface import InstancePlan, KeepsRows
-from jumpgate.nca.operator_lists import KEPT_ROWS, option
 
 #: core seconds to keep and read back a row, and each value of it
 ROW, VALUE, TEXT = 15e-9, 3e-9, 15e-9
@@ -25,12 +24,12 @@ SAVED_MIN = 5e-4
 DOUBT_MAX = 4.0
 
 
-def keep_rows(plan: Plan) -> Plan:
+def keep_rows(plan: PhysicalPlan) -> PhysicalPlan:
     """Choose the operators whose rows cost far less to keep than to recompute, where the accelerator keeps rows."""
     first = (i for i in plan.instances if not i.index)
     able = (i for i in first if isinstance(of := plan.registry.lifecycle(i.nca), KeepsRows) and of.keeps_rows)
     chosen = {i.fragment: found for i in able if (found := _chosen(plan, i))}
-    return plan.with_options({name: [option(KEPT_ROWS, numbers)] for name, numbers in chosen.items()})
+    return plan.changed({name: {"kept_rows": frozenset(numbers)} for name, numbers in chosen.items()})
 
 
 def kept_seconds(node: Operator, rows: float) -> float:
@@ -38,7 +37,7 @@ def kept_seconds(node: Operator, rows: float) -> float:
     return rows * (ROW + sum(TEXT if f.type.is_text else VALUE for f in node.schema))
 
 
-def _chosen(plan: Plan, instance: InstancePlan) -> list[int]:
+def _chosen(plan: PhysicalPlan, instance: InstancePlan) -> list[int]:
     nodes = numbered(instance.root)
     figures = {id(node): plan.figures.operators.get((instance.fragment, n)) for n, node in enumerate(nodes)}
     numbers = {id(node): n for n, node in enumerate(nodes)}

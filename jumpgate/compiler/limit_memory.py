@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
-from jumpgate.compiler.plan import Plan
-from jumpgate.compiler.tree import unique
+from jumpgate.compiler.plan import PhysicalPlan
 from jumpgate.compiler.work import JOIN_ROW_BYTES
-from jumpgate.dataflow.operators import Join, Receive, numbered
+from jumpgate.dataflow.operators import Join, numbered
 from jumpgate.nca.disk_joins import candidates
 from jumpgate.nca.interface import InstancePlan, JoinsOnDisk
-from jumpgate.nca.operator_lists import JOINS_ON_DISK, option
+from jumpgate.nca.matching import received
 
 #: fraction of a host's memory for the tables of one job, without a configured limit
 HOST_SHARE = 0.6
@@ -22,24 +22,24 @@ BUILD_SHARE = 0.5
 DOUBT_MAX = 4.0
 
 
-def limit_memory(plan: Plan) -> Plan:
+def limit_memory(plan: PhysicalPlan) -> PhysicalPlan:
     """Limit the instances' memory as the options say, and allow the largest builds to spill until the estimated others
     fit. Estimates are multiplied by their error factor, at most DOUBT_MAX."""
     limit = plan.options.memory_limit_bytes
     of_host = Counter(i.device.name for i in plan.instances)
-    added: dict[str, list[tuple[str, str]]] = {}
+    changes: dict[str, dict[str, Any]] = {}
     for i in plan.instances:
         if i.index:
             continue
-        added[i.fragment] = [("memory_limit_bytes", str(limit))] if limit else []
+        changes[i.fragment] = {"memory_limit_bytes": limit} if limit else {}
         each = limit or HOST_SHARE * i.device.memory_bytes / of_host[i.device.name] or math.inf
         able = isinstance(of := plan.registry.lifecycle(i.nca), JoinsOnDisk) and of.joins_on_disk
         if able and (numbers := _chosen(plan, i, BUILD_SHARE * each)):
-            added[i.fragment].append(option(JOINS_ON_DISK, numbers))
-    return plan.with_options(added)
+            changes[i.fragment]["joins_on_disk"] = frozenset(numbers)
+    return plan.changed(changes)
 
 
-def _chosen(plan: Plan, instance: InstancePlan, room: float) -> list[int]:
+def _chosen(plan: PhysicalPlan, instance: InstancePlan, room: float) -> list[int]:
     numbered_by = {id(node): number for number, node in enumerate(numbered(instance.root))}
     joins = (node for node in numbered(instance.root) if isinstance(node, Join))
     held = {numbered_by[id(j)]: _held(plan, instance, j, numbered_by[id(j.build)]) for j in joins}
@@ -52,12 +52,12 @@ def _chosen(plan: Plan, instance: InstancePlan, room: float) -> list[int]:
     return numbers
 
 
-def _held(plan: Plan, instance: InstancePlan, join: Join, build: int) -> float:
+def _held(plan: PhysicalPlan, instance: InstancePlan, join: Join, build: int) -> float:
     """Return the most bytes that one instance holds for the build with that operator number; 0 if unknown."""
     known = plan.figures.operators.get((instance.fragment, build))
     if known is None:
         return 0.0
-    received = {n.edge for n in unique(join.build) if isinstance(n, Receive)}
-    is_whole = any(edge.id in received and edge.partitioning.kind == "broadcast" for edge in plan.edges)
+    reads = received(join.build)
+    is_whole = any(edge.id in reads and edge.partitioning.kind == "broadcast" for edge in plan.edges)
     bytes = known.bytes + JOIN_ROW_BYTES * known.rows
     return min(known.doubt, DOUBT_MAX) * bytes / (1 if is_whole else instance.count)

@@ -11,7 +11,7 @@ from jumpgate import deadline
 from jumpgate.compiler.arrange_joins import best_order, run_of
 from jumpgate.compiler.describe import short
 from jumpgate.compiler.links import arriving, moved, saved_by_device
-from jumpgate.compiler.plan import Candidate, Mapped, Plan, Site
+from jumpgate.compiler.plan import Candidate, Mapped, MappedPlan, Plan, Site
 from jumpgate.compiler.text_codes import text_codes
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
@@ -57,7 +57,7 @@ class Alternative:
         return (-self.preferred, self.overloaded, worth, self.fragments, self.matches)
 
 
-def map_operators(plan: Plan) -> Plan:
+def map_operators(plan: Plan) -> MappedPlan:
     """Fill `candidates`, best first, and `refused` (the reasons of NCAs that did not take an operator).
 
     Raises CannotPlace with every operator that no NCA takes.
@@ -70,7 +70,7 @@ def map_operators(plan: Plan) -> Plan:
         Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded, a.preferred, a.sent_bytes)
         for a in found
     )
-    return replace(plan, candidates=candidates, refused=(*plan.refused, *mapper.refused))
+    return MappedPlan(**{**vars(plan), "refused": (*plan.refused, *mapper.refused)}, candidates=candidates)
 
 
 def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
@@ -221,7 +221,7 @@ class _Mapper:
         self, nca: NCA, match: Match, devices: tuple[Device, ...], excluded: frozenset[str]
     ) -> Iterator[Alternative]:
         leaves = match_inputs(match)
-        site = Site(nca.name, devices, match.fusion, options=match.options)
+        site = Site(nca.name, devices, match.fusion, 1, match.settings, "" if match.fusion else match.note)
         statistics = tuple(self.estimator.of(leaf) for leaf in leaves)
         limits = match.rows_max if isinstance(match.rows_max, tuple) else (match.rows_max,) * len(leaves)
         for known, most in zip(statistics, limits, strict=True):

@@ -1,10 +1,11 @@
 """Normalises equal meanings to one form: distinct becomes an aggregate, approximate counts become exact, limit over
-sort becomes top-n, constants are folded."""
+sort becomes top-n, constants are folded, terms shared by all alternatives of a condition are taken out."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from jumpgate.compiler.common_terms import factored
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import is_identity, project, references
 from jumpgate.dataflow.dialect import Dialect
@@ -84,22 +85,24 @@ def _first(node: Limit) -> Operator:
 
 
 def _filter(node: Filter) -> Operator:
-    terms = [t for t in conjuncts(node.predicate) if not (isinstance(t, Literal) and t.value is True)]
+    terms = _terms(node.predicate)
     if not terms:
         return node.input
     if isinstance(node.input, Filter):  # the inner terms first: they may guard the outer ones
         return replace(node.input, predicate=conjunction((*conjuncts(node.input.predicate), *terms)))
-    if len(terms) == len(conjuncts(node.predicate)):
-        return node
-    return replace(node, predicate=conjunction(tuple(terms)))
+    return node if terms == conjuncts(node.predicate) else replace(node, predicate=conjunction(terms))
+
+
+def _terms(predicate: Expression) -> tuple[Expression, ...]:
+    """Return the terms of a condition without those that are TRUE."""
+    terms = (t for term in conjuncts(predicate) for t in factored(term))
+    return tuple(t for t in terms if not (isinstance(t, Literal) and t.value is True))
 
 
 def _join(node: Join) -> Operator:
     """Drop the columns of the right side if a semi, anti or mark join only tests whether it has any row."""
-    terms = conjuncts(node.residual) if node.residual is not None else ()
-    rest = tuple(t for t in terms if not (isinstance(t, Literal) and t.value is True))
-    if len(rest) < len(terms):
-        node = replace(node, residual=conjunction(rest) if rest else None)
+    if node.residual is not None and (terms := _terms(node.residual)) != conjuncts(node.residual):
+        node = replace(node, residual=conjunction(terms) if terms else None)
     asks = not node.type.pairs and not node.left_keys and node.residual is None
     return replace(node, right=Limit(node.right, 1)) if asks and not isinstance(node.right, Limit) else node
 

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.ask_again import AskAgain
-from jumpgate.compiler.plan import Exchange, Plan, Site
+from jumpgate.compiler.plan import Exchange, MappedPlan, Site
 from jumpgate.compiler.skew import dealt_out
 from jumpgate.compiler.tree import pair_references, project, references
 from jumpgate.dataflow.expressions import ColumnRef, Expression
@@ -37,7 +37,7 @@ SINGLE = Spread()
 ONCE_SHARE = 0.25
 
 
-def parallelise(plan: Plan) -> Plan:
+def parallelise(plan: MappedPlan) -> MappedPlan:
     """Set every exchange's partitioning and every site's number of instances."""
     worker = _Parallel(plan)
     result = plan.root.input
@@ -50,7 +50,7 @@ def parallelise(plan: Plan) -> Plan:
 
 
 class _Parallel:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: MappedPlan) -> None:
         self.options = plan.options
         self.estimator = plan.estimator
         self.accelerators = AskAgain(plan)

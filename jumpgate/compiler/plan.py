@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jumpgate.dataflow import bloom
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Distinct, Operator, Partitioning, Project, Send, Unary
 from jumpgate.dataflow.traits import Places
 from jumpgate.dataflow.types import Field, Schema
@@ -42,6 +43,7 @@ class CompileOptions:
     without: devices not to use, as they turned out too small; lost: devices that do not answer.
     memory_limit_bytes: of each instance; 0: the host's memory, shared by the job's instances there.
     quick_builds: build programs without the optimiser; None: those of little work.
+    files: the states of the files that are read, from before planning; without files that do not exist.
     trace: keep the plan after each pass for explain.
     """
 
@@ -60,19 +62,21 @@ class CompileOptions:
     lost: tuple[str, ...] = ()
     memory_limit_bytes: int = 0
     quick_builds: bool | None = None
+    files: FileStates = field(default_factory=dict)
     trace: bool = False
 
 
 @dataclass(frozen=True)
 class Site:
-    """A place to run a part of the plan: an NCA, its devices, and (once decided) the number of instances. `options` are
-    those of the match."""
+    """A place to run a part of the plan: an NCA, its devices, and (once decided) the number of instances. `settings`
+    and `note` are those of the match."""
 
     nca: str
     devices: tuple[Device, ...]
     fusion: str = ""
     count: int = 1
-    options: tuple[tuple[str, str], ...] = ()
+    settings: Any = None
+    note: str = ""
 
     def __str__(self) -> str:
         where = ", ".join(d.name for d in self.devices)
@@ -199,24 +203,39 @@ class DeviceFull(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """One request on its way through the passes. Compared by the identity of its parts; never changed in place."""
+    """The logical plan: the operators of a request. Compared by the identity of its parts; never changed in place.
+    `refused` names operators and devices with the reason that they are not used; `trace` has the plan after each
+    pass."""
 
     root: Send
     options: CompileOptions
     devices: tuple[Device, ...]
     registry: Registry
     estimator: Estimator
-    candidates: tuple[Candidate, ...] = ()
-    chosen: Candidate | None = None
     refused: tuple[tuple[str, str], ...] = ()
+    trace: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class MappedPlan(Plan):
+    """A plan whose operators have accelerators: `candidates`, the chosen one first, and from `choose` on its operators
+    with exchanges between sites as `root`."""
+
+    candidates: tuple[Candidate, ...] = ()
+
+
+@dataclass(frozen=True)
+class PhysicalPlan(MappedPlan):
+    """A plan that can run: instances, the edges between them and the stages."""
+
     instances: tuple[InstancePlan, ...] = ()
     edges: tuple[Edge, ...] = ()
     stages: int = 0
     figures: JobFigures = field(default_factory=JobFigures)
 
-    def with_options(self, options: Mapping[str, Iterable[tuple[str, str]]]) -> Plan:
-        """Add options to the instances of fragments, by the fragment's name."""
-        return replace(
-            self,
-            instances=tuple(replace(i, options=(*i.options, *options.get(i.fragment, ()))) for i in self.instances),
-        )
+    def changed(self, changes: Mapping[str, Mapping[str, Any]]) -> PhysicalPlan:
+        """Change fields of the instances of fragments, by the fragment's name."""
+        if not any(changes.values()):
+            return self
+        changed = (replace(i, **of) if (of := changes.get(i.fragment)) else i for i in self.instances)
+        return replace(self, instances=tuple(changed))

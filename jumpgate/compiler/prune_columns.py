@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
-from jumpgate.compiler.plan import Exchange, Plan
+from jumpgate.compiler.plan import Exchange, MappedPlan, Plan
 from jumpgate.compiler.tree import project, references, unique
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.operators import Aggregate, Join, Operator, Project, Read, Send, UnionAll, column
 from jumpgate.dataflow.types import DataType
 
+AnyPlan = TypeVar("AnyPlan", bound=Plan)
 #: output column of the old node → output column of the new one
 Where = dict[int, int]
 
 
-def prune_columns(plan: Plan) -> Plan:
+def prune_columns(plan: AnyPlan) -> AnyPlan:
     """Collect the columns that each node's consumers need, from the root down; then rebuild the nodes from the leaves
     up. Columns that only filters need are dropped before devices other than hosts are asked, as all that is left may
     travel to them."""
     nodes = [*unique(plan.root)]
     need = _needs(nodes, plan.root)
-    travels = not plan.candidates and any(device.kind != "host" for device in plan.devices)
+    travels = not isinstance(plan, MappedPlan) and any(device.kind != "host" for device in plan.devices)
     built: dict[int, tuple[Operator, Where]] = {}
     for node in nodes:
         inputs = [built[id(i)] for i in node.inputs]

@@ -79,7 +79,8 @@ class Match:
     matches of one domain on one host become a single instance ("" = never fused), or several with `parallelism`: the
     compiler asks again about the phases that it then makes, and about a Shuffle. `wire`: how its rows travel. `claims`
     names parts of the device that a plan can use only once. `rows_max`: the most estimated input rows, one number for
-    all inputs or one for each. `options` go to the instances that run it (InstancePlan.options). explain shows `note`.
+    all inputs or one for each. `settings`: an immutable value for the instances that run it (InstancePlan.settings).
+    explain shows `note`.
     """
 
     nca: str
@@ -92,7 +93,7 @@ class Match:
     wire: Wire | None = None
     claims: tuple[str, ...] = ()
     rows_max: float | tuple[float, ...] = math.inf
-    options: tuple[tuple[str, str], ...] = ()
+    settings: Any = None
 
 
 @dataclass(frozen=True)
@@ -279,11 +280,16 @@ class KeyFilter:
 class InstancePlan:
     """One instance of a fragment: `root` is an Emit over edge `output`, leaves are Read or Receive.
 
-    `index` of `count` siblings that run the same fragment; the siblings of a Read take disjoint shares of its files
-    unless option `replicated_reads` is "true". Stages are numbered from 1 over the whole job. Cutting a plan at every
-    join's build (right) edge leaves components; a component's stage is 1 + the greatest stage of those built into it.
-    `stage` is that of the root's component, `input_stages` those of the components that read each of `inputs`.
-    `filters` leave beside the root's rows (docs/hosts.md).
+    `index` of `count` siblings that run the same fragment; the siblings of a Read take disjoint shares of its files.
+    Stages are numbered from 1 over the whole job. Cutting a plan at every join's build (right) edge leaves components;
+    a component's stage is 1 + the greatest stage of those built into it. `stage` is that of the root's component,
+    `input_stages` those of the components that read each of `inputs`. `filters` leave beside the root's rows
+    (docs/hosts.md).
+
+    `memory_limit_bytes`: of its tables; 0: none but the host's. `joins_on_disk` may spill (disk_joins.py); only for
+    life-cycles that are JoinsOnDisk. `kept_rows` keep their rows for all consumers; only for life-cycles that are
+    KeepsRows. Both hold operator numbers (operators.numbered). `quick_build`: the program may be built without the
+    optimiser (quick_builds.py). `settings` and `note` are those of the match.
     """
 
     id: str
@@ -298,8 +304,14 @@ class InstancePlan:
     input_stages: tuple[int, ...] = ()
     output: str = ""
     stage: int = 1
-    options: tuple[tuple[str, str], ...] = ()
     filters: tuple[KeyFilter, ...] = ()
+    dialect: Dialect = DEFAULT
+    memory_limit_bytes: int = 0
+    joins_on_disk: frozenset[int] = frozenset()
+    kept_rows: frozenset[int] = frozenset()
+    quick_build: bool = False
+    settings: Any = None
+    note: str = ""
 
     @cached_property
     def operators(self) -> tuple[str, ...]:
@@ -519,14 +531,14 @@ class QueuesStages(Protocol):
 
 @runtime_checkable
 class JoinsOnDisk(Protocol):
-    """A life-cycle that is told which joins may exceed memory (operator_lists.py)."""
+    """A life-cycle that is told which joins may exceed memory (InstancePlan.joins_on_disk)."""
 
     joins_on_disk: bool
 
 
 @runtime_checkable
 class KeepsRows(Protocol):
-    """A life-cycle that is told which operators keep their rows for all consumers (operator_lists.py)."""
+    """A life-cycle that is told which operators keep their rows for all consumers (InstancePlan.kept_rows)."""
 
     keeps_rows: bool
 

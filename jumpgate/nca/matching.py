@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.operators import Operator, Receive
+from jumpgate.dataflow.operators import Operator, Receive, numbered
+from jumpgate.dataflow.types import Schema
 from jumpgate.nca.interface import (
     Answer,
     Completeness,
@@ -72,7 +73,7 @@ def malformed(match: Match, node: Operator) -> Unsupported | None:
 def _malformed_wire(match: Match, wire: Wire) -> Unsupported | None:
     """Return the problem of a match's wire, or None."""
     leaves = match_inputs(match)
-    arriving = {n.edge: n.schema for n in wire.body.walk() if isinstance(n, Receive)}
+    arriving = received(wire.body)
     for i, w in enumerate(wire.inputs):
         if w.leaf >= len(leaves):
             return Unsupported(f"input {w.leaf} is sent, its match has {len(leaves)}", "malformed_match")
@@ -82,6 +83,11 @@ def _malformed_wire(match: Match, wire: Wire) -> Unsupported | None:
     if len(back) != len(match.schema) or not all(a.same(b) for a, b in zip(back, match.schema.types, strict=True)):
         return Unsupported(f"what comes back is not {match.schema}", "malformed_match")
     return None
+
+
+def received(root: Operator) -> dict[str, Schema]:
+    """Return the edges that a fragment or a part of it reads, with their columns."""
+    return {node.edge: node.schema for node in numbered(root) if isinstance(node, Receive)}
 
 
 def partial_phase(node: Operator) -> Operator:

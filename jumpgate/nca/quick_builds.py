@@ -8,10 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Iterable
 
-#: the option of an instance whose program may be built this way
-ALLOWED = ("quick_build", "true")
 #: the most seconds that a job's operators may take, optimised, by the high end of their estimates; and the work of all
 #: jobs that starts the optimised build
 WORK_S_MAX = 0.02
@@ -34,11 +31,6 @@ UNOPTIMISED = """\
 def wanted() -> bool | None:
     """Return what $JUMPGATE_QUICK_BUILDS says: True for "always", False for "never", else None."""
     return {"always": True, "never": False}.get(os.environ.get("JUMPGATE_QUICK_BUILDS", ""))
-
-
-def is_allowed(options: Iterable[tuple[str, str]]) -> bool:
-    """Return whether an instance's options allow a quick build."""
-    return ALLOWED in options
 
 
 class Uses:

@@ -70,8 +70,9 @@ def demand_of(plan: JobPlan) -> Demand:
         if instance.device.kind != "host":
             continue
         if instance.fragment not in each:
-            limit = float(dict(instance.options).get("memory_limit_bytes", 0))
-            each[instance.fragment] = limit or _held(plan, instance.fragment, instance.root) / instance.count
+            each[instance.fragment] = (
+                instance.memory_limit_bytes or _held(plan, instance.fragment, instance.root) / instance.count
+            )
         host = instance.device.name
         threads[host] += instance.threads
         held[host] = held.get(host, 0.0) + each[instance.fragment]

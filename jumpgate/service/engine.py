@@ -8,27 +8,25 @@ import functools
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from jumpgate import debug, extras
 from jumpgate.codegen import cache
-from jumpgate.compiler import CompileOptions, compile_dataflow, explain_text
+from jumpgate.compiler import CompileOptions, explain_text
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.converters import probe
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow import located
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.file_state import FileState, FileStates, file_state, settle
-from jumpgate.dataflow.operators import Operator, Read
-from jumpgate.errors import FileUnreadable, InvalidDataflow, JumpgateError, NotFound, Unreachable
+from jumpgate.dataflow.operators import Operator
+from jumpgate.errors import InvalidDataflow, JumpgateError, NotFound, Unreachable
 from jumpgate.hosts.config import Config
-from jumpgate.nca import quick_builds
 from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches, Statistics
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, Recorder
-from jumpgate.service import calibration
+from jumpgate.service import planning
 from jumpgate.service.admission import Admission, User, demand_of
 from jumpgate.service.agents import BUILDING_S, Agents
 from jumpgate.service.limits import Limits
@@ -134,7 +132,7 @@ class Engine:
         return Limits.of(self.agents.devices, self.config.service)
 
     def plan(self, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False) -> JobPlan:
-        """Pure but for the statistics, which look into the files. Raises NotFound for a preferred NCA that is none."""
+        """Plan a request for the devices of the service. Raises NotFound for a preferred NCA that is none."""
         for name in options.prefer:
             self.registry.get(name)
         compile_options = CompileOptions(
@@ -143,24 +141,20 @@ class Engine:
             dialect=dialect,
             statistics=self._statistics,
             look=probe.look,
-            speeds=calibration.load("host"),
             prefer=options.prefer,
             without=options.without,
             lost=tuple(sorted(self.lost)),
             memory_limit_bytes=options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0),
-            quick_builds=quick_builds.wanted(),
             trace=trace or debug.level() >= 3,
         )
         is_located = check_request(root, self.located)
-        states = _known_states(root)
-        settle(states)
-        plan = compile_dataflow(root, self.devices, self.registry, compile_options)
+        plan = planning.plan(root, self.devices, self.registry, compile_options)
         self.limits.check_plan(plan)
         if is_located:
             check_placed(plan)
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
-        return replace(plan, files=states)
+        return plan
 
     def estimator(self) -> Estimator:
         """Return the estimator of results' sizes and columns."""
@@ -349,15 +343,6 @@ class Engine:
         if oldest is None:
             raise Unreachable(f"the service runs {JOBS_MAX} jobs, the most that it takes: try again later")
         del self._jobs[oldest]
-
-
-def _known_states(root: Operator) -> FileStates:
-    """Return the states of all files that are read and visible here; the hosts that read the others know theirs."""
-    states: dict[str, FileState] = {}
-    for file in {file for node in root.walk() if isinstance(node, Read) for file in node.files}:
-        with contextlib.suppress(FileUnreadable):
-            states[file] = file_state(file)
-    return states
 
 
 def _record(id: str, plan: JobPlan, started_ns: int, text: str) -> JobRecord:

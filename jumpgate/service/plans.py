@@ -7,6 +7,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import NamedTuple
 
+from jumpgate.compiler.explain import edges_data
 from jumpgate.converters import probe
 from jumpgate.dataflow.file_state import digest, file_states, settle
 from jumpgate.dataflow.operators import Read
@@ -108,5 +109,4 @@ def _key(request: pb.SubmitRequest, lost: frozenset[str]) -> tuple[Key, tuple[st
 
 def _delivering(plan: JobPlan, endpoints: tuple[str, ...]) -> JobPlan:
     edges = tuple(replace(e, endpoints=endpoints) if e.id == plan.result else e for e in plan.edges)
-    shown = [{**e, "to": list(endpoints)} if e["id"] == plan.result else e for e in plan.explain["edges"]]
-    return replace(plan, edges=edges, explain={**plan.explain, "edges": shown})
+    return replace(plan, edges=edges, explain={**plan.explain, "edges": edges_data(edges, plan.figures)})

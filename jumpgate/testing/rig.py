@@ -12,14 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.operators import Operator, Window
 from jumpgate.errors import CannotPlace, InstanceFailed, InternalError, Overflow
-from jumpgate.nca import quick_builds
 from jumpgate.nca.conformance import Case, LiveHosts
 from jumpgate.nca.interface import Device, Driver, JobPlan, Reaches
 from jumpgate.nca.registry import Registry
+from jumpgate.service import planning
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import ALL_KINDS, KINDS, Generator
 from jumpgate.testing.directed import directed
@@ -181,11 +180,10 @@ class LocalRig:
     def plan(self, case: Case, prefer: str) -> JobPlan:
         options = CompileOptions(
             prefer=(prefer,),
-            quick_builds=quick_builds.wanted(),
             dialect=case.dialect,
             parallelism=case.parallelism if case.parallelism > 1 else 0,
         )
-        plan = compile_dataflow(case.root, self.devices, self.registry, options)
+        plan = planning.plan(case.root, self.devices, self.registry, options)
         interpreted = [i for i in plan.instances if self._computes != i.nca] if self._interprets else []
         if any(isinstance(o, Window) for i in interpreted for o in i.root.walk()):
             raise CannotPlace("the interpreter knows no windows")

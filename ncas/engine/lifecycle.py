@@ -19,9 +19,8 @@ class EngineLifecycle(WorkerLifecycle):
     def configuration(self, instance: InstancePlan) -> dict[str, Any]:
         body = instance.root.inputs[0]
         assert isinstance(body.inputs[0], Receive)
-        limit = int(dict(instance.options).get("memory_limit_bytes", "0"))
         return {
             "statement": statement(body),
             "threads": instance.threads,
-            "memory_bytes": limit or int(instance.device.memory_bytes * MEMORY_SHARE),
+            "memory_bytes": instance.memory_limit_bytes or int(instance.device.memory_bytes * MEMORY_SHARE),
         }

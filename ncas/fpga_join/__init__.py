@@ -25,7 +25,7 @@ from jumpgate.ncas.fpga_join.kind import (
     signature,
     slots,
 )
-from jumpgate.ncas.fpga_join.memory import FILL_MAX, table_bits
+from jumpgate.ncas.fpga_join.memory import FILL_MAX, Tables, table_bits
 from jumpgate.ncas.fpga_join.totals import Totals, refusal, totals
 from jumpgate.ncas.switch.transport import DATAGRAMS, packed
 from jumpgate.ntf.descriptor import Descriptor
@@ -96,7 +96,7 @@ class FpgaJoin:
             self.name, of.operators, of.completeness, of.schema,
             note=f"{len(widths)} of {FPGA.value(device, 'tables')} tables: {tables}{of.note}",
             wire=of.wire(), claims=(TABLES,),
-            options=(("bucket_bits", " ".join(map(str, bits))), ("value_bytes", " ".join(map(str, widths)))),
+            settings=Tables(bits, tuple(widths)),
         )  # fmt: skip
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:

@@ -14,6 +14,7 @@ from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
 from jumpgate.ncas.fpga_join.build import BITSTREAMS, build
 from jumpgate.ncas.fpga_join.driver import CardDriver, Lease
 from jumpgate.ncas.fpga_join.kind import FPGA, VERILATED
+from jumpgate.ncas.fpga_join.memory import Tables
 from jumpgate.ncas.switch.transport import packed
 from jumpgate.ntf.layout import row_layout
 
@@ -26,15 +27,14 @@ PROBE = -1
 @dataclass(frozen=True)
 class Task:
     """The edges of a chain, by where their rows go: those that probe, then those of each table, its joins, and which
-    columns of their rows leave; log2 of the buckets of each table, and the bytes of its values; `totals`: how many
-    columns of counts and sums leave in place of the rows, 0: none."""
+    columns of their rows leave; the sizes of the tables; `totals`: how many columns of counts and sums leave in place
+    of the rows, 0: none."""
 
     probe: Receive
     builds: tuple[Receive, ...]
     joins: tuple[Join, ...]
     leaving: tuple[int, ...]
-    bucket_bits: tuple[int, ...]
-    value_bytes: tuple[int, ...]
+    tables: Tables
     totals: int
 
     @staticmethod
@@ -51,10 +51,8 @@ class Task:
             joins.insert(0, node)
             node = node.left
         builds = tuple(j.right for j in joins)
-        options = dict(instance.options)
-        bits, widths = (tuple(map(int, options[name].split())) for name in ("bucket_bits", "value_bytes"))
         assert isinstance(node, Receive) and all(isinstance(b, Receive) for b in builds)
-        return Task(node, builds, tuple(joins), tuple(leaving), bits, widths, totals)  # type: ignore[arg-type]
+        return Task(node, builds, tuple(joins), tuple(leaving), instance.settings, totals)  # type: ignore[arg-type]
 
     def table(self, edge: str) -> int:
         """Return the table of the edge's rows; PROBE for those that probe."""
@@ -63,7 +61,9 @@ class Task:
     def words(self) -> list[object]:
         """The shapes of rows and tables, as the control channel has them (card/README.md)."""
         found: list[object] = [*_row(self.probe.schema), len(self.joins)]
-        for join, built, *size in zip(self.joins, self.builds, self.value_bytes, self.bucket_bits, strict=True):
+        for join, built, *size in zip(
+            self.joins, self.builds, self.tables.value_bytes, self.tables.bucket_bits, strict=True
+        ):
             found += [str(join.type), *_row(built.schema), *size]
         whole = self.joins[-1].schema
         joined, leaving = (row_layout(packed(s)) for s in (whole, whole.select(self.leaving)))
@@ -101,7 +101,7 @@ class FpgaLifecycle:
     async def compile(self, instance: InstancePlan, host: Host) -> Task:
         task = Task.of(instance)
         if FPGA.value(instance.device, "backend") == VERILATED:
-            await asyncio.to_thread(build, BITSTREAMS[task.value_bytes[0]])
+            await asyncio.to_thread(build, BITSTREAMS[task.tables.value_bytes[0]])
         return task
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
@@ -109,7 +109,7 @@ class FpgaLifecycle:
         assert isinstance(driver, CardDriver)
         senders = [(edge, p) for edge in instance.inputs for p in context.plan.edge(edge).producers]
         receivers = context.plan.edge(instance.output).consumers
-        bits = Task.of(instance).bucket_bits
+        bits = Task.of(instance).tables.bucket_bits
         lease = await driver.lease(context.job, instance.id, bits, len(senders), len(receivers))
         live = Live(instance, driver, lease, dict(zip(senders, lease.arriving, strict=True)))
         _tell_ends(live, context)
@@ -122,7 +122,7 @@ class FpgaLifecycle:
         rest = FPGA.value(instance.device, "rest_bytes")
         words = artifact.words()
         if FPGA.value(instance.device, "backend") == VERILATED:
-            width = artifact.value_bytes[0]
+            width = artifact.tables.value_bytes[0]
             await child.call("bitstream", width, await asyncio.to_thread(build, BITSTREAMS[width]))
         await child.call("join", lease.id, f"{lease.secret:016x}", WINDOW_BITS, rest, *words)
         receivers = context.plan.edge(instance.output).consumers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jumpgate.nca.interface import Device
 from jumpgate.ncas.fpga_join.kind import bucket_bits, buckets
@@ -12,6 +13,14 @@ from jumpgate.ncas.fpga_join.kind import bucket_bits, buckets
 FILL_MAX = 0.5
 #: of an address on the card
 BITS_MAX = 26
+
+
+@dataclass(frozen=True)
+class Tables:
+    """log2 of the buckets of each table of a chain, and the bytes of its values."""
+
+    bucket_bits: tuple[int, ...]
+    value_bytes: tuple[int, ...]
 
 
 def table_bits(entries: Sequence[float | None], slots: Sequence[int], device: Device) -> tuple[int, ...] | None:

@@ -82,7 +82,7 @@ def _template(first: InstancePlan, artifact: Artifact, context: JobContext) -> T
             **context.secrets(),
             "instance": Gap(attrgetter("id")),
             "threads": first.threads,
-            "memory_limit_bytes": int(dict(first.options).get("memory_limit_bytes", "0")),
+            "memory_limit_bytes": first.memory_limit_bytes,
             **artifact.told,
             "sources": sources,
             "sinks": [_outgoing(edge, context) for edge in program.sinks],
@@ -128,8 +128,6 @@ def is_shared(program: Program, instance: InstancePlan, context: JobContext) -> 
 
 def _readers_of(source: FileSource, instance: InstancePlan, context: JobContext) -> Sequence[InstancePlan]:
     """Return the instances that share the same files, this one included."""
-    if dict(instance.options).get("replicated_reads") == "true":
-        return [instance]
     is_local = "" not in source.hosts  # each host reads its own
     return context.plan.siblings[instance.fragment, instance.device.name if is_local else ""]
 

@@ -15,12 +15,11 @@ from jumpgate import errors
 from jumpgate.codegen.lower import lower_fragment
 from jumpgate.codegen.program import FileSource, LimitStep, Pipeline, ProbeStep, Program
 from jumpgate.codegen.render import render, shape_key
-from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
 from jumpgate.nca import quick_builds
 from jumpgate.nca.interface import Groups, HasArtifact, Host, InstanceHandle, InstancePlan, JobContext
-from jumpgate.nca.operator_lists import JOINS_ON_DISK, KEPT_ROWS, listed
 from jumpgate.nca.transport import TCP
 from jumpgate.ncas.runtime.configuration import Artifact, configuration, is_shared, shared_configuration
 from jumpgate.ntf.addresses import LOOPBACK, joined
@@ -79,9 +78,10 @@ class SoftwareLifecycle:
     def _lower(self, instance: InstancePlan) -> _Lowered:
         if id(instance.root) not in self._lowered:
             stages = dict(zip(instance.inputs, instance.input_stages, strict=False))
-            on_disk, kept = (listed(dict(instance.options), name) for name in (JOINS_ON_DISK, KEPT_ROWS))
-            program = lower_fragment(instance.root, stages, instance.stage, instance.filters, on_disk, kept)
-            dialect = _dialect(instance)
+            program = lower_fragment(
+                instance.root, stages, instance.stage, instance.filters, instance.joins_on_disk, instance.kept_rows
+            )
+            dialect = instance.dialect
             if (last := max((p.stage for p in program.pipelines), default=0)) > instance.stage:
                 raise errors.InternalError(
                     f"{instance.id} sends in stage {instance.stage}, its program in stage {last}"
@@ -96,7 +96,7 @@ class SoftwareLifecycle:
         program, dialect = lowered.program, lowered.dialect
         path = await host.has_artifact(lowered.key)
         if path is None:
-            if quick_builds.is_allowed(instance.options):
+            if instance.quick_build:
                 self._optimise_later(instance, lowered, host)
                 path = await _build_quickly(instance.fragment, lowered, host)
             else:
@@ -109,14 +109,14 @@ class SoftwareLifecycle:
         if lowered.needs_readers:
             return None
         path = host.known(lowered.key)
-        if path is None and quick_builds.is_allowed(instance.options):
+        if path is None and instance.quick_build:
             path = host.known(quick_builds.key(lowered.key))
             if path is not None:
                 self._optimise_later(instance, lowered, host)
         return None if path is None else lowered.artifact(path)
 
     async def build_seconds(self, instance: InstancePlan, has: HasArtifact) -> float:
-        lowered, quick = self._lower(instance), quick_builds.is_allowed(instance.options)
+        lowered, quick = self._lower(instance), instance.quick_build
         if await has(lowered.key) or (quick and await has(quick_builds.key(lowered.key))):
             return 0.0
         begin_s, operator_s = QUICK_BUILD_S if quick else BUILD_S
@@ -291,9 +291,3 @@ def _skips_until(pipeline: Pipeline, counters: dict[str, Any]) -> int:
     tables = {f.table for f in pipeline.filters}
     probes = [i + 1 for i, s in enumerate(pipeline.steps) if isinstance(s, ProbeStep) and s.table in tables]
     return max((*limits, *probes, 1))
-
-
-def _dialect(instance: InstancePlan) -> Dialect:
-    prefix = "dialect."
-    chosen = {name[len(prefix) :]: value for name, value in instance.options if name.startswith(prefix)}
-    return Dialect(**chosen) if chosen else DEFAULT

@@ -153,6 +153,6 @@ def test_a_client_has_limits(shop: Shop) -> None:
         assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
         assert refused.value.details() == "client 'reader' may not submit another job; it may have 2 at once"
         plan = shop.service.engine.job(jobs[0]).context.plan
-        assert {dict(i.options)["memory_limit_bytes"] for i in plan.instances} == {str(32 << 20)}
+        assert {i.memory_limit_bytes for i in plan.instances} == {32 << 20}
         stub.Cancel(pb.CancelRequest(job_id=jobs[0]), metadata=tokens.metadata(token))
         assert stub.Submit(request, metadata=tokens.metadata(token)).job_id

@@ -145,7 +145,7 @@ def test_send_decides_endpoints_and_layout() -> None:
 
 def test_the_dialect_reaches_the_instances() -> None:
     plan = compiled(query3(), options=replace(KNOWN, dialect=Dialect(division_by_zero="null")))
-    assert dict(plan.instances[0].options)["dialect.division_by_zero"] == "null"
+    assert plan.instances[0].dialect.division_by_zero == "null"
 
 
 def test_no_device() -> None:

@@ -10,7 +10,6 @@ from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.operators import Aggregate, Filter, Join, Operator, Read, UnionAll, numbered
 from jumpgate.dataflow.types import int64
 from jumpgate.nca.interface import Device, JobPlan
-from jumpgate.nca.operator_lists import KEPT_ROWS, listed
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
 from tests.support.plans import equals, grouped, joined, measured, statistics, table
@@ -32,7 +31,7 @@ def plan(root: Operator, can: bool = True) -> JobPlan:
 
 def kept(root: Operator, can: bool = True) -> list[Operator]:
     (instance,) = plan(root, can).instances
-    return [numbered(instance.root)[n] for n in listed(dict(instance.options), KEPT_ROWS)]
+    return [numbered(instance.root)[n] for n in instance.kept_rows]
 
 
 def twice(node: Operator) -> Operator:

@@ -11,7 +11,6 @@ from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, numbered
 from jumpgate.dataflow.types import int64
 from jumpgate.nca.interface import Device, JobPlan
-from jumpgate.nca.operator_lists import JOINS_ON_DISK, listed
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
 from tests.support.plans import ref, statistics, table
@@ -39,7 +38,7 @@ def builds(plan: JobPlan) -> list[str]:
     found = []
     for i in plan.instances:
         nodes = numbered(i.root)
-        for number in listed(dict(i.options), JOINS_ON_DISK):
+        for number in i.joins_on_disk:
             join = nodes[number]
             assert isinstance(join, Join)
             found.append(join.build.files[0] if hasattr(join.build, "files") else join.build.kind)
