@@ -135,6 +135,10 @@ void jg_offer(JgTask* task, int table, const JgRow* row);
 void jg_extend(JgTask* task, int table, JgPlace* place);
 // A zeroed group among this thread's. Never null.
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash);
+// The groups of `table` by the codes of n columns from which their keys follow: that of the first one comes first, a NULL
+// has the code counts[i], and so counts[i] + 1 of them follow each other. Empty slots for dictionaries that are new. Null
+// where a column of the current batch has no codes, or all have too many; `columns` belong to one sink.
+JgRow** jg_coded_groups(JgTask* task, int table, const int* columns, int n, uint32_t* counts);
 // A copy of the bytes that lives as long as this thread's part of `table`, beside those of rows with like hashes.
 JgStr jg_keep(JgTask* task, int table, uint64_t hash, JgStr s);
 // Keep a text that replaces `held`, which a group of `table` kept before; null: none.
@@ -640,4 +644,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 18
+#define JG_ABI 19
