@@ -283,9 +283,7 @@ class TypedChunkReader final : public ChunkReader {
       case Layout::kDictionary: {
         indices_.skip(first - cursor_);
         indices_.decode(codes, count);
-        uint32_t largest = 0;
-        for (int32_t i = 0; i < count; ++i) largest = std::max(largest, codes[i]);
-        entry(largest);
+        entry(largest_of(codes, count));
         const Out* entries = dictionary_.data();
         for (int32_t i = 0; i < count; ++i) out[i] = entries[codes[i]];
         break;
