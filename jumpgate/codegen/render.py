@@ -318,7 +318,9 @@ class PipelineRenderer:
         for term in terms:
             condition = writer.condition(term)
             writer.lines.append(test.format(condition))
-        return self._loop("filter", live, after, writer, plain=plain, coded=coded)
+        adjacent = live.dense and after.selection and not (after.pointers or after.marks)
+        blocks = plain and adjacent
+        return self._loop("filter", live, after, writer, plain=plain, blocks=blocks, coded=coded, adjacent=adjacent)
 
     def _probe(self, step: ProbeStep, live: Live, after: Live, writer: ExpressionWriter) -> Loop:
         table = self.program.tables[step.table]

@@ -135,9 +135,9 @@ void jg_offer(JgTask* task, int table, const JgRow* row);
 void jg_extend(JgTask* task, int table, JgPlace* place);
 // A zeroed group among this thread's. Never null.
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash);
-// The groups of `table` by the codes of n columns from which their keys follow: that of the first one comes first, a NULL
-// has the code counts[i], and so counts[i] + 1 of them follow each other. Empty slots for dictionaries that are new. Null
-// where a column of the current batch has no codes, or all have too many; `columns` belong to one sink.
+// The groups of `table` by the codes of n columns from which their keys follow: that of the first one comes first, a
+// NULL has the code counts[i], and so counts[i] + 1 of them follow each other. Empty slots for dictionaries that are
+// new. Null where a column of the current batch has no codes, or all have too many; `columns` belong to one sink.
 JgRow** jg_coded_groups(JgTask* task, int table, const int* columns, int n, uint32_t* counts);
 // A copy of the bytes that lives as long as this thread's part of `table`, beside those of rows with like hashes.
 JgStr jg_keep(JgTask* task, int table, uint64_t hash, JgStr s);
@@ -432,6 +432,26 @@ JG_INLINE void jg_judge_memos(JgGroups* g, int asked, int missed) {
   g->asked += asked;
   g->missed += missed;
   if (g->asked >= JG_MEMO_TRIAL && g->missed > g->asked / 2) g->memos = nullptr;
+}
+
+// ---- conditions on columns that are computed for blocks of rows, without a branch ----
+enum { JG_BLOCK = 64 };
+struct JgAllValid {
+  uint8_t rows[JG_BATCH_ROWS];
+  constexpr JgAllValid() : rows() {
+    for (uint8_t& row : rows) row = 1;
+  }
+};
+static constexpr JgAllValid jg_all_valid;
+// The column's validity, a byte a row.
+JG_INLINE const uint8_t* jg_valid_of(const JgCol* c) { return c->valid ? c->valid : jg_all_valid.rows; }
+// The numbers of rows that passed, from `first` on; returns how many.
+JG_INLINE int jg_select(const uint8_t (&passed)[JG_BLOCK], int first, int32_t* out) {
+  uint64_t rows = 0;  // a bit each
+  for (int i = 0; i < JG_BLOCK; i += 8) rows |= (jg_load64((const char*)passed + i) * 0x0102040810204080ull >> 56) << i;
+  int n = 0;
+  for (; rows; rows &= rows - 1) out[n++] = first + __builtin_ctzll(rows);
+  return n;
 }
 
 // ---- conditions about a text: of rows with the same code one is looked at ----

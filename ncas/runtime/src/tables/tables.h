@@ -49,8 +49,8 @@ struct Part {
 
   Arena arena;
   JgGroups groups{};
-  Slots slots;                                // of the groups' directory
-  std::vector<uint64_t> memos;                // of groups
+  Slots slots;                  // of the groups' directory
+  std::vector<uint64_t> memos;  // of groups
   CodedGroups coded;
   int64_t low = INT64_MAX, high = INT64_MIN;  // join builds by an integer: its range
   std::vector<JgRow*> rows, null_rows;        // in the order in which they came; null_rows: of join builds
