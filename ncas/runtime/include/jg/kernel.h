@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "jg/batch.h"
+#include "jg/filters.h"
 #include "jg/sketches.h"
 
 #define JG_INLINE static inline __attribute__((always_inline))
@@ -432,40 +433,6 @@ JG_INLINE void jg_judge_memos(JgGroups* g, int asked, int missed) {
   g->asked += asked;
   g->missed += missed;
   if (g->asked >= JG_MEMO_TRIAL && g->missed > g->asked / 2) g->memos = nullptr;
-}
-
-// ---- conditions on columns that are computed for blocks of rows, without a branch ----
-enum { JG_BLOCK = 64 };
-struct JgAllValid {
-  uint8_t rows[JG_BATCH_ROWS];
-  constexpr JgAllValid() : rows() {
-    for (uint8_t& row : rows) row = 1;
-  }
-};
-static constexpr JgAllValid jg_all_valid;
-// The column's validity, a byte a row.
-JG_INLINE const uint8_t* jg_valid_of(const JgCol* c) { return c->valid ? c->valid : jg_all_valid.rows; }
-// The numbers of rows that passed, from `first` on; returns how many.
-JG_INLINE int jg_select(const uint8_t (&passed)[JG_BLOCK], int first, int32_t* out) {
-  uint64_t rows = 0;  // a bit each
-  for (int i = 0; i < JG_BLOCK; i += 8) rows |= (jg_load64((const char*)passed + i) * 0x0102040810204080ull >> 56) << i;
-  int n = 0;
-  for (; rows; rows &= rows - 1) out[n++] = first + __builtin_ctzll(rows);
-  return n;
-}
-
-// ---- conditions about a text: of rows with the same code one is looked at ----
-enum { JG_VERDICTS = 1 << 14 };  // codes from there on are looked at each
-struct JgVerdicts {
-  uint64_t dictionary;
-  uint8_t of[JG_VERDICTS];  // 0: not known yet, 1: no, 2: yes
-};
-JG_INLINE uint8_t* jg_verdicts(JgVerdicts* v, uint64_t dictionary) {
-  if (v->dictionary != dictionary) {
-    memset(v->of, 0, sizeof v->of);
-    v->dictionary = dictionary;
-  }
-  return v->of;
 }
 
 // ---- comparison; floats in a total order: NaN equals itself and is above everything, -0 equals 0 ----
