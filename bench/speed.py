@@ -1,10 +1,11 @@
 """Single operators over Parquet beside the best of DuckDB, DataFusion and Polars: group-bys, joins, windows,
-filters that indexes help, approximate distinct counts.
+filters that indexes help, approximate distinct counts, selective scans and few groups.
 
     ./dev bench speed [--json] [--rows 10000000] [--data DIR] [--only FIGURE …] [--query NAME …]
 
 The engines take turns in one process, warm, with the same number of threads, over the same files. A query's ratio is
-the fastest other engine's median ÷ Jumpgate's; a figure is their geometric mean. Answers are compared first.
+the fastest other engine's median ÷ Jumpgate's, or DuckDB's where the figure's name says so; a figure is their
+geometric mean. Answers are compared first.
 spill_right and spill_vs_memory are of tables on disk, beside Jumpgate's own in memory; parquet_decode_vs_arrow is the
 reader alone, beside Arrow's.
 """
@@ -30,7 +31,7 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 import jumpgate  # noqa: E402
-from bench import _decode, _spill  # noqa: E402
+from bench import _decode, _orders, _spill  # noqa: E402
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report  # noqa: E402
 
 RUNS, SECONDS_MAX = 7, 30.0
@@ -94,6 +95,7 @@ FIGURES: dict[str, tuple[float, dict[str, str]]] = {
             " WHERE d > 0",
         },
     ),
+    **_orders.FIGURES,
 }
 
 
@@ -160,7 +162,7 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def compared(name: str, text: str, engines: dict[str, Callable[[str], pa.Table]]) -> float:
-    """The best other's median ÷ Jumpgate's."""
+    """Return the best other's median ÷ Jumpgate's."""
     expected = rows_of(engines["duckdb"](text))
     able = {}
     for engine, run in engines.items():
@@ -191,15 +193,22 @@ def compared(name: str, text: str, engines: dict[str, Callable[[str], pa.Table]]
 @click.option("--only", "figures", multiple=True, type=click.Choice([*FIGURES, *_spill.TARGETS, _decode.FIGURE]))
 @click.option("--query", "queries", multiple=True, help="of the figures' queries, by name")
 def main(as_json: bool, rows: int, data: Path, figures: tuple[str, ...], queries: tuple[str, ...]) -> None:
-    files = generated(rows, data / f"speed-{math.log10(rows):g}")
+    folder = data / f"speed-{math.log10(rows):g}"
+    files = generated(rows, folder) | _orders.generated(_orders.rows_of(rows), folder)
     with jumpgate.connect(offload="always") as jg:
         contenders = engines(files, jg)
         for figure, (target, texts) in FIGURES.items():
             chosen = {name: text for name, text in texts.items() if not queries or name in queries}
             if not chosen or (figures and figure not in figures):
                 continue
-            ratios = [compared(name, text, contenders) for name, text in chosen.items()]
-            what = f"geometric mean of {len(ratios)}, beside the best of DuckDB, DataFusion and Polars, {rows:,} rows"
+            duckdb_alone = figure.endswith("_vs_duckdb")
+            others = (
+                {"jumpgate": contenders["jumpgate"], "duckdb": contenders["duckdb"]} if duckdb_alone else contenders
+            )
+            ratios = [compared(name, text, others) for name, text in chosen.items()]
+            beside = "DuckDB" if duckdb_alone else "the best of DuckDB, DataFusion and Polars"
+            size = _orders.rows_of(rows) if figure in _orders.FIGURES else rows
+            what = f"geometric mean of {len(ratios)}, beside {beside}, {size:,} rows"
             report(Figure(figure, geometric_mean(ratios), target, "higher", what), as_json)
     wanted = [name for name in _spill.TARGETS if name in figures or not (figures or queries)]
     for found in _spill.figures(files, wanted) if wanted else ():

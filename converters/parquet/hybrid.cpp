@@ -153,6 +153,22 @@ void HybridDecoder::pick(const int32_t* positions, int32_t n, int32_t total, uin
   skip(total - base);
 }
 
+uint32_t largest_of(const uint32_t* values, int32_t n) {
+  using Lanes [[gnu::vector_size(64)]] = uint32_t;
+  constexpr int32_t lanes = sizeof(Lanes) / sizeof(uint32_t);
+  Lanes most{};
+  int32_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    Lanes next;
+    std::memcpy(&next, values + i, sizeof next);
+    most = next > most ? next : most;
+  }
+  uint32_t largest = 0;
+  for (int32_t lane = 0; lane < lanes; ++lane) largest = std::max<uint32_t>(largest, most[lane]);
+  for (; i < n; ++i) largest = std::max(largest, values[i]);
+  return largest;
+}
+
 void Validity::set_all(int64_t rows) {
   all_ = true;
   values_ = rows;

@@ -30,6 +30,9 @@ class HybridDecoder {
   int64_t left_ = 0;              // values left in the run
 };
 
+// Return the largest of n values, 0 where there are none.
+uint32_t largest_of(const uint32_t* values, int32_t n);
+
 // The validity of a page's rows: a bit a row, and how many values precede each word of 64 rows.
 class Validity {
  public:

@@ -62,7 +62,7 @@ class TypedChunkReader final : public ChunkReader {
     Out* values = reinterpret_cast<Out*>(room.data);
     uint8_t* valid = room.valid.get();
     bool nulls = false;
-    coded_ = kText;
+    coded_ = true;
     kept_.clear();
     out->codes = nullptr;
     out->valid = nullptr;
@@ -99,6 +99,7 @@ class TypedChunkReader final : public ChunkReader {
     if (nulls) out->valid = valid;
     if (coded_) out->codes = codes_.data() + 1;
     out->dictionary = dictionary_number_;
+    out->code_count = static_cast<uint32_t>(dictionary_.size());
   }
 
  private:
@@ -130,8 +131,8 @@ class TypedChunkReader final : public ChunkReader {
     dictionary_.resize(static_cast<size_t>(page.num_values()));
     for (size_t i = 0; i < dictionary_.size(); ++i) dictionary_[i] = convert_(decoded_[i]);
     has_dictionary_ = true;
+    dictionary_number_ = ++dictionary_numbers;
     if constexpr (kText) {
-      dictionary_number_ = ++dictionary_numbers;
       size_t bytes = 0;
       for (const JgStr& s : dictionary_) bytes += s.size;
       dictionary_bytes_.resize(bytes);
@@ -202,6 +203,7 @@ class TypedChunkReader final : public ChunkReader {
     }
     validity.expand(from, rows, valid);
     spread(out, valid, rows, count);
+    coded_ &= kText;  // others' codes are not worth spreading
     if (coded_) spread(codes, valid, rows, count);
     return true;
   }
@@ -221,6 +223,7 @@ class TypedChunkReader final : public ChunkReader {
       pick(first, sel, n, out);
       return false;
     }
+    coded_ &= kText;
     int32_t count = 0;
     for (int32_t i = 0; i < n; ++i) {
       bool present = validity.at(base + sel[i]);
@@ -280,9 +283,7 @@ class TypedChunkReader final : public ChunkReader {
       case Layout::kDictionary: {
         indices_.skip(first - cursor_);
         indices_.decode(codes, count);
-        uint32_t largest = 0;
-        for (int32_t i = 0; i < count; ++i) largest = std::max(largest, codes[i]);
-        entry(largest);
+        entry(largest_of(codes, count));
         const Out* entries = dictionary_.data();
         for (int32_t i = 0; i < count; ++i) out[i] = entries[codes[i]];
         break;
@@ -311,7 +312,7 @@ class TypedChunkReader final : public ChunkReader {
         indices_.skip(first - cursor_);
         indices_.pick(positions_.data(), count, positions_[count - 1] + 1, index_.data());
         for (int32_t i = 0; i < count; ++i) out[targets[i]] = entry(index_[i]);
-        if constexpr (kText) {
+        if (coded_) {
           for (int32_t i = 0; i < count; ++i) codes_[1 + targets[i]] = index_[i];
         }
         break;

@@ -14,6 +14,8 @@ from jumpgate.dataflow.failing import may_fail
 
 #: functions that compare numbers without a branch
 PLAIN = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_not_null"})
+#: leaves that are the same for all rows
+CONSTANT = Parameter | Literal | Null
 #: the most steps of a filter: each compiles to a loop of its own
 STEPS_MAX = 4
 
@@ -46,8 +48,7 @@ def is_plain(e: Expression) -> bool:
 
 def coded_column(terms: Sequence[Expression]) -> int | None:
     """Return the text column that alone decides: rows with equal values have the same answer."""
-    constant = (Parameter, Literal, Null)
-    found = {leaf for t in terms for leaf in leaves(t) if not leaf.children and not isinstance(leaf, constant)}
+    found = {leaf for t in terms for leaf in leaves(t) if not leaf.children and not isinstance(leaf, CONSTANT)}
     columns = [leaf.index for leaf in found if isinstance(leaf, SourceColumn) and leaf.type.is_text]
     return columns[0] if len(columns) == len(found) == 1 else None
 

@@ -27,7 +27,7 @@ from jumpgate.codegen.cpp import (
     is_word,
 )
 from jumpgate.codegen.expressions import ExpressionWriter
-from jumpgate.codegen.filters import coded_column, is_plain
+from jumpgate.codegen.filters import CONSTANT, coded_column, is_plain
 from jumpgate.codegen.first_rows import first_rows_code
 from jumpgate.codegen.measures import state_of
 from jumpgate.codegen.program import (
@@ -318,7 +318,9 @@ class PipelineRenderer:
         for term in terms:
             condition = writer.condition(term)
             writer.lines.append(test.format(condition))
-        return self._loop("filter", live, after, writer, plain=plain, coded=coded)
+        adjacent = live.dense and after.selection and not (after.pointers or after.marks)
+        blocks = plain and adjacent
+        return self._loop("filter", live, after, writer, plain=plain, blocks=blocks, coded=coded, adjacent=adjacent)
 
     def _probe(self, step: ProbeStep, live: Live, after: Live, writer: ExpressionWriter) -> Loop:
         table = self.program.tables[step.table]
@@ -451,7 +453,8 @@ class PipelineRenderer:
 
     def _words(self, sink: GroupSink, writer: ExpressionWriter, wanted: bool) -> dict[str, Any]:
         """Return words of 64 bits that identify a row's group, from what its keys are computed from: joined rows, and
-        columns, of which those that are `coded` give their codes; `unknown` is the condition for rows without words."""
+        columns, of which those that are `coded` give their codes; `unknown` is the condition for rows without words.
+        Where keys are computed from columns alone, `slots` are the codes of these, counts[i] for NULL."""
         words: list[Value] = []
         coded: list[int] = []
         found = dict.fromkeys(leaf for k in sink.keys for leaf in leaves(k))
@@ -474,7 +477,18 @@ class PipelineRenderer:
         texts = list(dict.fromkeys(w.text for w in words))
         if not wanted or not self.pipeline.is_columnar or len(texts) > MEMO_WORDS_MAX:  # each row of a table comes once
             texts, words = [], []
-        return {"words": texts, "unknown": any_null(*words), "coded": coded}
+        slots: dict[int, str] = {}
+        if texts and all(leaf.children or isinstance(leaf, SourceColumn | CONSTANT) for leaf in found):
+            for leaf in (leaf for leaf in found if isinstance(leaf, SourceColumn)):
+                null, code = writer.write(leaf).null, f"d{leaf.index}[x]"
+                slots[leaf.index] = f"({null} ? counts[{len(slots)}] : {code})" if null else code
+        return {
+            "words": texts,
+            "unknown": any_null(*words),
+            "coded": coded,
+            "slots": list(slots.values()),
+            "codes": list(slots) or coded,
+        }
 
     def _emit(self, sink: EmitSink, live: Live, writer: ExpressionWriter) -> Loop:
         outputs: list[Output] = []

@@ -1,4 +1,4 @@
-"""Groups by texts whose dictionaries change along a file, beside DuckDB."""
+"""Groups by values whose dictionaries change along a file, beside DuckDB."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
         "many": [f"{chance.randrange(9000):030d}" for _ in range(ROWS)],
         "k": [chance.choice([None, 1, 2]) for _ in range(ROWS)],
         "day": [chance.randrange(40) for _ in range(ROWS)],
+        "id": [chance.choice([-(2**63), 0, 7, 2**63 - 1, chance.randrange(9000)]) for _ in range(ROWS)],
         "v": [chance.randrange(-(10**6), 10**6) for _ in range(ROWS)],
     }
     table = pa.table(columns | {"day": pa.array(columns["day"], pa.int32()).cast(pa.date32())})
@@ -55,10 +56,12 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
     [
         f"SELECT {keys}, count(*) n, sum(v) s FROM t GROUP BY {keys}"
         for keys in ("a", "many", "a, b", "a, k", "a, day, k", "b, a, k, day", "a, b, many", "a || b", "upper(a)",
-                     "coalesce(b, 'none'), k", "day + 1, b")
+                     "coalesce(b, 'none'), k", "day + 1, b", "day", "day, b", "id", "id % 100, day", "a, a || b")
     ]
     + [
         "SELECT a, count(*) n FROM t WHERE v > 0 AND k = 1 GROUP BY a",
+        "SELECT day, a, count(*) n, max(v) m FROM t WHERE v > 950000 AND id < 8000 GROUP BY day, a",
+        "SELECT day, count(*) n FROM (SELECT day FROM t UNION ALL SELECT day FROM u) GROUP BY day",
         "SELECT b, sum(v) s FROM (SELECT b, v FROM t WHERE v < 0 UNION ALL SELECT a, v FROM u) GROUP BY b",
         "SELECT x, count(*) n FROM (SELECT CAST(day AS VARCHAR) x FROM t UNION ALL SELECT b FROM t) GROUP BY x",
         "SELECT d.name, a, sum(v) s FROM t JOIN d ON t.k = d.k GROUP BY d.name, a",

@@ -35,6 +35,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
         "d": [some(DAY + datetime.timedelta(days=chance.randrange(900))) for _ in range(ROWS)],
         "f": [some(chance.choice([float("nan"), -0.0, 0.0, 1.5, float("inf"), chance.random()])) for _ in range(ROWS)],
         "few": [some(f"é{chance.randrange(30) + i // 9000}" * (i % 3)) for i in range(ROWS)],
+        "kind": [f"k{i % 5}" for i in range(ROWS)],
         "many": [some(f"text {chance.randrange(40_000)}") for _ in range(ROWS)],
     }
     table = pa.table(columns)
@@ -61,6 +62,10 @@ CONDITIONS = [
     "upper(few) = 'É3' AND length(many) = 9 AND a + b > 3",
     "a > 1000 AND few = 'é7'",
     "few = 'é7' AND few LIKE '%7' AND many > few",
+    "i BETWEEN 8 AND 40070 AND a <= 3 AND kind <> 'k3'",
+    "i >= 49990",
+    "kind = 'k1' AND d IS NOT NULL",
+    "kind LIKE '%k' AND i > 3",
 ]
 
 

@@ -75,6 +75,7 @@ class _Col(ctypes.Structure):
         ("valid", ctypes.POINTER(ctypes.c_uint8)),
         ("codes", ctypes.c_void_p),
         ("dictionary", ctypes.c_uint64),
+        ("code_count", ctypes.c_uint32),
     ]
 
 

@@ -5,7 +5,7 @@
 namespace {
 
 // rows of a chunk; rows whose keys are looked up together; pairs between two checks for cancellation
-enum { N = JG_BATCH_ROWS, BLOCK = 64, PAIRS = 1 << 20 };
+enum { N = JG_BATCH_ROWS, BLOCK = JG_BLOCK, PAIRS = 1 << 20 };
 
 // ---- table 0: sort ----
 struct T0 {

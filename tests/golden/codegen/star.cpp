@@ -4,7 +4,7 @@
 namespace {
 
 // rows of a chunk; rows whose keys are looked up together; pairs between two checks for cancellation
-enum { N = JG_BATCH_ROWS, BLOCK = 64, PAIRS = 1 << 20 };
+enum { N = JG_BATCH_ROWS, BLOCK = JG_BLOCK, PAIRS = 1 << 20 };
 
 // ---- table 0: sort ----
 struct T0 {
@@ -89,7 +89,27 @@ int p0_0(JgTask* t, P0* w, int n) {
   if (t->entered[0] == n) w->verdicts0.dictionary = 0;  // the thread's first rows
   const uint32_t* __restrict codes = t->cols[1].codes;
   uint8_t* verdicts = codes ? jg_verdicts(&w->verdicts0, t->cols[1].dictionary) : nullptr;
-  for (int i = 0; i < n; i++) {
+  int done = 0;
+  if (codes && !v1 && t->cols[1].code_count <= JG_VERDICTS) {
+    for (; n - done >= BLOCK; done += BLOCK) {
+      const uint32_t* const block = codes + done;
+      uint8_t passed[BLOCK], least = 2;
+      for (int i = 0; i < BLOCK; i++) {
+        const uint8_t verdict = verdicts[block[i]];
+        least = verdict < least ? verdict : least;
+        passed[i] = verdict == 2;
+      }
+      if (JG_UNLIKELY(!least)) {
+        for (int i = 0; i < BLOCK; i++) {
+          uint8_t* const verdict = verdicts + block[i];
+          if (!*verdict) *verdict = passes(done + i) ? 2 : 1;
+          passed[i] = *verdict == 2;
+        }
+      }
+      k += jg_select(passed, done, w->s1 + k);
+    }
+  }
+  for (int i = done; i < n; i++) {
     [[maybe_unused]] const int x = i;
     uint8_t apart = 0, *verdict = &apart;
     if (codes && (!v1 || v1[x]) && codes[x] < JG_VERDICTS) verdict = verdicts + codes[x];
@@ -150,16 +170,23 @@ int p1_2(JgTask* t, P1* w, int n);
 int p1_0(JgTask* t, P1* w, int n) {
   t->entered[0] += n;
   const int32_t* __restrict c0 = (const int32_t*)t->cols[0].data;
-  [[maybe_unused]] const uint8_t* __restrict v0 = t->cols[0].valid;
+  [[maybe_unused]] const uint8_t* __restrict v0 = jg_valid_of(&t->cols[0]);
   int k = 0;
-  for (int i = 0; i < n; i++) {
-    [[maybe_unused]] const int x = i;
+  auto passing = [&](const int x) -> uint8_t {
     bool passes = true;
     const bool n2 = (v0 && !v0[x]);
     const uint8_t e1 = ((c0[x]) == (((int32_t)t->params[3].i)));
     passes &= !(n2) && e1;
-    w->s1[k] = x;
-    k += passes;
+    return passes;
+  };
+  for (int from = 0; from < n; from += BLOCK) {
+    uint8_t passed[BLOCK];
+    if (n - from >= BLOCK) {
+      for (int i = 0; i < BLOCK; i++) passed[i] = passing(from + i);
+    } else {
+      for (int i = 0; i < BLOCK; i++) passed[i] = from + i < n && passing(from + i);
+    }
+    k += jg_select(passed, from, w->s1 + k);
   }
   if (k && p1_1(t, w, k)) return 1;
 
@@ -240,10 +267,14 @@ int p1_2(JgTask* t, P1* w, int n) {
   JgGroups* const g1 = t->groups[1];
   g1->seen += n;
   uint64_t hashes[BLOCK];
-  void* const memos = jg_memos<1>(t, g1, 1, nullptr, 0);
+  const uint32_t* __restrict d1 = t->cols[1].codes;
+  static const int keys[] = {1};
+  uint32_t counts[1];
+  JgRow** const slots = jg_coded_groups(t, 1, keys, 1, counts);
+  void* const memos = slots ? nullptr : jg_memos<1>(t, g1, 1, nullptr, 0);
   int asked = 0, missed = 0;
   for (int i = 0; i < n; i++) {
-    if (!memos && i % BLOCK == 0) {
+    if (!slots && !memos && i % BLOCK == 0) {
       const int from = i, to = n - i < BLOCK ? n : i + BLOCK;
       for (int i = from; i < to; i++) {
     [[maybe_unused]] const int x = s[i];
@@ -255,6 +286,13 @@ int p1_2(JgTask* t, P1* w, int n) {
     T1* row = nullptr;
     JgMemo<1>* memo = nullptr;
     uint64_t words[1];
+    JgRow** slot = nullptr;
+    if (slots) {
+      uint64_t code = 0;
+      code = code * (counts[0] + uint64_t{1}) + ((v1 && !v1[x]) ? counts[0] : d1[x]);
+      slot = slots + code;
+      row = (T1*)*slot;
+    } else
     if (memos && !((v1 && !v1[x]))) {
       words[0] = (uint64_t)(c1[x]);
       memo = jg_memo(memos, words);
@@ -262,12 +300,16 @@ int p1_2(JgTask* t, P1* w, int n) {
       asked++;
     }
     if (!row) {
-      const uint64_t h = memos ? ((v1 && !v1[x]) ? JG_HASH_NULL : jg_hash_int((uint64_t)(int64_t)(c1[x]))) : hashes[i % BLOCK];
+      const uint64_t h = slots || memos ? ((v1 && !v1[x]) ? JG_HASH_NULL : jg_hash_int((uint64_t)(int64_t)(c1[x]))) : hashes[i % BLOCK];
       row = (T1*)jg_lookup(&g1->directory, h);
       while (row && !(row->head.hash == h && (row->n0 == (uint8_t)((v1 && !v1[x])) && (row->n0 || ((c1[x]) == (row->f0)))))) row = (T1*)row->head.next;
       if (JG_UNLIKELY(!row)) {
         row = (T1*)jg_add_group(t, g1, 1, h, sizeof(T1));
         if ((v1 && !v1[x])) row->n0 = 1; else row->f0 = (int64_t)(c1[x]);
+      }
+      if (slot) {
+        *slot = &row->head;
+        missed++;
       }
       if (memo) {
         memcpy(memo->words, words, sizeof words);
@@ -277,7 +319,7 @@ int p1_2(JgTask* t, P1* w, int n) {
     }
     { if (!((v2 && !v2[x]))) { row->f1 += c2[x]; row->f2 = 1; } }
   }
-  if (memos) jg_judge_memos(g1, asked, missed);
+  if (slots || memos) jg_judge_memos(g1, slots ? n : asked, missed);
 
   }
   return t->failure != JG_OK;

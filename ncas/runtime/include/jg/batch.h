@@ -32,13 +32,15 @@ struct JgStr {
 
 // `data` points at `rows` values of the physical type. `valid` is one byte a row (1 = value, 0 = NULL); a null pointer
 // means that every row has a value. Values under NULL are unspecified but initialised (strings: size 0).
-// Strings that come from a dictionary may have `codes`: of rows with values, equal ones are of equal values, in all
-// batches whose `dictionary` is the same number; one that a thread has not met is larger than those before.
+// Values that come from a dictionary may have `codes`: of rows with values, equal ones are of equal values, in all
+// batches whose `dictionary` is the same number; one that a thread has not met is larger than those before. Codes are
+// below `code_count`.
 struct JgCol {
   void* data;
   uint8_t* valid;
   const uint32_t* codes = nullptr;
   uint64_t dictionary = 0;
+  uint32_t code_count = 0;
 };
 
 // At most JG_BATCH_ROWS rows; columns in the order that the source was configured with.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "jg/batch.h"
+#include "jg/filters.h"
 #include "jg/sketches.h"
 
 #define JG_INLINE static inline __attribute__((always_inline))
@@ -135,6 +136,10 @@ void jg_offer(JgTask* task, int table, const JgRow* row);
 void jg_extend(JgTask* task, int table, JgPlace* place);
 // A zeroed group among this thread's. Never null.
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash);
+// The groups of `table` by the codes of n columns from which their keys follow: that of the first one comes first, a
+// NULL has the code counts[i], and so counts[i] + 1 of them follow each other. Empty slots for dictionaries that are
+// new. Null where a column of the current batch has no codes, or all have too many; `columns` belong to one sink.
+JgRow** jg_coded_groups(JgTask* task, int table, const int* columns, int n, uint32_t* counts);
 // A copy of the bytes that lives as long as this thread's part of `table`, beside those of rows with like hashes.
 JgStr jg_keep(JgTask* task, int table, uint64_t hash, JgStr s);
 // Keep a text that replaces `held`, which a group of `table` kept before; null: none.
@@ -430,20 +435,6 @@ JG_INLINE void jg_judge_memos(JgGroups* g, int asked, int missed) {
   if (g->asked >= JG_MEMO_TRIAL && g->missed > g->asked / 2) g->memos = nullptr;
 }
 
-// ---- conditions about a text: of rows with the same code one is looked at ----
-enum { JG_VERDICTS = 1 << 14 };  // codes from there on are looked at each
-struct JgVerdicts {
-  uint64_t dictionary;
-  uint8_t of[JG_VERDICTS];  // 0: not known yet, 1: no, 2: yes
-};
-JG_INLINE uint8_t* jg_verdicts(JgVerdicts* v, uint64_t dictionary) {
-  if (v->dictionary != dictionary) {
-    memset(v->of, 0, sizeof v->of);
-    v->dictionary = dictionary;
-  }
-  return v->of;
-}
-
 // ---- comparison; floats in a total order: NaN equals itself and is above everything, -0 equals 0 ----
 JG_INLINE bool jg_equal_str(JgStr a, JgStr b) {
   const uint64_t n = a.size;
@@ -640,4 +631,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 18
+#define JG_ABI 19

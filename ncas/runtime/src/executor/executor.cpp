@@ -604,6 +604,11 @@ JgRow* jg_new_group(JgTask* task, int table, uint64_t hash) {
   return w->executor->tables[table]->new_group(w->parts[table], hash);
 }
 
+JgRow** jg_coded_groups(JgTask* task, int table, const int* columns, int n, uint32_t* counts) {
+  jg::Part* part = worker_of(task)->parts[table];
+  return part->groups.memos ? part->coded.slots(task->cols, columns, n, counts) : nullptr;
+}
+
 JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size) {
   return new_chunk(&worker_of(task)->parts[table]->arena, values, size);
 }

@@ -123,6 +123,7 @@ void Table::begin_groups(Part* part) {
   part->groups.directory = directory_of(part->slots);
   part->groups.capacity = static_cast<int64_t>(part->slots.size());
   part->groups.memos = words ? part->memos.data() : nullptr;
+  part->coded.clear();
   part->texts.reset();
 }
 

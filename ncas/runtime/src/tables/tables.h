@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "jg/kernel.h"
 #include "jg/status.h"
+#include "tables/coded_groups.h"
 #include "tables/dealt_rows.h"
 #include "tables/directory.h"
 #include "tables/sorter.h"
@@ -48,8 +49,9 @@ struct Part {
 
   Arena arena;
   JgGroups groups{};
-  Slots slots;                                // of the groups' directory
-  std::vector<uint64_t> memos;                // of groups
+  Slots slots;                  // of the groups' directory
+  std::vector<uint64_t> memos;  // of groups
+  CodedGroups coded;
   int64_t low = INT64_MAX, high = INT64_MIN;  // join builds by an integer: its range
   std::vector<JgRow*> rows, null_rows;        // in the order in which they came; null_rows: of join builds
   const JgRow* threshold = nullptr;           // top-n: rows that are not smaller are of no use

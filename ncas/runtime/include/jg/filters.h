@@ -1,0 +1,46 @@
+// The rows that pass a filter's step, for generated programs.
+#pragma once
+#include <stdint.h>
+#include <string.h>
+
+#include "jg/batch.h"
+
+// ---- conditions on columns that are computed for blocks of rows, without a branch ----
+enum { JG_BLOCK = 64 };
+struct JgAllValid {
+  uint8_t rows[JG_BATCH_ROWS];
+  constexpr JgAllValid() : rows() {
+    for (uint8_t& row : rows) row = 1;
+  }
+};
+static constexpr JgAllValid jg_all_valid;
+// The column's validity, a byte a row.
+static inline __attribute__((always_inline)) const uint8_t* jg_valid_of(const JgCol* c) {
+  return c->valid ? c->valid : jg_all_valid.rows;
+}
+// The numbers of rows that passed, from `first` on; returns how many.
+static inline __attribute__((always_inline)) int jg_select(const uint8_t (&passed)[JG_BLOCK], int first, int32_t* out) {
+  uint64_t rows = 0;                       // a bit each
+  for (int i = 0; i < JG_BLOCK; i += 8) {  // the lowest bit of each byte
+    uint64_t eight;
+    memcpy(&eight, passed + i, 8);
+    rows |= (eight * 0x0102040810204080ull >> 56) << i;
+  }
+  int n = 0;
+  for (; rows; rows &= rows - 1) out[n++] = first + __builtin_ctzll(rows);
+  return n;
+}
+
+// ---- conditions about a text: of rows with the same code one is looked at ----
+enum { JG_VERDICTS = 1 << 14 };  // codes from there on are looked at each
+struct JgVerdicts {
+  uint64_t dictionary;
+  uint8_t of[JG_VERDICTS];  // 0: not known yet, 1: no, 2: yes
+};
+static inline uint8_t* jg_verdicts(JgVerdicts* v, uint64_t dictionary) {
+  if (v->dictionary != dictionary) {
+    memset(v->of, 0, sizeof v->of);
+    v->dictionary = dictionary;
+  }
+  return v->of;
+}
