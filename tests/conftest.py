@@ -49,6 +49,15 @@ ENGINES = {"spark": "spark", "presto": "presto", "trino": "presto"}
 LONG = ("test_readme", "test_fpga_rtl", "test_tpcds_sql", "test_install", "test_datagrams", "test_text_fuzz")
 
 
+#: characters of a parameter that a test's name has at most
+PARAMETER_MAX = 1000
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long text by its length: processes get the test's name in their environment, which has limits."""
+    return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > PARAMETER_MAX else None
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests by their files, and group them for workers: by file, so that fixtures are made once, or by engine.

@@ -115,6 +115,8 @@ class Coordinator:
         self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         self._workers: list[Worker] = []
         self._workers_of_all = 0
+        self._rest = threading.Lock()
+        self._is_closed = False
         self._numbers = itertools.count(secrets.randbits(62))
         try:
             self._open()
@@ -142,14 +144,30 @@ class Coordinator:
         self.close()
 
     def close(self) -> None:
-        """Values stay in the switch; the log has them."""
-        for worker in self._workers:
-            worker.channel.close()
-            worker.connection.close()
-            worker.latch.close()
-        self._latch.close()
-        self._admin.close()
-        self._log.close()
+        """Wait for transactions that go on; later ones fail. Values stay in the switch; the log has them."""
+        with self._resting():
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._failure = InvalidDataflow("the database was closed: open it again")
+            for worker in self._workers:
+                worker.channel.close()
+                worker.connection.close()
+                worker.latch.close()
+            self._latch.close()
+            self._admin.close()
+            self._log.close()
+
+    @contextlib.contextmanager
+    def _resting(self) -> Iterator[None]:
+        """Hold all workers, so that no transaction runs. One thread at a time does, as two could have half of them."""
+        with self._rest:
+            held = [self._idle.get() for _ in self._workers]
+            try:
+                yield
+            finally:
+                for worker in held:
+                    self._idle.put(worker)
 
     # ---- transactions ----
 
@@ -159,6 +177,7 @@ class Coordinator:
     def name(self, table: str, key: Any, column: str) -> Name:
         """The name of a hot value. Raises InvalidDataflow if it is not in the switch."""
         if table not in self._relations:
+            self._check()
             self._relations[table] = postgres.canonical(self._admin, table)
         name = (self._relations[table], str(key), column)
         if name not in self._places:
@@ -205,6 +224,7 @@ class Coordinator:
     def _worker(self) -> Iterator[Worker]:
         worker = self._idle.get()
         try:
+            self._check()  # the latch of a worker that was closed is nobody's
             with worker.latch.shared() if self._is_shared else contextlib.nullcontext():
                 self._check()
                 if self._is_shared:

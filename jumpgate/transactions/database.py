@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import secrets
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +36,6 @@ class Database(Coordinator):
         reach: Callable[[str], None] | None = None, lost_s: float = LOST_S, nodes: int = 1,
     ) -> None:  # fmt: skip
         self.switch, self.nodes, self._wanted = switch, nodes, workers
-        self._changing = threading.Lock()
         self._leases: list[Lease] = []
         folder.mkdir(parents=True, exist_ok=True)
         super().__init__(url, folder, number, 0, reach, lost_s)
@@ -145,16 +143,11 @@ class Database(Coordinator):
     @contextlib.contextmanager
     def _alone(self) -> Iterator[Cells]:
         """While no transaction runs: the cells in use, with what the registers hold."""
-        with self._changing:
-            held = [self._idle.get() for _ in range(self.workers)]
-            try:
-                self._check()  # of what was broken off the log must stay
-                with self._latch.alone():
-                    self._settle_others()
-                    yield self._cells()
-            finally:
-                for worker in held:
-                    self._idle.put(worker)
+        with self._resting():
+            self._check()  # of what was broken off the log must stay
+            with self._latch.alone():
+                self._settle_others()
+                yield self._cells()
 
     # ---- recovery ----
 

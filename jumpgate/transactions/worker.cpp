@@ -91,7 +91,10 @@ class Log {
     if (failure_ == 0) write(open_);  // nobody was told that it is there
     if (failure_ == 0) failure_ = EBADF;
   }
-  uint64_t syncs() const { return syncs_; }
+  uint64_t syncs() {
+    const std::lock_guard guard(mutex_);
+    return syncs_;
+  }
 
  private:
   int write(const std::string& data) {
@@ -149,7 +152,7 @@ int jgtx_log_sync(Log* log, uint64_t record) {
   const jgtx::Use use(log);
   return log->sync(record);
 }
-uint64_t jgtx_log_syncs(const Log* log) { return log->syncs(); }
+uint64_t jgtx_log_syncs(Log* log) { return log->syncs(); }
 void jgtx_log_clear(Log* log) { log->clear(); }
 
 // Sends a packet, of a header of `head` bytes, until `answer` has room for and holds its answer. Returns 0 or kLost.

@@ -267,6 +267,7 @@ def test_a_sender_whose_early_handshake_has_no_answer_ends_once_it_opens(
     peers: Peers, certificate: JobCertificate, line: str, message: str
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         sender = peers.send(FORMATS["row"], address, rows="10:early", timeout_ms=200, certificate=certificate)
         connection, _ = listener.accept()
@@ -277,6 +278,7 @@ def test_a_sender_whose_early_handshake_has_no_answer_ends_once_it_opens(
 
 def test_a_sender_that_is_cancelled_before_it_is_accepted_sends_no_frame_but_its_greeting(peers: Peers) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
         sender = peers.send(FORMATS["row"], f"127.0.0.1:{listener.getsockname()[1]}", rows="10:early")
         connection, _ = listener.accept()
         with connection, connection.makefile("rb") as stream:

@@ -388,6 +388,31 @@ def test_a_full_disk_takes_no_transaction(bank: Postgres, tmp_path: Path) -> Non
             assert bank.execute("SELECT * FROM history") == []
 
 
+def test_closing_waits_for_transactions_that_go_on(bank: Postgres, tmp_path: Path) -> None:
+    """Who is on the way keeps its socket and connection; who comes later is told."""
+    with LocalSwitch() as switch:
+        database = Database(bank.url, switch, tmp_path, workers=2)
+        database.offload("accounts", "id", ["balance"], range(ACCOUNTS))
+        closer = threading.Thread(target=database.close)
+
+        def close(reached: str) -> None:
+            if reached == "logged":
+                closer.start()
+                closer.join(0.2)  # it cannot end before this transaction does
+
+        database.reach = close
+        assert transfer(database, 0, 1, 10, warm=True)
+        closer.join()
+        with pytest.raises(InvalidDataflow, match="the database was closed: open it again"):
+            database.commit(database.transaction())
+        with pytest.raises(InvalidDataflow, match="the database was closed: open it again"):
+            database.name("history", 0, "amount")
+        database.close()
+        with Database(bank.url, switch, tmp_path, workers=2) as database:
+            database.release()
+    assert balances(bank)[:2] == [EACH - 10, EACH + 10]
+
+
 def test_a_folder_without_the_log_is_refused(bank: Postgres, tmp_path: Path) -> None:
     with LocalSwitch() as switch, opened(bank, switch, tmp_path, 0) as database:
         database.offload("accounts", "id", ["balance"], [0])

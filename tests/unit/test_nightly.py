@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 #: options of the outer run must not change what an inner one prints
 PLAIN = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
 TESTS = Path(__file__).parents[1]
@@ -39,6 +41,12 @@ MARKERS = {
     for name, found in markers(path)
 }
 LEFT = {name for name, found in MARKERS.items() if "like" in found}
+
+
+@pytest.mark.parametrize("text", ["x" * 200_000, b"x" * 200_000])
+def test_a_long_parameter_leaves_room_for_the_environment_of_processes(text: str | bytes) -> None:
+    assert len(text) > len(os.environ["PYTEST_CURRENT_TEST"])
+    subprocess.run([sys.executable, "-c", ""], check=True)
 
 
 def test_ci_has_a_test_like_each_that_it_leaves_out() -> None:
