@@ -1,6 +1,6 @@
 // Groups found by their rows' dictionary codes: nothing is hashed or compared where the dictionaries are small.
 #pragma once
-#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "jg/kernel.h"
@@ -11,19 +11,23 @@ class CodedGroups {
  public:
   // As jg_coded_groups.
   JgRow** slots(const JgCol* cols, const int* columns, int n, uint32_t* counts) {
-    uint64_t total = 1, newest = 0;
+    uint64_t total = 1;
     for (int i = 0; i < n; i++) {
       const JgCol& col = cols[columns[i]];
       if (!col.codes) return nullptr;
       counts[i] = col.code_count;
       total *= uint64_t{counts[i]} + 1;
       if (total > kSlotsMax) return nullptr;
-      newest = std::max(newest, col.dictionary);
     }
-    if (columns != columns_ || newest != newest_) {
+    bool known = columns == columns_;
+    dictionaries_.resize(static_cast<size_t>(n));
+    for (int i = 0; i < n; i++) {
+      const uint64_t now = cols[columns[i]].dictionary;
+      known &= std::exchange(dictionaries_[static_cast<size_t>(i)], now) == now;
+    }
+    if (!known) {
       slots_.assign(total, nullptr);
       columns_ = columns;
-      newest_ = newest;
     }
     return slots_.data();
   }
@@ -34,7 +38,7 @@ class CodedGroups {
 
   std::vector<JgRow*> slots_;
   const int* columns_ = nullptr;
-  uint64_t newest_ = 0;  // of the dictionaries
+  std::vector<uint64_t> dictionaries_;  // of the columns
 };
 
 }  // namespace jg
