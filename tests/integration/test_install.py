@@ -16,6 +16,7 @@ import pytest
 
 from jumpgate import spark
 from jumpgate.codegen import toolchain
+from tests.support import jvm
 
 ROOT = Path(__file__).resolve().parents[2]
 SPARK_JARS = Path("clients/spark/python/jars")
@@ -50,7 +51,8 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).write_bytes((ROOT / name).read_bytes())
     (source / SPARK_JARS).mkdir(parents=True)
-    shutil.copy(spark.jar(), source / SPARK_JARS)  # which `./dev jvm` has built
+    jvm.build()
+    shutil.copy(spark.jar(), source / SPARK_JARS)
     for engine in PLUGINS:
         jars = Path("clients") / engine / "python" / "jars"
         shutil.copytree(ROOT / jars, source / jars)

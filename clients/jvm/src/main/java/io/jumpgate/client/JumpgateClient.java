@@ -190,11 +190,9 @@ public final class JumpgateClient implements AutoCloseable {
     return shown;
   }
 
-  /**
-   * Returns whether the last connection failed. The channel fails the calls that wait for it first, and then says so.
-   */
-  boolean hasFailed() {
-    return channel.getState(false) == ConnectivityState.TRANSIENT_FAILURE;
+  /** Returns the state of the channel, which tells the calls that wait for a connection first that it failed. */
+  ConnectivityState state() {
+    return channel.getState(false);
   }
 
   /**
@@ -202,7 +200,7 @@ public final class JumpgateClient implements AutoCloseable {
    * failed connects anew at once; left alone it would refuse calls until its back-off ends.
    */
   private Channel authorized() {
-    if (hasFailed()) {
+    if (state() == ConnectivityState.TRANSIENT_FAILURE) {
       channel.enterIdle();
     }
     return ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(token()));
