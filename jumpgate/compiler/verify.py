@@ -78,7 +78,7 @@ def physical_problems(plan: PhysicalPlan) -> Iterator[str]:
             yield f"{i.id} sends on {i.output} and reads {', '.join(reads)}, of which some are no edges of its own"
             continue
         for name, schema in {**reads, i.output: i.root.schema}.items():
-            if not _same_types(edges[name].ntf.schema, schema):
+            if not _carries(edges[name].ntf.schema, schema):
                 yield f"{i.id} has {schema} on edge {name}, which carries {edges[name].ntf.schema}"
         if not i.joins_on_disk <= candidates(i.root).keys():
             yield f"{i.id} has joins on disk {sorted(i.joins_on_disk)}, of which not all may spill"
@@ -92,6 +92,13 @@ def _same_parts(a: PhysicalPlan, b: PhysicalPlan) -> bool:
 
 def _same_types(a: Schema, b: Schema) -> bool:
     return len(a) == len(b) and all(x.type.same(y.type) for x, y in zip(a, b, strict=True))
+
+
+def _carries(carried: Schema, schema: Schema) -> bool:
+    """Return whether an edge carries rows of the schema; nested values travel as bytes."""
+    return len(carried) == len(schema) and all(
+        c.type.same(f.type.physical) for c, f in zip(carried, schema, strict=True)
+    )
 
 
 def _references(expression: Expression, schema: Schema) -> str:

@@ -18,7 +18,7 @@ from jumpgate.compiler.explain import explain_data
 from jumpgate.compiler.plan import CompileOptions, PhysicalPlan, Plan
 from jumpgate.compiler.verify import Verifier
 from jumpgate.dataflow.operators import Operator, Project, Send, UnionAll, numbered
-from jumpgate.dataflow.types import int64
+from jumpgate.dataflow.types import Field, int64, struct
 from jumpgate.errors import InternalError
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import default_registry
@@ -50,6 +50,11 @@ def test_each_pass_takes_the_kind_of_plan_that_the_one_before_returns() -> None:
             assert issubclass(given, takes), step.__name__
             given = given if takes is Plan and hints["return"] is Plan and given is Plan else hints["return"]
     assert given is PhysicalPlan
+
+
+def test_an_edge_carries_nested_values_as_bytes() -> None:
+    nested = table("t", k=int64, v=struct(Field("a", int64)))
+    assert [f.type.kind for f in physical(nested).edges[-1].ntf.schema] == ["int64", "binary"]
 
 
 def test_explain_depends_on_the_physical_plan_alone() -> None:
