@@ -40,14 +40,28 @@ def ingest(
 
 def _exact(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """Return the batches, whose instants have microseconds, as a table's: DuckDB would cut nanoseconds off."""
-    fields = [
-        field.with_type(pa.timestamp("us", field.type.tz))
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns" and field.type.tz
-        else field
-        for field in batches.schema
-    ]
-    schema = pa.schema(fields)
+    schema = pa.schema([field.with_type(_stored(field.type)) for field in batches.schema])
     return batches if schema == batches.schema else pa.RecordBatchReader.from_batches(schema, _cast(batches, schema))
+
+
+def _stored(type: pa.DataType) -> pa.DataType:
+    """Return the type with microseconds in place of an instant's nanoseconds, also within nested values."""
+    if pa.types.is_timestamp(type):
+        return pa.timestamp("us", type.tz) if type.unit == "ns" and type.tz else type
+    if pa.types.is_struct(type):
+        return pa.struct([field.with_type(_stored(field.type)) for field in type])
+    if pa.types.is_map(type):
+        key, item = type.key_field, type.item_field
+        return pa.map_(key.with_type(_stored(key.type)), item.with_type(_stored(item.type)))
+    if pa.types.is_fixed_size_list(type):
+        return pa.list_(type.value_field.with_type(_stored(type.value_type)), type.list_size)
+    if pa.types.is_list(type):
+        return pa.list_(type.value_field.with_type(_stored(type.value_type)))
+    if pa.types.is_large_list(type):
+        return pa.large_list(type.value_field.with_type(_stored(type.value_type)))
+    if pa.types.is_dictionary(type) and _stored(type.value_type) != type.value_type:
+        return _stored(type.value_type)
+    return type
 
 
 def _cast(batches: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -309,6 +309,27 @@ def test_several_rows_of_parameters_are_one_change(shop: Shop) -> None:
         assert cursor.fetchone() == (0,)
 
 
+def test_ingested_instants_within_nested_values_are_exact(shop: Shop) -> None:
+    instant = pa.timestamp("ns", "UTC")
+    fine = {
+        "s": pa.array([{"a": 1, "z": 2_001}], pa.struct([("a", pa.int64()), ("z", instant)])),
+        "l": pa.array([[2_001]], pa.list_(instant)),
+        "m": pa.array([[("k", [2_001])]], pa.map_(pa.string(), pa.large_list(instant))),
+        "f": pa.array([[2_001, None]], pa.list_(instant, 2)),
+        "d": pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), pa.array([2_001], instant)),
+    }
+    with shop.connect("guest") as connection, connection.cursor() as cursor:
+        for name, values in fine.items():
+            with pytest.raises(ProgrammingError, match="an instant has nanoseconds, .* round it"):
+                cursor.adbc_ingest("fine", pa.table({name: values}), mode="create")
+        whole = pa.table({"l": pa.array([[2_000], None, []], pa.list_(instant)), "k": [1, 2, 3]})
+        assert cursor.adbc_ingest("whole", whole, mode="create") == 3
+        cursor.execute("SELECT l FROM whole ORDER BY k")
+        assert cursor.fetch_arrow_table()["l"].to_pylist() == [
+            [datetime.datetime(1970, 1, 1, 0, 0, 0, 2, datetime.UTC)], None, [],
+        ]  # fmt: skip
+
+
 def test_ingestion(shop: Shop) -> None:
     sent = pa.table({"k": range(50_000), "v": [None, "é"] * 25_000})
     with shop.connect("guest", autocommit=False) as connection, connection.cursor() as cursor:
