@@ -8,16 +8,9 @@
 #include <cstring>
 
 #include "base/memory.h"
+#include "expect.h"
 
 using namespace jg;
-
-#define EXPECT(condition)                        \
-  do {                                           \
-    if (!(condition)) {                          \
-      std::printf("not true: %s\n", #condition); \
-      std::exit(1);                              \
-    }                                            \
-  } while (0)
 
 // What a child makes of `work`; 0: all is well.
 template <class Work>

@@ -11,26 +11,18 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "expect.h"
 #include "jg/ntf.h"
 
 namespace {
 
 constexpr uint32_t kWorkers = 4, kEach = 100, kHead = 27, kBytes = kHead + 12 + 1;
 constexpr int64_t kLostUs = 60'000'000;
-
-#define EXPECT(condition)                        \
-  do {                                           \
-    if (!(condition)) {                          \
-      std::printf("not true: %s\n", #condition); \
-      std::exit(1);                              \
-    }                                            \
-  } while (0)
 
 // A worker and its transaction, behind 's' for sent, 'a' for answered, or 'n' for a note that nobody waits for.
 using Known = std::pair<char, uint32_t>;

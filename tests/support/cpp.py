@@ -62,6 +62,7 @@ def build(name: str, sources: Sequence[Path], flags: Sequence[str] = SANITIZED, 
     digest = hashlib.sha256("\0".join([*command, together]).encode())
     folders = [runtime, *(Path(folder) for flag, folder in zip(flags, flags[1:], strict=False) if flag == "-I")]
     headers = [path for folder in folders for path in sorted(folder.rglob("*.h"))]
+    headers += [path for folder in sorted({s.parent for s in sources}) for path in sorted(folder.glob("*.h"))]
     for path in [*sources, *headers]:
         digest.update(path.read_bytes())
     target = cache.folder("test-programs") / f"{name}-{digest.hexdigest()[:24]}"

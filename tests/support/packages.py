@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tomllib
+import types
 from pathlib import Path
+
+import pytest
+
+from jumpgate import plugins
 
 
 def install(source: Path, folder: Path) -> None:
@@ -19,3 +25,11 @@ def install(source: Path, folder: Path) -> None:
     groups = project["project"].get("entry-points", {})
     lines = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in found.items()) for group, found in groups.items()]
     (about / "entry_points.txt").write_text("\n".join(lines))
+
+
+def declare(monkeypatch: pytest.MonkeyPatch, package: str, **objects: object) -> None:
+    """Make these objects, by their names, all the entry points there are, in a module called as the package."""
+    module = types.ModuleType(package)
+    vars(module).update(objects)
+    monkeypatch.setitem(sys.modules, package, module)
+    monkeypatch.setattr(plugins, "installed", lambda group: tuple((name, f"{package}:{name}") for name in objects))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-import types
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
-from jumpgate import plugins
 from jumpgate.codegen.measures import state_types
 from jumpgate.dataflow import aggregates
 from jumpgate.dataflow.aggregate import AggregateFunction, StateCode, States
@@ -18,6 +15,7 @@ from jumpgate.dataflow.expressions import ColumnRef
 from jumpgate.dataflow.operators import Measure
 from jumpgate.dataflow.types import float64, string
 from jumpgate.errors import ConfigError
+from tests.support import packages
 
 _NUMBER = float64.with_nullable(False)
 POWER = AggregateFunction(
@@ -43,10 +41,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Makes entry points of the given objects, by name."""
 
     def install(**objects: object) -> None:
-        module = types.ModuleType("aggregate_package")
-        vars(module).update(objects)
-        monkeypatch.setitem(sys.modules, "aggregate_package", module)
-        monkeypatch.setattr(plugins, "installed", lambda group: tuple((n, f"aggregate_package:{n}") for n in objects))
+        packages.declare(monkeypatch, "aggregate_package", **objects)
         aggregates._packages.cache_clear()
 
     yield install

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-import types
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
-from jumpgate import plugins
 from jumpgate.dataflow import functions
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import ColumnRef
@@ -18,6 +16,7 @@ from jumpgate.dataflow.signatures import all_of, always, exactly
 from jumpgate.dataflow.types import int64, string
 from jumpgate.dataflow.unresolved import f
 from jumpgate.errors import ConfigError
+from tests.support import packages
 
 TWICE = Function("twice", "2 * a", (1, 1), exactly(int64), always(int64), lambda site, a: 2 * a, cpp="2 * ({0})")
 Install = Callable[..., None]
@@ -28,10 +27,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Makes entry points of the given objects, by name."""
 
     def install(**objects: object) -> None:
-        module = types.ModuleType("function_package")
-        vars(module).update(objects)
-        monkeypatch.setitem(sys.modules, "function_package", module)
-        monkeypatch.setattr(plugins, "installed", lambda group: tuple((n, f"function_package:{n}") for n in objects))
+        packages.declare(monkeypatch, "function_package", **objects)
         clear()
 
     def clear() -> None:

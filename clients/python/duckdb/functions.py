@@ -223,7 +223,9 @@ def _replace(site: Site) -> Expression:
     return bind("replace", site.args)
 
 
-def _part(function: str, *ids: str) -> Rule:
+def of_types(function: str, *ids: str) -> Rule:
+    """Return the rule of a function of one value of these types that means the same."""
+
     def rule(site: Site) -> Expression:
         if not site.ids(ids):
             raise site.refuse()
@@ -314,10 +316,12 @@ RULES: Mapping[str, Rule] = {
     "strlen": _plain("octet_length", _TEXT),
     "substring": _substring, "substr": _substring, "||": _plain("concat", _TEXT, _TEXT), "concat": _concat,
     "replace": _replace, "left": _left, "date_diff": _difference, "datediff": _difference,
-    "year": _part("year", *_CALENDAR), "quarter": _part("quarter", *_CALENDAR), "month": _part("month", *_CALENDAR),
-    "day": _part("day", *_CALENDAR), "dayofweek": _part("day_of_week", *_CALENDAR),
-    "isodow": _part("iso_day_of_week", *_CALENDAR), "dayofyear": _part("day_of_year", *_CALENDAR),
-    "hour": _part("hour", "TIMESTAMP"), "minute": _part("minute", "TIMESTAMP"), "second": _part("second", "TIMESTAMP"),
+    "year": of_types("year", *_CALENDAR), "quarter": of_types("quarter", *_CALENDAR),
+    "month": of_types("month", *_CALENDAR), "day": of_types("day", *_CALENDAR),
+    "dayofweek": of_types("day_of_week", *_CALENDAR), "isodow": of_types("iso_day_of_week", *_CALENDAR),
+    "dayofyear": of_types("day_of_year", *_CALENDAR),
+    "hour": of_types("hour", "TIMESTAMP"), "minute": of_types("minute", "TIMESTAMP"),
+    "second": of_types("second", "TIMESTAMP"),
     "date_trunc": _truncated, "constant_or_null": _constant_or_null, "error": _error,
     "least": _alike("least"), "greatest": _alike("greatest"),
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from jumpgate.client.duckdb.functions import Rule, Site, only_if
+from jumpgate.client.duckdb.functions import Rule, Site, of_types, only_if
 from jumpgate.client.duckdb.types import SIGNED
 from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.functions import bind
@@ -44,15 +44,6 @@ def _bits(function: str) -> Rule:
     return rule
 
 
-def _plain(function: str, *ids: str) -> Rule:
-    def rule(site: Site) -> Expression:
-        if not site.ids(ids):
-            raise site.refuse()
-        return bind(function, site.args)
-
-    return rule
-
-
 def _is_finite(site: Site) -> Expression:
     if not site.ids(("DOUBLE",)):
         raise site.refuse()
@@ -67,10 +58,10 @@ RULES: Mapping[str, Rule] = {
     **{name: _of_doubles(name, -1.0, 1.0) for name in ("asin", "acos")},
     **{name: _of_doubles(name, 0.0, _MAX, least_itself=False) for name in ("ln", "log2", "log10")},
     "&": _bits("bit_and"), "|": _bits("bit_or"), "xor": _bits("bit_xor"),
-    "sign": _plain("sign", "DOUBLE", "DECIMAL", *SIGNED), "trunc": _plain("truncate", "DOUBLE", "DECIMAL"),
-    "isnan": _plain("is_nan", "DOUBLE"), "isfinite": _is_finite,
-    "week": _plain("week", *_CALENDAR), "weekofyear": _plain("week", *_CALENDAR),
-    "isoyear": _plain("iso_year", *_CALENDAR), "dayofmonth": _plain("day", *_CALENDAR),
-    "weekday": _plain("day_of_week", *_CALENDAR),
-    "millisecond": _plain("millisecond", "TIMESTAMP"), "microsecond": _plain("microsecond", "TIMESTAMP"),
+    "sign": of_types("sign", "DOUBLE", "DECIMAL", *SIGNED), "trunc": of_types("truncate", "DOUBLE", "DECIMAL"),
+    "isnan": of_types("is_nan", "DOUBLE"), "isfinite": _is_finite,
+    "week": of_types("week", *_CALENDAR), "weekofyear": of_types("week", *_CALENDAR),
+    "isoyear": of_types("iso_year", *_CALENDAR), "dayofmonth": of_types("day", *_CALENDAR),
+    "weekday": of_types("day_of_week", *_CALENDAR),
+    "millisecond": of_types("millisecond", "TIMESTAMP"), "microsecond": of_types("microsecond", "TIMESTAMP"),
 }  # fmt: skip
