@@ -9,7 +9,7 @@ import math
 import sys
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
@@ -100,12 +100,12 @@ class Engine:
             return Unsupported("it computes whole aggregates")
         if reason := self.refuses(node, dialect):
             return Unsupported(reason)
-        heard = tuple((name, str(value)) for name, value in asdict(self.hears(dialect)).items())
+        heard = self.hears(dialect)
         if self.prunes:
             if not isinstance(node, Sort) or node.limit is None:
                 return None
-            return Match(self.name, (node,), Completeness.PRUNE, pruned_leaf((node,)).schema, options=heard)
-        return Match(self.name, (node,), Completeness.FULL, node.schema, options=heard)
+            return Match(self.name, (node,), Completeness.PRUNE, pruned_leaf((node,)).schema, settings=heard)
+        return Match(self.name, (node,), Completeness.FULL, node.schema, settings=heard)
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         return Descriptor.columnar(match.schema), TCP
@@ -116,9 +116,7 @@ class Engine:
     def _computed(self, configuration: dict[str, Any], inputs: tuple[Input, ...]) -> Iterator[pa.RecordBatch]:
         instance: InstancePlan = configuration["plan"]
         arrived = {edge: list(input) for edge, input in zip(instance.inputs, inputs, strict=True)}
-        options = dict(instance.options)
-        dialect = Dialect(**{name: options[name] for name in asdict(DEFAULT)})
-        yield self.compute(instance.root.inputs[0], arrived, dialect)
+        yield self.compute(instance.root.inputs[0], arrived, instance.settings)
 
 
 class InThisProcess(WorkerLifecycle):

@@ -10,12 +10,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench._kit_engines import correct
+from bench._kit_engines import Engine, correct, plain
 from bench._kit_mutants import PLAIN_MUTANTS, PlainMutant, end_what_is_left
 from bench._measure import Figure, remark, report
 from bench._mutants import MUTANTS, Mutant, importable
 from jumpgate.hosts.config import this_machine
-from jumpgate.nca.conformance import Case, Report, compare
+from jumpgate.nca.conformance import Case, Finding, Report, compare
 from jumpgate.nca.interface import NCA
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.testing.directed import directed
@@ -53,8 +53,7 @@ def missed(mutants: Sequence[Mutant]) -> Iterator[str]:
             bench = Bench(importlib.import_module(package).NCA)
             try:
                 right = bench.check(stop=False)
-                if right.findings:
-                    raise SystemExit(f"{package} fails: {right.findings[0]}")
+                _require_right(package, right.findings)
                 remark(f"{package}: {right.compared} results compared")
                 for mutant in (m for m in mutants if m.package == package):
                     with mutant.planted():
@@ -66,9 +65,14 @@ def missed(mutants: Sequence[Mutant]) -> Iterator[str]:
 
 def missed_plain(mutants: Sequence[PlainMutant], only: tuple[str, ...] = (), cases: int = RANDOM) -> Iterator[str]:
     """Yield the names of the mutants of the plain engine that pass. `only`: the operators whose directed dataflows
-    run."""
+    run. Raises SystemExit if the engine fails without a mistake."""
     with tempfile.TemporaryDirectory() as folder:
         shared = [*directed(Path(folder), only=only)]
+        bench = Bench(Engine("plain_python", plain()), shared)
+        try:
+            _require_right(bench.nca.name, _mistakes(bench.check(stop=True, cases=cases)))
+        finally:
+            bench.close()
         for mutant in mutants:
             bench = Bench(mutant.engine(), shared)
             try:
@@ -79,9 +83,19 @@ def missed_plain(mutants: Sequence[PlainMutant], only: tuple[str, ...] = (), cas
                 bench.close()
 
 
+def _require_right(name: str, findings: Sequence[Finding]) -> None:
+    if findings:
+        raise SystemExit(f"{name} fails without a mistake: {findings[0]}")
+
+
+def _mistakes(report: Report) -> list[Finding]:
+    """Return what was found, but that too little was compared."""
+    return [f for f in report.findings if f.part != "coverage"]
+
+
 def _found(name: str, report: Report) -> bool:
-    """Return whether something of it was found but that too little was compared."""
-    found = [f for f in report.findings if f.part != "coverage"]
+    """Return whether something of it was found."""
+    found = _mistakes(report)
     remark(f"{name}: {found[0] if found else 'NOT FOUND'}"[:200])
     return bool(found)
 
