@@ -48,17 +48,22 @@ class Range:
 @dataclass(frozen=True)
 class Footer:
     """One file's footer. `column_bytes` are stored (compressed) bytes by column name, empty if unknown. For a file with
-    `encrypted` columns only the schema and the rows are known. misread: DataFusion would read other rows or values, as
-    some timestamps have 96 bits, or the file's row count differs from that of its row groups."""
+    `encrypted` columns only the schema and the rows are known."""
 
     path: str
     schema: Schema
     rows: int
     column_bytes: dict[str, int] = field(compare=False)
     encrypted: bool = field(default=False, kw_only=True)
-    misread: bool = field(default=False, kw_only=True)
+    _misread: Callable[[], bool] = field(compare=False, repr=False, kw_only=True, default=lambda: False)
     _range: Callable[[str], Range] = field(compare=False, repr=False)
     _ranges: dict[str, Range] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def misread(self) -> bool:
+        """Return whether a reader that trusts the file may find other rows or values: some timestamps have 96 bits, the
+        file's row count differs from that of its row groups, or bounds of values are not to be believed."""
+        return self._misread()
 
     def range(self, column: str) -> Range:
         """Return the column's range, computed on first use."""
@@ -210,9 +215,17 @@ def _read_parquet(path: str, mtime_ns: int, size: int) -> Footer:
     sizes = {f.name: sum(g.column(i).total_compressed_size for g in groups for i in leaves) for f, leaves in columns}
     known = {f.name: (leaves.start, f.type) for f, leaves in columns}
     rows = sum(group.num_rows for group in groups)
-    int96 = any(metadata.schema.column(i).physical_type == "INT96" for i in range(metadata.num_columns))
-    misread = int96 or rows != metadata.num_rows
-    return Footer(path, schema, rows, sizes, lambda name: _parquet_range(groups, *known[name]), misread=misread)
+
+    def misread() -> bool:
+        int96 = any(metadata.schema.column(i).physical_type == "INT96" for i in range(metadata.num_columns))
+        return int96 or rows != metadata.num_rows or not all(_are_bounded(groups, *of) for of in known.values())
+
+    return Footer(path, schema, rows, sizes, lambda name: _parquet_range(groups, *known[name]), _misread=misread)
+
+
+def parquet_arrow_schema(path: str) -> Any:
+    """Return the columns of a Parquet file as Arrow has them. Raises FileUnreadable or MalformedData."""
+    return cached(path, _read_metadata)[1]
 
 
 def columns_of(schema: Any, arrow: Any) -> list[tuple[Field, range]]:
@@ -322,6 +335,18 @@ def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
     if not lows or None in lows:
         return Range(nulls=nulls)
     return Range(min(lows), max(highs), nulls)
+
+
+def _are_bounded(groups: list[Any], leaf: int, type_: DataType) -> bool:
+    """Return whether the values of a plain column have bounds in each row group that can be believed."""
+    if type_.is_opaque or type_.is_nested:
+        return True
+    for chunk in (group.column(leaf) for group in groups if group.num_rows):
+        statistics = chunk.statistics if chunk.is_stats_set else None
+        is_null = statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values
+        if not is_null and _bounds(statistics, type_) == (None, None):
+            return False
+    return True
 
 
 def _bounds(statistics: Any, type_: DataType) -> tuple[Any, Any]:

@@ -158,11 +158,11 @@ def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Stat
     )
 
 
-def closed_to_datafusion(files: tuple[str, ...]) -> bool:
-    """Return whether DataFusion would misread these Parquet files or not read them: columns are encrypted, or 96-bit
-    timestamps do not fit 64 bits, which it takes for other moments, or a file has more rows than it says. Raises
+def misread(files: tuple[str, ...]) -> bool:
+    """Return whether DuckDB may misread these Parquet files, or not read them: columns are encrypted, or of 96-bit
+    timestamps, a file has more rows than it says, or bounds of values that are not to be believed. Raises
     FileUnreadable, MalformedData."""
-    return bool(_answer(_Question("closed", files, tuple(map(file_state, files)), ())))
+    return bool(_answer(_Question("misread", files, tuple(map(file_state, files)), ())))
 
 
 def check_pages(files: tuple[str, ...], names: tuple[str, ...]) -> None:

@@ -37,7 +37,7 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     "column": statistics.column,
     "selection": selection.selection,
     "field_ids": lambda files: each(files, field_ids),
-    "closed": lambda files: any((footer := parquet_footer(file)).encrypted or footer.misread for file in files),
+    "misread": lambda files: any((footer := parquet_footer(file)).encrypted or footer.misread for file in files),
     "with_checksums": pages.with_checksums,
     "pages": pages.check,
 }

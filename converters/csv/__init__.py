@@ -71,7 +71,7 @@ CSV = Format(
     opaque=False,
     substrait="text",
     speeds=Speeds(byte=0.42e-9, decimal=9e-9, text=10e-9),
-    datafusion=Speeds(number=17e-9, decimal=35e-9, text=47e-9),
+    duckdb_speeds=Speeds(number=9e-9, decimal=19e-9, text=26e-9),
     infer_schema=csv_schema,
     rows=csv_row_count,
     sample=csv_sample,

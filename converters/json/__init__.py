@@ -51,7 +51,7 @@ JSON = Format(
     nested=True,
     columnar=False,
     speeds=Speeds(byte=0.45e-9, decimal=12e-9),
-    datafusion=Speeds(number=20e-9, decimal=45e-9, text=42e-9),
+    duckdb_speeds=Speeds(number=11e-9, decimal=25e-9, text=23e-9),
     infer_schema=json_schema,
     rows=json_row_count,
     sample=json_sample,

@@ -99,7 +99,7 @@ ORC = Format(
     columnar=True,
     substrait="orc",
     speeds=Speeds(number=3e-9, decimal=3e-9, text=10e-9),
-    datafusion=Speeds(number=10e-9, decimal=20e-9, text=36e-9),
+    duckdb_speeds=Speeds(number=5.5e-9, decimal=11e-9, text=20e-9),
     infer_schema=orc_schema,
     rows=_rows,
     sample=_sample,

@@ -94,7 +94,7 @@ PARQUET = Format(
     converted=False,
     substrait="parquet",
     speeds=Speeds(number=8e-9, decimal=6e-9, text=30e-9),
-    datafusion=Speeds(number=7e-9, decimal=12e-9, text=21e-9),
+    duckdb_speeds=Speeds(number=3.9e-9, decimal=6.6e-9, text=11.5e-9),
     infer_schema=_schema,
     rows=_rows,
     sample=_sample,

@@ -14,7 +14,7 @@ from jumpgate.cli.options import job_options, json_option
 @job_options
 @json_option
 def command(as_json: bool, **options: Any) -> None:
-    """Measure how fast this machine reads, joins, groups and sorts, in accelerators and in DataFusion: about a minute.
+    """Measure how fast this machine reads, joins, groups and sorts, in accelerators and in DuckDB: about a minute.
 
     The figures are kept in the cache. Plans are costed with them, and `offload = auto` decides by them.
     """
@@ -31,13 +31,13 @@ def command(as_json: bool, **options: Any) -> None:
     if as_json:
         output.print_json({"cores": calibration.cores(), "seconds": seconds, "file": str(file)})
         return
-    kinds = sorted({*seconds["host"], *seconds["datafusion"]})
+    kinds = sorted({*seconds["host"], *seconds["duckdb"]})
     rows = [
         (kind, *(_shown(calibration.unit_seconds(kind, seconds[who])) for who in calibration.WHO)) for kind in kinds
     ]
     output.print_table(
-        "seconds of a core for a unit of work", ("work", "accelerators", "DataFusion"), rows,
-        right=("accelerators", "DataFusion"),
+        "seconds of a core for a unit of work", ("work", "accelerators", "DuckDB"), rows,
+        right=("accelerators", "DuckDB"),
     )  # fmt: skip
     print(f"kept in {file}")
 

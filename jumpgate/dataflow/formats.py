@@ -118,10 +118,10 @@ class Format:
     columnar: bool  #: a read takes the bytes of its columns alone from storage
     opaque: bool = True  #: files may have columns of types that Jumpgate does not have
     nested: bool = False  #: its reader makes structs, lists and maps, and fields of structs by themselves
-    converted: bool = True  #: DataFusion has no reader with the same values: it gets what Jumpgate reads
+    converted: bool = True  #: DuckDB has no reader with the same values: it gets what Jumpgate reads
     substrait: str = ""  #: name in Substrait: a member of ReadRel.LocalFiles.FileOrFiles.file_format
     speeds: Speeds = Speeds()
-    datafusion: Speeds | None = None  #: the same of DataFusion, by Jumpgate's reader if `converted`
+    duckdb_speeds: Speeds | None = None  #: the same of DuckDB, by Jumpgate's reader if `converted`
 
     #: returns the schema that files share. Raises SchemaMismatch if they cannot be one table
     infer_schema: Callable[[tuple[str, ...], Mapping[str, str]], Schema]

@@ -22,8 +22,8 @@ __all__ = ["assumed", "cores", "load", "path", "save", "unit_seconds"]
 
 #: of the file: what was measured by an earlier one is not comparable
 VERSION = 2
-#: who was measured: a host's core under generated programs, and DataFusion in the client
-WHO = ("host", "datafusion")
+#: who was measured: a host's core under generated programs, and DuckDB in the client
+WHO = ("host", "duckdb")
 
 
 def load(who: str) -> Mapping[str, float]:

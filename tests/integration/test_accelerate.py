@@ -15,6 +15,7 @@ import jumpgate
 from jumpgate.client.duckdb import planning
 from jumpgate.client.duckdb.answers import relation_over
 from jumpgate.client.duckdb.connection import Connection, accelerate
+from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.session import Session
 from jumpgate.errors import Cancelled, CannotPlace, ConfigError
 from jumpgate.testing import oracle
@@ -72,7 +73,7 @@ def same(connection: duckdb.DuckDBPyConnection, text: str) -> str:
         found.files.fill()
         expected = connection.sql(text)
         table = relation_over(
-            connection, oracle.run(found.operator, planning.DUCKDB), expected.columns, found.types
+            connection, oracle.run(found.operator, DUCKDB), expected.columns, found.types
         ).to_arrow_table()
         return unlike(table, expected.to_arrow_table())
     finally:

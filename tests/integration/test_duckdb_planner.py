@@ -33,7 +33,7 @@ def judge(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 @pytest.fixture(scope="module")
 def connection(one_host: str, judge: duckdb.DuckDBPyConnection, folder: Path) -> Iterator[Connection]:
-    with jumpgate.connect(one_host, planner="duckdb") as found:
+    with jumpgate.connect(one_host) as found:
         for name in duckdb_texts.TABLES:
             found.register(name, folder / f"{name}.parquet")
         yield found
@@ -91,12 +91,12 @@ def test_mistakes_are_shown_where_they_are(connection: Connection) -> None:
     with pytest.raises(InvalidSql, match=r"LINE 1: SELEC a FROM t\n {8}\^"):
         connection.sql("SELEC a FROM t")
     with pytest.raises(ConfigError, match="DuckDB does not plan texts in the dialect of datafusion"):
-        jumpgate.connect(planner="duckdb", dialect="datafusion")
+        jumpgate.connect(dialect="datafusion")
 
 
 def test_tables_of_every_kind(tmp_path: Path) -> None:
     (tmp_path / "j.json").write_text('{"k": 1, "s": "a"}\n{"k": 2, "s": null}\n')
-    with jumpgate.connect(planner="duckdb", offload="never") as connection:
+    with jumpgate.connect(offload="never") as connection:
         connection.register("j", tmp_path / "j.json")
         connection.register("d", pa.table({"k": [1, 3], "x": pa.array(["p", "q"]).dictionary_encode()}))
         rows = connection.sql("SELECT * FROM j FULL JOIN d USING (k) ORDER BY k").to_pylist()
@@ -109,7 +109,7 @@ def test_columns_that_parquet_does_not_have_stay_and_others_go_out(tmp_path: Pat
         {"a": [1, 2, 3], "ns": pa.array([1000, 2000, None], pa.time64("ns")), "day": [date(2024, 1, 1)] * 3}
     )
     parquet.write_table(table, tmp_path / "t.parquet")
-    with jumpgate.connect(planner="duckdb", offload="always") as connection:
+    with jumpgate.connect(offload="always") as connection:
         connection.register("t", tmp_path / "t.parquet")
         connection.register("r", table.append_column("d", pa.array(["x", "y", None]).dictionary_encode()))
         for text in ("SELECT a + 1 AS x, day FROM t", "SELECT sum(a) AS x FROM r", "SELECT typeof(ns) AS x, a FROM r"):
@@ -127,7 +127,7 @@ def test_columns_that_parquet_does_not_have_stay_and_others_go_out(tmp_path: Pat
 
 
 def test_constants_are_a_job_in_always() -> None:
-    with jumpgate.connect(planner="duckdb") as connection:
+    with jumpgate.connect() as connection:
         text = "SELECT a + 1 AS n, b FROM (VALUES (1, 'one'), (-2, NULL)) AS v (a, b)"
         with connection.sql(text, offload="always") as query:
             assert query.split.offloaded == query.split.operators > 0

@@ -17,6 +17,7 @@ import pytest
 import jumpgate
 from jumpgate.client.duckdb import planning
 from jumpgate.client.duckdb.answers import relation_over
+from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.duckdb.planning import Offloaded
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.testing import oracle
@@ -62,7 +63,7 @@ def verdict(connection: duckdb.DuckDBPyConnection, text: str, plan: Planner) -> 
         return "stays"
     try:
         found.files.fill()
-        table, names = oracle.run(found.operator, planning.DUCKDB), expected.column_names
+        table, names = oracle.run(found.operator, DUCKDB), expected.column_names
         difference = unlike(relation_over(connection, table, names, found.types).to_arrow_table(), expected)
         return f"{text}: {difference}" if difference else "same"
     finally:

@@ -83,7 +83,7 @@ def test_datafusion_alone_gives_the_same_answers(
     ids=lambda v: getattr(v, "name", v),
 )
 def test_duckdb_plans_every_query_as_one_job(folder: Path, suite: Suite, format: str) -> None:
-    with jumpgate.connect(planner="duckdb", offload="always") as connection:
+    with jumpgate.connect(offload="always") as connection:
         suites.register(connection, suite, folder / suite.name, format)
         for text in suite.queries().values():
             with connection.sql(text) as query:

@@ -15,7 +15,8 @@ import duckdb
 from jumpgate.client.duckdb import planning
 from jumpgate.client.duckdb.answers import Query, in_sight_of, relation_over
 from jumpgate.client.duckdb.decide import HERE, JOB, SMALL, Auto, small
-from jumpgate.client.duckdb.planning import DUCKDB, Offloaded
+from jumpgate.client.duckdb.dialect import DUCKDB
+from jumpgate.client.duckdb.planning import Offloaded
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.streams import Stream
 from jumpgate.client.session import Session

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from jumpgate.client.duckdb.planning import DUCKDB, Offloaded
+from jumpgate.client.duckdb.dialect import DUCKDB
+from jumpgate.client.duckdb.planning import Offloaded
 from jumpgate.client.session import Session
 from jumpgate.client.sql import calibrate
 from jumpgate.client.sql.experience import Experience
@@ -18,8 +19,6 @@ from jumpgate.service import calibration
 SMALL = "it reads so little that DuckDB is through in a few milliseconds"
 #: of Parquet files that a text reads: DuckDB is through with fewer in a few milliseconds
 BYTES_MIN = 8 << 20
-#: seconds that DuckDB takes, of those of DataFusion for which there are figures
-SHARE = 0.55
 #: runs that were offloaded, and those that were not
 JOB, HERE = "always", "never"
 
@@ -37,9 +36,8 @@ class Auto:
             faster = took[JOB] <= took[HERE]
             return "" if faster else f"it took {_ms(took[JOB])} as a job and {_ms(took[HERE])} in DuckDB"
         flow = Dataflow(found.operator)
-        speeds = {name: SHARE * seconds for name, seconds in calibrate.load().items()}
         try:
-            estimate = session.estimate(flow, DUCKDB, elsewhere=speeds, cores=calibration.cores())
+            estimate = session.estimate(flow, DUCKDB, elsewhere=calibrate.load(), cores=calibration.cores())
             if estimate.seconds is None:
                 return "too little is known of what it reads"
             here = took.get(HERE, estimate.elsewhere_s)

@@ -16,13 +16,10 @@ from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.sources import Files
 from jumpgate.client.duckdb.translate import translate
 from jumpgate.client.duckdb.types import SqlType
-from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Operator
 
 #: versions of DuckDB whose plans are known, as its major and minor numbers
 VERSIONS = ((1, 5),)
-#: what DuckDB does where engines differ
-DUCKDB = Dialect(division_by_zero="ieee")
 #: rewrites after which a plan cannot be handed out, or has functions of DuckDB's own
 _DISABLED = (
     "column_lifetime", "common_aggregate", "common_subexpressions", "compressed_materialization",

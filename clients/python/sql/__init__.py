@@ -1,6 +1,4 @@
-"""SQL over files: DataFusion plans, accelerators do what they can, DataFusion does the rest.
-
-DuckDB answers the texts that DataFusion is known to get wrong.
+"""SQL over files: DuckDB plans, accelerators do what they can exactly as it does, DuckDB does the rest.
 
 with jumpgate.connect() as connection:
     connection.register("item", "data/item.parquet")
@@ -21,8 +19,8 @@ __all__ = ["connect"]
 
 
 def connect(address: str | None = None, *, offload: str = "auto", **options: Any) -> Connection:
-    """A connection for SQL: connection.Connection. Raises Unreachable; NotInstalled if DataFusion is missing."""
-    with prober.held():  # it starts while DataFusion is loaded
+    """A connection for SQL: connection.Connection. Raises Unreachable; NotInstalled if DuckDB is missing."""
+    with prober.held():  # it starts while DuckDB is loaded
         with extras.explained():
             from jumpgate.client.sql.connection import Connection
         return Connection(address, offload=offload, **options)

@@ -1,4 +1,4 @@
-"""How fast this host computes, in generated programs and in DataFusion: measured once, kept in the cache.
+"""How fast this host computes, in generated programs and in DuckDB: measured once, kept in the cache.
 
 Each step asks two queries over a generated star that differ in one kind of work. What the second one takes longer,
 beside what it was expected to take longer, says by how much that kind of work is slower or faster than assumed.
@@ -29,11 +29,11 @@ RUNS = 5
 COLUMNAR_ROWS, TEXT_ROWS, ITEMS, TINY_ROWS = 3_000_000, 600_000, 1_000, 10
 #: no kind of work is believed to be so many times faster or slower than assumed
 FACTOR_MAX = 20.0
-#: where DataFusion differs from generated programs, before anything was measured
-DATAFUSION = {
-    "job": 1.5e-3, "open": 3e-4, "operator": 9e-4,
-    "filter": 1e-9, "expression": 4e-9, "probe": 40e-9, "probe large": 40e-9, "build": 50e-9, "build large": 80e-9,
-    "group": 10e-9, "group large": 60e-9, "measure": 4e-9, "sort": 13e-9, "window": 60e-9,
+#: where DuckDB differs from generated programs, before anything was measured
+DUCKDB = {
+    "job": 8e-4, "open": 1.7e-4, "operator": 5e-4,
+    "filter": 0.6e-9, "expression": 2e-9, "probe": 22e-9, "probe large": 22e-9, "build": 28e-9, "build large": 44e-9,
+    "group": 6e-9, "group large": 33e-9, "measure": 2e-9, "sort": 7e-9, "window": 33e-9,
 }  # fmt: skip
 #: seconds for a table that it reads through Jumpgate's converters: a job
 OPEN_CONVERTED = 1.1e-2
@@ -82,19 +82,21 @@ OPERATORS = (
 
 
 def assumed() -> dict[str, float]:
-    """Return the speeds that are assumed of DataFusion, with those that each format declares of its scans there."""
-    found = {**calibration.assumed(), **DATAFUSION}
+    """Return the speeds that are assumed of DuckDB, with those that each format declares of its scans there."""
+    found = {**calibration.assumed(), **DUCKDB}
     for name, format in formats().items():
         if format.converted:
             found[f"open {name}"] = OPEN_CONVERTED
-        if format.datafusion is not None:
-            found |= {f"scan {name} {kind}": getattr(format.datafusion, kind) for kind in ("number", "decimal", "text")}
+        if format.duckdb_speeds is not None:
+            found |= {
+                f"scan {name} {kind}": getattr(format.duckdb_speeds, kind) for kind in ("number", "decimal", "text")
+            }
     return found
 
 
 def load() -> dict[str, float]:
-    """How fast DataFusion is on this host as it was measured, else as it is assumed to be."""
-    return {**assumed(), **calibration.load("datafusion")}
+    """How fast DuckDB is on this host as it was measured, else as it is assumed to be."""
+    return {**assumed(), **calibration.load("duckdb")}
 
 
 Progress = Callable[[str, int, int], None]
@@ -103,9 +105,9 @@ Progress = Callable[[str, int, int], None]
 def measure(connection: Connection, progress: Progress = lambda what, done, total: None) -> dict[str, dict[str, float]]:
     """Runs the queries in every format, with and without accelerators; about a minute. Raises the jobs' errors.
 
-    Returns seconds of a core by kind of work, of `host` and of `datafusion`.
+    Returns seconds of a core by kind of work, of `host` and of `duckdb`.
     """
-    found = {"host": dict(calibration.assumed()), "datafusion": assumed()}
+    found = {"host": dict(calibration.assumed()), "duckdb": assumed()}
     with tempfile.TemporaryDirectory(prefix="jumpgate-calibrate-") as folder:
         all_of_them = sorted(formats().values(), key=lambda f: f.name != OPERATORS_IN)
         for number, format in enumerate(all_of_them):
@@ -114,7 +116,7 @@ def measure(connection: Connection, progress: Progress = lambda what, done, tota
             names = _register(connection, Path(folder), format, rows)
             try:
                 size = (Path(folder) / f"fact{format.suffixes[0]}").stat().st_size
-                for who, mode in (("host", "always"), ("datafusion", "never")):
+                for who, mode in (("host", "always"), ("duckdb", "never")):
                     _Measurement(connection, names, rows, mode, found[who]).run(format, size)
             finally:
                 for name in names.values():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from jumpgate.client.reading import delta_folder, read_delta, read_files
+from jumpgate.converters.footers import parquet_arrow_schema
 from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Literal
 from jumpgate.dataflow.files import Paths
 from jumpgate.dataflow.formats import PARTITIONS, formats
@@ -25,8 +26,8 @@ from jumpgate.words import counted
 class Table:
     """One registered table: what is to `read`, or `data` as an Arrow table; exactly one of them is there.
 
-    schema: its columns as DataFusion has them, which may be of types that Jumpgate does not have. closed: DataFusion
-    does not open its files, as it cannot, or is not to.
+    schema: its columns, which may be of types that Jumpgate does not have. closed: DuckDB does not open its files, as
+    it cannot, or is not to.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Table:
 
     @property
     def is_converted(self) -> bool:
-        """Return whether its files are always read by Jumpgate's converters, also for DataFusion."""
+        """Return whether its files are always read by Jumpgate's converters, also for DuckDB."""
         if self.read is None:
             return False
         if not isinstance(self.read, Read):
@@ -138,6 +139,28 @@ def read_table(name: str, root: Operator, closed: bool = False) -> Table:
     return Table(name, pa.schema([_field(f) for f in root.schema]), read=root, closed=closed)
 
 
+def parquet_table(table: Table) -> Table:
+    """The table of plain Parquet files with the types that the files declare, which are more than Jumpgate's."""
+    assert isinstance(table.read, Read)
+    fields = [f for f in table.read.schema if f.type.is_opaque or f.type.is_integer or f.type.is_nested]
+    if not fields:
+        return table
+    declared = [parquet_arrow_schema(file) for file in table.read.files]
+    schema = table.schema
+    for field in fields:
+        place = schema.get_field_index(field.name)
+        theirs = [s.field(i).type for s in declared if (i := s.get_field_index(field.name)) >= 0]
+        try:
+            both = [pa.schema([(field.name, type)]) for type in theirs]
+            type = pa.unify_schemas(both, promote_options="permissive").field(0).type
+        except pa.ArrowException:
+            continue
+        if field.type.is_integer and not pa.types.is_unsigned_integer(type):
+            continue
+        schema = schema.set(place, pa.field(field.name, type, field.type.nullable))
+    return replace(table, schema=schema)
+
+
 def is_plain(root: Operator) -> bool:
     """Return whether a dataflow only puts columns of files together, which means the same in every dialect."""
     return all(
@@ -153,7 +176,7 @@ def _is_column(expression: Expression) -> bool:
 
 
 def _field(field: Field) -> pa.Field:
-    """Return a field. A column without a type in Jumpgate cannot be used, unless DataFusion reads the file."""
+    """Return a field. A column without a type in Jumpgate cannot be used, unless DuckDB reads the file."""
     return pa.field(field.name, pa.null() if field.type.is_opaque else arrow_type(field.type), field.type.nullable)
 
 
@@ -169,27 +192,4 @@ def arrow_table(name: str, data: Any) -> Table:
             raise InvalidDataflow(message) from None
     if len(set(data.column_names)) < data.num_columns:
         raise InvalidDataflow(f"register: two columns of {name!r} have the same name")
-    for place, column in enumerate(data.columns):
-        if _has_struct(column.type):
-            whole = pa.chunked_array([_fields_null(chunk) for chunk in column.chunks], column.type)
-            data = data.set_column(place, data.schema.field(place), whole)
     return Table(name, data.schema, data=data)
-
-
-def _has_struct(type: pa.DataType) -> bool:
-    return pa.types.is_struct(type) or any(_has_struct(type.field(i).type) for i in range(type.num_fields))
-
-
-def _fields_null(column: pa.Array) -> pa.Array:
-    """The values with NULL for the fields of structs that are NULL, which Arrow may have anything for: DataFusion takes
-    a field without asking whether there is a struct."""
-    type = column.type
-    if not _has_struct(type):
-        return column
-    absent = column.is_null()
-    if pa.types.is_struct(type):
-        return pa.StructArray.from_arrays(list(map(_fields_null, column.flatten())), fields=list(type), mask=absent)
-    if pa.types.is_list(type) or pa.types.is_large_list(type):
-        column = pa.concat_arrays([column])  # from offset 0 on
-        return column.from_arrays(column.offsets, _fields_null(column.values), type, mask=absent)
-    return column  # maps and lists of a fixed size, whose structs are never taken apart here

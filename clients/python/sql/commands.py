@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.errors import InvalidSql, located
-from jumpgate.client.sql.frontend import quoted
-from jumpgate.client.sql.tokens import Token, parts_of, place, unquoted
+from jumpgate.client.sql.tokens import Token, parts_of, place, quoted, unquoted
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection

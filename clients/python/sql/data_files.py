@@ -9,14 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from jumpgate.client.spool import Spool
-from jumpgate.client.sql.catalog import Table, arrow_table
-from jumpgate.client.sql.logical.inline import ROWS_MAX
+from jumpgate.client.sql.catalog import Table
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import DataType, Field, Schema
 
-#: of what accelerators make VALUES
-NUMBERS = arrow_table("VALUES (…)", pa.table({"number": pa.array(range(ROWS_MAX), pa.int64())}))
 _TYPES: dict[pa.DataType, DataType] = {
     pa.bool_(): t.bool_, pa.int8(): t.int8, pa.int16(): t.int16, pa.int32(): t.int32, pa.int64(): t.int64,
     pa.uint8(): t.int16, pa.uint16(): t.int32, pa.uint32(): t.int64, pa.float32(): t.float32,
@@ -51,12 +48,6 @@ class DataFiles:
         except pa.ArrowException:
             return False
         return True
-
-    def path(self, table: Table) -> str:
-        """The path of a table's file, which holds the data."""
-        path = self._spool(table).path
-        self.write(path)
-        return path
 
     def write(self, path: str) -> None:
         """Fills the file of that path, if it is one of these."""

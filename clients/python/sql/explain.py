@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.tree import tree
 from jumpgate.errors import JumpgateError
 from jumpgate.words import counted
 
 if TYPE_CHECKING:
-    from jumpgate.client.sql.cuts import Cut
     from jumpgate.client.sql.query import Query
+    from jumpgate.client.sql.split import Cut
 
 
 @dataclass
 class Timings:
     """Seconds of a query's phases, and what it received; zero for what has not happened.
 
-    jobs_s: until all cuts had arrived. rest_s: DataFusion's part. first_batch_s, total_s: since execution began.
+    jobs_s: until the jobs' results had arrived. rest_s: DuckDB's part. first_batch_s, total_s: since execution began.
     """
 
     planning_s: float = 0.0
@@ -36,20 +36,15 @@ class Timings:
 def explain_text(query: Query, analyzed: bool) -> str:
     """The plan, what goes to accelerators, what stays and why; and, if it ran, times and sizes."""
     split = query.split
-    lines = [f"Plan of the query ({query.planner})", *_indented(query.planned.shown)]
-    lines.append(
+    lines = [
         f"Offloaded: {split.offloaded} of {counted(split.operators, 'operator')}, in {counted(len(split.cuts), 'job')}"
-    )
+    ]
     for number, cut in enumerate(split.cuts, 1):
-        uses = f", read {cut.uses} times" if cut.uses > 1 else ""
-        lines.append(f"  job {number}: {counted(cut.operators, 'operator')}{uses}")
+        lines.append(f"  job {number}: {counted(cut.operators, 'operator')}")
         lines += _indented(_planned(query, cut), 4)
     if split.kept:
-        lines.append(f"Kept by the client: {counted(len(split.kept), 'operator')}")
-        reasons = Counter((kept.kind, kept.reason) for kept in split.kept)
-        lines += [
-            f"  {n} × {kind}: {reason}" if n > 1 else f"  {kind}: {reason}" for (kind, reason), n in reasons.items()
-        ]
+        lines.append("DuckDB answers here")
+        lines += [f"  {kept.kind}: {kept.reason}" for kept in split.kept]
     if analyzed:
         lines += _analysis(query)
     return "\n".join(lines) + "\n"
@@ -61,7 +56,7 @@ def explain_data(query: Query) -> dict[str, Any]:
     return {
         "operators": split.operators,
         "offloaded": split.offloaded,
-        "jobs": [{"operators": cut.operators, "uses": cut.uses, "dataflow": _tree(query, cut)} for cut in split.cuts],
+        "jobs": [{"operators": cut.operators, "dataflow": _tree(query, cut)} for cut in split.cuts],
         "fragments": [_fragments(query, cut) for cut in split.cuts],
         "measured": [query.session.explain_job_data(job)["fragments"] for job in query.jobs],
         "kept": [{"operator": kept.kind, "reason": kept.reason} for kept in split.kept],
@@ -73,7 +68,7 @@ def explain_data(query: Query) -> dict[str, Any]:
 def _planned(query: Query, cut: Cut) -> str:
     """The job as the service plans it, with what it expects of each operator; the dataflow, if nobody takes it."""
     try:
-        text, _, _ = query.session.explain(Dataflow(cut.operator), query.dialect).partition("\nlost: ")
+        text, _, _ = query.session.explain(Dataflow(cut.operator), DUCKDB).partition("\nlost: ")
     except JumpgateError as error:
         return f"{error.message}\n{_tree(query, cut)}"
     return _with_tables(query, text.partition("\nrefused ")[0])
@@ -82,7 +77,7 @@ def _planned(query: Query, cut: Cut) -> str:
 def _fragments(query: Query, cut: Cut) -> dict[str, Any]:
     """The fragments of a job with what is expected of their operators; none, if nobody takes it."""
     try:
-        found: dict[str, Any] = query.session.explain_data(Dataflow(cut.operator), query.dialect)["fragments"]
+        found: dict[str, Any] = query.session.explain_data(Dataflow(cut.operator), DUCKDB)["fragments"]
     except JumpgateError:
         return {}
     return found

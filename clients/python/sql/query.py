@@ -1,33 +1,37 @@
-"""One SQL query: planned when it is made, executed when its result is asked for."""
+"""One SQL query: planned when it is made, executed when its result is asked for. It runs as a job where its whole plan
+is a dataflow, else in DuckDB, which reads the tables that only Jumpgate reads as streams of jobs."""
 
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import datafusion
+import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jumpgate import deadline, extras
 from jumpgate.client import notebook
-from jumpgate.client.spool import Spool
-from jumpgate.client.sql import local
-from jumpgate.client.sql.cuts import CUT, DATA, Cut, Split, scans
+from jumpgate.client.duckdb.decide import BYTES_MIN, SMALL, Auto
+from jumpgate.client.duckdb.dialect import DUCKDB
+from jumpgate.client.duckdb.planning import Offloaded
+from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.sql import tables
+from jumpgate.client.sql.conforming import conformed
+from jumpgate.client.sql.errors import InvalidSql, typed
 from jumpgate.client.sql.explain import Timings, explain_text
-from jumpgate.client.sql.frontend import Parameters, Planned
-from jumpgate.client.sql.logical import plan_pb2 as pb
+from jumpgate.client.sql.split import Cut, Kept, Split
 from jumpgate.client.sql.stopping import Stop
 from jumpgate.converters import probe
+from jumpgate.dataflow import located
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.file_state import check_unchanged, file_states
 from jumpgate.dataflow.operators import Read
-from jumpgate.errors import Cancelled, CannotPlace, InvalidCast, InvalidDataflow, JumpgateError
+from jumpgate.errors import CannotPlace, ComputeError, DataError, InvalidDataflow, JumpgateError
+from jumpgate.stores.names import is_remote
 
 if TYPE_CHECKING:
     import pandas
@@ -37,16 +41,14 @@ if TYPE_CHECKING:
     from jumpgate.client.session import Session
     from jumpgate.client.sql.connection import Connection
 
-#: jobs of one query that run at the same time; the others wait
-JOBS_AT_ONCE = 4
+#: rows of a batch that DuckDB computes
+BATCH_ROWS = 64 << 10
+_SELECT, _CREATE = duckdb.StatementType.SELECT, duckdb.StatementType.CREATE
+#: errors of a job for which DuckDB may have another road, or an error of its own
+_LEFT = (CannotPlace, ComputeError, DataError, InvalidDataflow)
 
-
-class Refused(Exception):
-    """No accelerator takes a cut."""
-
-    def __init__(self, cut: Cut, error: JumpgateError) -> None:
-        super().__init__(error.message)
-        self.cut, self.error = cut, error
+Parameters = Sequence[Any] | Mapping[str, Any]
+T = TypeVar("T")
 
 
 class Query:
@@ -56,23 +58,25 @@ class Query:
     context manager) cancels what still runs.
     """
 
-    #: who planned it, and what its dataflows mean
-    planner, dialect = "DataFusion, optimised", DATAFUSION
-
-    def __init__(
-        self, connection: Connection, planned: Planned, split: Split, mode: str, parameters: Parameters
-    ) -> None:
-        self.text = planned.text
-        self.schema: pa.Schema = planned.schema
-        self._mode, self._parameters = mode, parameters
-        self.planned = planned
-        self.split = split
+    def __init__(self, connection: Connection, text: str, parameters: Parameters, mode: str) -> None:
+        self.text = text
         self.timings = Timings()
+        self._mode, self._parameters = mode, parameters
         self._connection = connection
         self._results: list[Result] = []
         self._table: pa.Table | None = None
         self._reading = False
         self._stop = Stop(connection.timeout_s)
+        self._values = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
+        self._scans = tables.find(connection.tables, text, lambda: connection.session)
+        self._found: Offloaded | None = None
+        types, self.schema = self._described()
+        try:
+            self._found = self._offload(types)
+            operators = {id(node) for node in self._found.operator.walk()}
+            self.split = Split([Cut(self._found.operator, self.schema, len(operators))])
+        except Stays as stays:
+            self._leave(str(stays))
 
     @property
     def columns(self) -> list[str]:
@@ -83,7 +87,7 @@ class Query:
     @property
     def jobs(self) -> tuple[str, ...]:
         """Ids of the jobs that ran for it so far."""
-        return tuple(result.job for result in self._results)
+        return tuple(result.job for result in (*self._results, *(job for scan in self._scans for job in scan.jobs)))
 
     def batches(self, *, watched: bool = False) -> Iterator[pa.RecordBatch]:
         """The result as it arrives; ends normally only if it is complete, else raises the error that ended it.
@@ -99,7 +103,7 @@ class Query:
         self.timings = Timings(planning_s=self.timings.planning_s)
         self._results.clear()
         try:
-            for batch in conformed(self._placed(watched), self.schema):
+            for batch in conformed(self._answered(watched), self.schema):
                 self.timings.first_batch_s = self.timings.first_batch_s or time.perf_counter() - start
                 self.timings.rows += batch.num_rows
                 if batch.num_rows:
@@ -134,7 +138,7 @@ class Query:
         """The whole result."""
         if self._table is None:
             try:
-                batches = list(self.batches(watched=True))
+                batches = self._collected()
             except JumpgateError:
                 self._connection.learn(self, math.inf)
                 raise
@@ -181,9 +185,11 @@ class Query:
         return sum(rows * sum(t.width for t in read.schema.types) for rows, read in zip(sizes, reads, strict=True))
 
     def close(self) -> None:
-        """Cancels what still runs; may be called twice."""
+        """Cancels what still runs, and drops what was written for it; may be called twice."""
         self._stop.close()
         self._cancel()
+        if self._found is not None:
+            self._found.files.close()
 
     def __enter__(self) -> Query:
         return self
@@ -194,139 +200,134 @@ class Query:
     def _cancel(self) -> None:
         for result in self._results:
             result.cancel()
+        for scan in self._scans:
+            scan.close()
 
-    def _run(self, cut: Cut) -> Result:
-        left_s = self._stop.left_s()
-        self._connection.write_data(cut)
+    def _described(self) -> tuple[list[str], pa.Schema]:
+        """DuckDB's types of the result, which is not computed, and its schema; names may repeat. Raises InvalidSql."""
         try:
-            with deadline.within(left_s):
-                result = self._connection.session.run(Dataflow(cut.operator), self.dialect, text=self.text)
-        except (CannotPlace, InvalidDataflow) as error:
-            raise Refused(cut, error) from error
-        self._results.append(result)
-        return result
+            self._database = self._connection.cursor(self._scans)
+            kinds = [statement.type for statement in self._database.extract_statements(self.text)]
+            if not kinds:
+                raise InvalidSql("the text holds no query")
+            if kinds[-1] != _SELECT or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
+                raise InvalidSql("the text is not one query")
+            found = self._database.sql(self.text, params=self._values or None)
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise self._typed(error) from error
+        types = [str(type) for type in found.types]
+        return types, self._connection.schema_of(found.columns, types)
 
-    def _placed(self, watched: bool) -> Iterator[pa.RecordBatch]:
-        """The result's batches; what no accelerator here takes is found out by asking, and stays with DataFusion."""
-        while True:
-            offloaded = self.split.rest is None and not self.split.whole
-            source = self._offloaded(watched) if offloaded else self._finished_here()
+    def _offload(self, types: list[str]) -> Offloaded:
+        """The text as a dataflow that is to run, with a result of these types. Raises Stays."""
+        connection = self._connection
+        if self._mode == "never":
+            raise Stays("offload = never")
+        if self._mode == "auto" and self._bytes() < BYTES_MIN:
+            raise Stays(SMALL)
+        read = [(scan.table, pa.schema(map(tables.as_read, scan.table.schema))) for scan in self._scans]
+        found = connection.stand_ins.offload(self.text, self._values, read)
+        try:
+            if [str(type) for type in found.types] != types:
+                raise Stays("the result would have other types")
+            if self._mode == "auto":
+                found.files.fill()
+                if reason := Auto(connection.experience).reason(self.text, found, connection.session):
+                    raise Stays(reason)
+        except BaseException:
+            found.files.close()
+            raise
+        return found
+
+    def _bytes(self) -> float:
+        """Bytes that the text may read here; infinity of files that are elsewhere."""
+        total = 0.0
+        for scan in self._scans:
+            if scan.table.data is not None:
+                total += scan.table.data.nbytes
+            elif any(is_remote(file) or located.split(file)[0] for file in scan.table.files):
+                return math.inf
+            else:
+                total += sum(os.path.getsize(file) for file in scan.table.files if os.path.exists(file))
+        return total
+
+    def _leave(self, why: str) -> None:
+        """Leaves the query to DuckDB."""
+        self.split = Split(kept=[Kept("query", why)])
+
+    def _collected(self) -> list[pa.RecordBatch]:
+        """All batches; of DuckDB, where a job fails."""
+        try:
+            return list(self.batches(watched=True))
+        except _LEFT as error:
+            if not self.split.cuts:
+                raise
+            self._leave(f"as a job it failed: {error.message}")
+            return list(self.batches(watched=True))
+
+    def _answered(self, watched: bool) -> Iterator[pa.RecordBatch]:
+        """The batches of the job, or of DuckDB where the job fails before its first one."""
+        if self.split.cuts:
+            source = self._by_job(watched)
             try:
                 first = next(source, None)
-            except Refused as refused:
-                if refused.cut.operators == 0:  # what only reads can be done by nobody else
-                    raise refused.error from None
-                self.split = self._connection.refuse(self.planned, self._mode, refused.cut.operator, refused.error)
-                continue
-            if first is not None:
-                yield first
-                yield from source
-            return
+            except _LEFT as error:
+                self._leave(f"as a job it failed: {error.message}")
+            else:
+                if first is not None:
+                    yield first
+                    yield from source
+                return
+        yield from self._here()
 
-    def _offloaded(self, watched: bool) -> Iterator[pa.RecordBatch]:
+    def _by_job(self, watched: bool) -> Iterator[pa.RecordBatch]:
         (cut,) = self.split.cuts
         start = time.perf_counter()
         result = self._run(cut)
-        for batch in result.batches(watched=watched):
+        for batch in conformed(result.batches(watched=watched), self.schema):
             self.timings.received_bytes = result.received_bytes
             yield batch
         self.timings.jobs_s = time.perf_counter() - start
 
-    def _finished_here(self) -> Iterator[pa.RecordBatch]:
-        """Spools every cut, all at the same time, then lets DataFusion do the rest over them; a file that changes
-        meanwhile is a FileChanged."""
-        states = file_states(self._connection.files(self.planned))
-        self._connection.check_columns(self.planned, states)
-        self._connection.check_pages(self.planned, self.split)
-        try:
-            yield from self._spooled_and_finished()
-        except JumpgateError:
-            check_unchanged(states)
-            raise
-        check_unchanged(states)
+    def _run(self, cut: Cut) -> Result:
+        left_s = self._stop.left_s()
+        assert self._found is not None
+        self._found.files.fill()
+        self._connection.write_data(cut.operator)
+        with deadline.within(left_s):
+            result = self._connection.session.run(Dataflow(cut.operator), DUCKDB, text=self.text)
+        self._results.append(result)
+        return result
 
-    def _spooled_and_finished(self) -> Iterator[pa.RecordBatch]:
-        with ExitStack() as stack:
-            folder = self._connection.spool_folder()
-            spools = [stack.enter_context(Spool(folder)) for _ in self.split.cuts]
+    def _here(self) -> Iterator[pa.RecordBatch]:
+        """DuckDB's answer; a file that changes meanwhile is a FileChanged."""
+        for scan in self._scans:
+            self._connection.check(scan)
+        states = file_states(file for scan in self._scans if scan.reads_files for file in scan.files)
+        with ThreadPoolExecutor(1, "jumpgate-duckdb") as pool:
+
+            def within(work: Callable[[], T]) -> T:
+                try:
+                    return self._stop.result(pool.submit(work), self._interrupt)
+                except (duckdb.Error, pa.ArrowException) as error:
+                    self._stop.left_s()  # it raises what interrupted DuckDB
+                    raise self._typed(error) from error
+
             start = time.perf_counter()
-            self._spool(spools)
-            self.timings.jobs_s = time.perf_counter() - start
-            self.timings.received_bytes = sum(spool.bytes for spool in spools)
-            start = time.perf_counter()
-            paths = dict(zip(map(id, self.split.cuts), (spool.path for spool in spools), strict=True))
-            yield from local.stream(self._whole(paths) if self.split.whole else self._rest(paths), self._stop)
+            try:
+                reader = within(lambda: self._database.execute(self.text, self._values).to_arrow_reader(BATCH_ROWS))
+                while (batch := within(lambda: next(reader, None))) is not None:
+                    yield batch
+                check_unchanged(states)
+            finally:
+                self._cancel()
             self.timings.rest_s = time.perf_counter() - start
 
-    def _rest(self, paths: dict[int, str]) -> datafusion.DataFrame:
-        """DataFusion's part of the plan, over the spooled results of the cuts."""
-        rest = pb.Plan()
-        assert self.split.rest is not None
-        rest.CopyFrom(self.split.rest)
-        for scan in scans(rest):
-            path = scan.paths[0]
-            if path.startswith(CUT):
-                scan.paths[0] = f"file://{paths[id(self.split.cuts[int(path.removeprefix(CUT))])]}"
-            elif path.startswith(DATA):
-                scan.paths[0] = f"file://{self._connection.data_path(path.removeprefix(DATA))}"
-        return local.decoded(self._connection.local, rest)
+    def _interrupt(self) -> None:
+        for scan in self._scans:
+            scan.close()
+        self._database.interrupt()
 
-    def _whole(self, paths: dict[int, str]) -> datafusion.DataFrame:
-        """The text in DataFusion, over tables of which some were read by jobs."""
-        tables = {name: paths[id(cut)] for name, cut in self.split.reads.items()}
-        return self._connection.whole(self.planned, self._parameters, tables)
-
-    def _spool(self, spools: list[Spool]) -> None:
-        def fill(cut: Cut, spool: Spool) -> None:
-            try:
-                spool.fill(cut.schema, conformed(self._run(cut).batches(watched=True), cut.schema))
-            except (JumpgateError, Refused):
-                self._cancel()  # the other jobs' results are of no use any more
-                raise
-
-        if not spools:
-            return
-        with ThreadPoolExecutor(JOBS_AT_ONCE, "jumpgate-cut") as pool:
-            tasks = [pool.submit(fill, cut, spool) for cut, spool in zip(self.split.cuts, spools, strict=True)]
-            try:
-                wait(tasks)
-            except BaseException:  # interrupted: the threads end when their jobs do
-                self.close()
-                raise
-        errors = [error for task in tasks if (error := task.exception()) is not None]
-        if errors:
-            raise next((e for e in errors if not isinstance(e, Cancelled)), errors[0])
-
-
-def conformed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches with the names and types of `schema`; a value that does not fit is an InvalidCast."""
-    known, conform = schema, _conforming(schema, schema)
-    for batch in batches:
-        if not batch.schema.equals(known, check_metadata=True):
-            known = batch.schema
-            conform = _conforming(known, schema)
-        yield conform(batch)
-
-
-def _conforming(known: pa.Schema, schema: pa.Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """Return a function that makes batches of one schema such of the other; wide ones that differ in names are not
-    looked at column by column."""
-    if known.equals(schema, check_metadata=True) or not (known.names or schema.names):
-        return lambda batch: batch
-    pairs, names = list(zip(known, schema, strict=True)), schema.names
-    if known.metadata == schema.metadata and all(
-        theirs.with_name(ours.name).equals(ours, check_metadata=True) for theirs, ours in pairs
-    ):
-        return lambda batch: batch.rename_columns(names)
-    casts = [(i, ours) for i, (theirs, ours) in enumerate(pairs) if theirs.type != ours.type]
-
-    def conform(batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = batch.columns
-        for i, field in casts:
-            try:
-                columns[i] = pc.cast(columns[i], field.type)
-            except pa.ArrowInvalid as error:
-                raise InvalidCast(f"column '{field.name}': {error}", column=field.name) from None
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    return conform
+    def _typed(self, error: Exception) -> JumpgateError:
+        failed = next((scan.error for scan in self._scans if scan.error is not None), None)
+        return failed or typed(error)

@@ -12,7 +12,7 @@ from functools import partial
 import duckdb
 import pyarrow as pa
 
-from jumpgate.client.duckdb import planning
+from jumpgate.client.duckdb import installed, planning
 from jumpgate.client.duckdb.parameters import Values, with_values
 from jumpgate.client.duckdb.planning import Offloaded
 from jumpgate.client.duckdb.reasons import Stays
@@ -70,6 +70,7 @@ class StandIns:
             if self._database is None:
                 self._database = duckdb.connect()
                 self._database.execute("; ".join(f"SET {name} = {value}" for name, value in SETTINGS.items()))
+                installed.register(self._database)
             reads = dict(self._stand_in(self._database, table, schema) for table, schema in tables)
             files = _Stood(partial(planning.table_of, self._database), reads=reads)
             if values:

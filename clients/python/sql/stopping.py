@@ -1,4 +1,4 @@
-"""Bounds waits for DataFusion and DuckDB: `close`, a deadline or Ctrl-C ends what they compute in this process."""
+"""Bounds waits for DuckDB: `close`, a deadline or Ctrl-C ends what they compute in this process."""
 
 from __future__ import annotations
 

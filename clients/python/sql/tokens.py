@@ -1,8 +1,5 @@
-"""The tokens of a SQL text, cut exactly where DataFusion's parser cuts them (its generic dialect).
-
-Whoever changes or judges a text before it is planned does so over these, and so never inside strings, quoted names and
-comments.
-"""
+"""The tokens of a SQL text: commands, markers and names are looked for in these, and so never inside strings, quoted
+names and comments."""
 
 from __future__ import annotations
 

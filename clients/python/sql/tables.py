@@ -1,0 +1,169 @@
+"""The tables of a text as DuckDB reads them: Parquet files itself, where they have the same columns for it, Arrow data
+as it is, and everything else as streams of what jobs read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import duckdb
+import pyarrow as pa
+
+from jumpgate.client.duckdb.dialect import DUCKDB
+from jumpgate.client.result import Result
+from jumpgate.client.session import Session
+from jumpgate.client.sql.catalog import Catalog, Table
+from jumpgate.client.sql.conforming import conformed
+from jumpgate.client.sql.parsing import may_read_all, parsed, table_names
+from jumpgate.client.sql.tokens import parts_of, quoted, unquoted
+from jumpgate.converters import probe
+from jumpgate.dataflow import located
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.file_state import FileStates, file_states
+from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.dataflow.substrait.reader import select
+from jumpgate.errors import JumpgateError, NotFound, SchemaMismatch
+
+#: that DuckDB reads of one table: it looks into each for every text
+FILES_MAX = 64
+#: in a path, what DuckDB takes for a pattern
+_PATTERN = re.compile(r"[*?\[\]{}]")
+
+
+@dataclass
+class Scan:
+    """A table as DuckDB reads it, with the `columns` that the text may name. session: where its jobs run.
+
+    `reads_files`: DuckDB reads its files; `jobs` are those that read them for it.
+    """
+
+    table: Table
+    columns: list[str]
+    session: Callable[[], Session]
+    reads_files: bool = False
+    error: JumpgateError | None = None
+    jobs: list[Result] = field(default_factory=list)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns with DuckDB's types."""
+        return pa.schema([as_read(self.table.schema.field(name)) for name in self.columns])
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches()).__arrow_c_stream__()
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            result = self.session().run(Dataflow(self._operator()), DUCKDB)
+            self.jobs.append(result)
+            yield from conformed(result.batches(), self.schema)
+        except JumpgateError as error:
+            self.error = error
+            raise
+
+    def _operator(self) -> Operator:
+        read = self.table.read
+        assert read is not None
+        names = read.schema.names
+        for name in self.columns:
+            if (type := read.schema[names.index(name)].type).is_opaque:
+                message = f"table '{self.table.name}': column '{name}' is a {type.name}, which Jumpgate does not read"
+                raise SchemaMismatch(message, table=self.table.name, column=name)
+        return select(read, [names.index(name) for name in self.columns])
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Files that DuckDB may read."""
+        read = self.table.read
+        if not isinstance(read, Read) or self.table.is_converted or read.format != "parquet" or read.options:
+            return ()
+        if len(read.files) > FILES_MAX or any(located.hosts(list(read.files))):
+            return ()
+        return read.files if not any(_PATTERN.search(file) for file in read.files) else ()
+
+    def add_to(self, database: duckdb.DuckDBPyConnection) -> None:
+        """Makes the table one of the database."""
+        if self.table.data is not None:
+            database.register(self.table.name, self.table.data.select(self.columns).cast(self.schema))
+            return
+        self.reads_files = bool(self.files) and self._add_files(database)
+        if not self.reads_files:
+            database.register(self.table.name, self)
+
+    def _add_files(self, database: duckdb.DuckDBPyConnection) -> bool:
+        """A view of the files; False, and no view, if their columns are others for DuckDB."""
+        files = ", ".join(map(_literal, self.files))
+        options = f"hive_partitioning := false, union_by_name := {len(self.files) > 1}, can_have_nan := true"
+        columns = ", ".join(map(quoted, self.columns))
+        view = quoted(self.table.name)
+        try:
+            database.execute(
+                f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM read_parquet([{files}], {options})"
+            )
+            same = types_of(database, self.schema) == database.sql(f"FROM {view}").types
+        except duckdb.Error:
+            return False  # whoever reads the stream says what is wrong
+        if not same:
+            database.execute(f"DROP VIEW {view}")
+        return same
+
+    def check(self, known: FileStates) -> None:
+        """Check what DuckDB does not: that files that changed since they were `known` still have the columns of the
+        table, and checksums of pages. Raises SchemaMismatch, MalformedData, FileUnreadable."""
+        if not self.reads_files:
+            return
+        assert isinstance(self.table.read, Read)
+        if file_states(self.files) != known:
+            now = probe.infer_schema(self.files, self.table.read.format, dict(self.table.read.options)).positions
+            for name in self.columns:
+                if name not in now:
+                    message = f"table '{self.table.name}': its files have lost the column '{name}'; register it again"
+                    raise SchemaMismatch(message, table=self.table.name, column=name)
+        probe.check_pages(self.files, tuple(self.columns))
+
+    def close(self) -> None:
+        """Ends what still reads; may be called twice, and by several threads."""
+        for job in tuple(self.jobs):
+            job.cancel()
+
+
+def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[object]:
+    """Return DuckDB's types of Arrow's."""
+    database.register("jumpgate columns", schema.empty_table())
+    try:
+        found: list[object] = database.sql('FROM "jumpgate columns"').types
+        return found
+    finally:
+        database.unregister("jumpgate columns")
+
+
+def as_read(field: pa.Field) -> pa.Field:
+    """A column as DuckDB has it of a file: moments of whole seconds and milliseconds are TIMESTAMP as others are."""
+    coarse = pa.types.is_timestamp(field.type) and field.type.unit in ("s", "ms")
+    return field.with_type(pa.timestamp("us", field.type.tz)) if coarse else field
+
+
+def find(tables: Catalog, text: str, session: Callable[[], Session]) -> list[Scan]:
+    """The tables that a text reads, with the columns that it may."""
+    tree = parsed(text)
+    named = {unquoted(part).lower() for part in parts_of(text)[0]}
+    if tree is None:  # as of PIVOT
+        names, every = {table.name for table in tables if table.name.lower() in named}, True
+    else:
+        names, every = table_names(tree), may_read_all(tree)
+    found: dict[str, Scan] = {}
+    for name in sorted(names):
+        with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
+            table = tables[name]
+            columns = [c for c in table.schema.names if every or c.lower() in named]
+            found[table.name] = Scan(table, columns or table.schema.names[:1], session)
+    return list(found.values())
+
+
+def _literal(text: str) -> str:
+    return "'{}'".format(text.replace("'", "''"))
