@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -132,11 +133,11 @@ class Scan:
             job.cancel()
 
 
-def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[object]:
+def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
     """Return DuckDB's types of Arrow's."""
     database.register("jumpgate columns", schema.empty_table())
     try:
-        found: list[object] = database.sql('FROM "jumpgate columns"').types
+        found: list[Any] = database.sql('FROM "jumpgate columns"').types
         return found
     finally:
         database.unregister("jumpgate columns")
