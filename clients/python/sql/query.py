@@ -330,4 +330,7 @@ class Query:
 
     def _typed(self, error: Exception) -> JumpgateError:
         failed = next((scan.error for scan in self._scans if scan.error is not None), None)
+        if failed is None and type(error) is duckdb.Error:  # of its Parquet reader alone
+            files = [file for scan in self._scans if scan.reads_files for file in scan.files]
+            return DataError(f"DuckDB, of {', '.join(files[:3])}: {error}")
         return failed or typed(error)
