@@ -46,13 +46,12 @@ def _udf(function: Function) -> tuple[Callable[..., pa.ChunkedArray], list[DataT
     assert isinstance(function.operands, Exactly), "what an installed function with an SQL name has"
     wanted = tuple(t.with_nullable(True) for t in function.operands.wanted)
     result = function.type_of(tuple(ColumnRef(t, i) for i, t in enumerate(wanted)))
-    out = function.sql_type or result
 
     def compute(*columns: pa.ChunkedArray) -> pa.ChunkedArray:
         rows = zip(*(c.to_pylist() for c in columns), strict=True)
-        return pa.array([apply(function.name, wanted, result, DUCKDB, row) for row in rows], arrow_type(out))
+        return pa.array([apply(function.name, wanted, result, DUCKDB, row) for row in rows], arrow_type(result))
 
-    return compute, list(wanted), out
+    return compute, list(wanted), result
 
 
 def _type(database: duckdb.DuckDBPyConnection, type: DataType) -> Any:
