@@ -33,6 +33,7 @@ from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.reduce_groups import reduce_groups
 from jumpgate.compiler.reduce_outer_joins import reduce_outer_joins
 from jumpgate.compiler.reduce_scans import reduce_scans
+from jumpgate.compiler.semi_joins import semi_joins
 from jumpgate.compiler.share_scans import share_scans
 from jumpgate.compiler.verify import Verifier
 from jumpgate.dataflow.operators import Operator, Send
@@ -54,6 +55,7 @@ PASSES: tuple[Pass, ...] = (
     push_filters,
     anti_joins,
     look_ahead,
+    semi_joins,
     order_joins,
     reduce_groups,
     prune_columns,
