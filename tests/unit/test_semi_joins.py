@@ -1,4 +1,4 @@
-"""Joins of which only the different rows of one side count find one partner a row."""
+"""Joins of which only the rows of one side count find one partner a row."""
 
 from __future__ import annotations
 
@@ -43,11 +43,6 @@ def test_one_side_is_asked_for(many: None, column: str) -> None:
     found = inner(after(joined(A, pairs, "ak", column, JoinType.SEMI)))
     assert isinstance(found, Join) and found.type is JoinType.SEMI
     assert (found.left is B) == (column == "bk")
-
-
-def test_distinct_rows_ask_for_no_more(many: None) -> None:
-    found = inner(after(grouped(of(joined(B, C, "bk", "ck"), "bv"), ("bv",))))
-    assert isinstance(found, Join) and found.type is JoinType.SEMI
 
 
 def test_pairs_stay_where_they_count(many: None) -> None:
