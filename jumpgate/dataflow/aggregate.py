@@ -54,7 +54,7 @@ class AggregateFunction:
     first rows; rows that tie come in the order of the argument, NULL last. Without `states` it needs all rows of a
     group in one place, and is computed by `body(rows, *options)`. `distinct_of`: it is this aggregate over distinct
     values. `expanded`: compilers rewrite it in terms of others (sketches.py), and nothing else computes it. `code`: its
-    C++; without it codegen/measures writes it. substrait, datafusion: names there.
+    C++; without it codegen/measures writes it. substrait: names there.
     """
 
     name: str
@@ -72,7 +72,6 @@ class AggregateFunction:
     distinct_of: str = ""
     expanded: bool = False
     substrait: tuple[str, ...] = ()
-    datafusion: tuple[str, ...] = ()
 
     @property
     def has_parts(self) -> bool:

@@ -46,7 +46,7 @@ def _declare(name: str, doc: str, result: Callable[[Types], DataType], **propert
 
 def _over_distinct(found: AggregateFunction) -> AggregateFunction:
     doc = f"{found.name} of the values that differ"
-    return replace(found, name=f"{found.name}_distinct", doc=doc, distinct_of=found.name, substrait=(), datafusion=())
+    return replace(found, name=f"{found.name}_distinct", doc=doc, distinct_of=found.name, substrait=())
 
 
 # ---- types ----------------------------------------------------------------------------------------------------------
@@ -131,22 +131,22 @@ _COUNTED = States(
     lambda s: s[0],
 )
 _declare("sum", "exact in 128 bits; int64, decimal(38, s) or float64: what does not fit is an error", _summed,
-         numeric=True, distinct=True, substrait=("sum",), datafusion=("sum",),
+         numeric=True, distinct=True, substrait=("sum",),
          states=States(lambda types, order: (_summed(types),), lambda rows: (_total(r[0] for r in rows),),
                        lambda states: (_total(s[0] for s in states),), lambda s: s[0]))  # fmt: skip
 _declare("count", "how many values are not NULL", _constant(_COUNT), distinct=True,
-         substrait=("count",), datafusion=("count",), states=_COUNTED)  # fmt: skip
+         substrait=("count",), states=_COUNTED)  # fmt: skip
 _declare("approx_distinct", "about how many values there are that differ and are not NULL: seldom wrong by more than "
          "2 %, exact or nearly so for few; from the set of values follows the result", _comparable, expanded=True,
-         substrait=("approx_count_distinct",), datafusion=("approx_distinct",))  # fmt: skip
+         substrait=("approx_count_distinct",))  # fmt: skip
 _declare("count_star", "how many rows there are", _constant(_COUNT), arity=0, states=_COUNTED)
 _declare("min", "of any type; NaN is the largest number; of booleans AND", _same,
-         substrait=("min", "bool_and"), datafusion=("min", "bool_and", "any_value"),
+         substrait=("min", "bool_and"),
          states=_extreme(_least))  # fmt: skip
 _declare("max", "of any type; NaN is the largest number; of booleans OR", _same,
-         substrait=("max", "bool_or"), datafusion=("max", "bool_or"), states=_extreme(_greatest))  # fmt: skip
+         substrait=("max", "bool_or"), states=_extreme(_greatest))  # fmt: skip
 _declare("avg", "float64", _constant(float64), numeric=True, distinct=True,
-         substrait=("avg",), datafusion=("avg",),
+         substrait=("avg",),
          states=States(lambda types, order: (_summed(types), _COUNT),
                        lambda rows: (_total(r[0] for r in rows), len(rows)),
                        lambda states: (_total(s[0] for s in states), sum(s[1] for s in states)),
@@ -175,9 +175,7 @@ def _joined_bits(on: Callable[[int, int], int]) -> States:
 
 
 for _name, (_doc, _on) in BITS.items():
-    _declare(
-        _name, f"{_doc}, of integers", _integral, substrait=(_name,), datafusion=(_name,), states=_joined_bits(_on)
-    )
+    _declare(_name, f"{_doc}, of integers", _integral, substrait=(_name,), states=_joined_bits(_on))
 
 
 # ---- moments of one value: (count, mean, sum of squared differences from it) ----------------------------------------
@@ -224,15 +222,15 @@ def _spread_code(missing: int, root: bool) -> StateCode:
 #: measure → (count minus degrees of freedom, whether it is a square root)
 MOMENTS = {"stddev": (1, True), "stddev_pop": (0, True), "variance": (1, False), "variance_pop": (0, False)}
 _MOMENT_NAMES = {
-    "stddev": (("stddev", "stddev_samp", "std_dev"), ("stddev",)),
-    "stddev_pop": (("stddev_pop",), ("stddev_pop",)),
-    "variance": (("variance", "var", "var_samp"), ("var",)),
-    "variance_pop": (("var_pop",), ("var_pop",)),
+    "stddev": ("stddev", "stddev_samp", "std_dev"),
+    "stddev_pop": ("stddev_pop",),
+    "variance": ("variance", "var", "var_samp"),
+    "variance_pop": ("var_pop",),
 }
 for _name, (_missing, _root) in MOMENTS.items():
     _whose = "of a sample; NULL for fewer than two values" if _missing else "of a population"
     _declare(_name, f"float64, by Welford; {_whose}", _constant(float64), numeric=True, distinct=True,
-             substrait=_MOMENT_NAMES[_name][0], datafusion=_MOMENT_NAMES[_name][1],
+             substrait=_MOMENT_NAMES[_name],
              states=_spread(_missing, _root), code=_spread_code(_missing, _root))  # fmt: skip
 
 
@@ -342,10 +340,10 @@ def _of_pairs(comoment: Comoment) -> States:
 
 for _name, _comoment in COMOMENTS.items():
     _declare(_name, f"of pairs (y, x) without a NULL: {_comoment.doc}; float64", _constant(float64), arity=2,
-             numeric=True, substrait=(_name,), datafusion=(_name,), states=_of_pairs(_comoment),
+             numeric=True, substrait=(_name,), states=_of_pairs(_comoment),
              code=_comoment_code(_comoment))  # fmt: skip
 _declare("regr_count", "how many pairs (y, x) have no NULL", _constant(_COUNT), arity=2,
-         substrait=("regr_count",), datafusion=("regr_count",), states=_COUNTED)  # fmt: skip
+         substrait=("regr_count",), states=_COUNTED)  # fmt: skip
 
 
 # ---- values of a group side by side ---------------------------------------------------------------------------------
@@ -397,15 +395,15 @@ def _mode(rows: Rows) -> Any:
 
 
 _declare("median", "the middle value, or the mean of the two middle ones; of decimals a decimal, cut, else float64",
-         _middle, numeric=True, distinct=True, substrait=("median",), datafusion=("median",), body=_median)  # fmt: skip
+         _middle, numeric=True, distinct=True, substrait=("median",), body=_median)  # fmt: skip
 _declare("quantile_cont", "between the values around a share of them, in millionths of their distance; float64",
          _constant(float64), numeric=True, distinct=True, options=(float64,), option_rule=_share,
-         substrait=("quantile_cont",), datafusion=("percentile_cont",), body=_quantile_cont)  # fmt: skip
+         substrait=("quantile_cont",), body=_quantile_cont)  # fmt: skip
 _declare("quantile_disc", "the least value that is not below a share of the values", _same, distinct=True,
          options=(float64,), option_rule=_share, substrait=("quantile_disc",), body=_quantile_disc)  # fmt: skip
 _declare("mode", "the value that occurs most; of several the least", _same, body=_mode, substrait=("mode",))
 _declare("string_agg", "texts in the order given, with a separator between them; NULL for none", _text, ordered=True,
-         distinct=True, options=(string,), substrait=("string_agg",), datafusion=("string_agg",),
+         distinct=True, options=(string,), substrait=("string_agg",),
          body=lambda rows, separator: separator.join(r[0] for r in rows) if rows else None)  # fmt: skip
 
 
@@ -419,7 +417,7 @@ _FIRST = States(
     lambda s: s[0] if s else None,
 )
 _declare("first_value", "its argument in the first row by the order given, which may be NULL", _same, keeps_nulls=True,
-         ordered=True, substrait=("first_value",), datafusion=("first_value",), states=_FIRST)  # fmt: skip
+         ordered=True, substrait=("first_value",), states=_FIRST)  # fmt: skip
 
 #: forms over distinct values → the plain aggregate
 DISTINCT = {a.name: a.distinct_of for a in AGGREGATES.values() if a.distinct_of}

@@ -40,9 +40,8 @@ class Function:
     `encode` makes of each of its literals the bytes that generated code gets in place of it.
     `cpp_source` is what it needs beside ncas/runtime/include/jg/kernel.h. Empty: jumpgate/codegen/calls.py writes it.
 
-    *Names.* `sql`: DataFusion's functions, or kinds of operators, that mean the same of the same arguments; `sql_type`:
-    their type, where it is another. `substrait`: names that mean the same, the first of them is written; that of an
-    extension has its URN before it: "extension:org.example:name".
+    *Names.* `sql`: of a package, what SQL calls it. `substrait`: names that mean the same, the first of
+    them is written; that of an extension has its URN before it: "extension:org.example:name".
 
     *Estimate.* `selectivity`: of a bool, the share of rows for which it is TRUE.
     """
@@ -56,7 +55,6 @@ class Function:
     cpp: str = ""
     cpp_source: str = ""
     sql: tuple[str, ...] = ()
-    sql_type: DataType | None = None
     substrait: tuple[str, ...] = ()
     selectivity: float = 0.5
     strict: bool = True

@@ -208,16 +208,14 @@ def _extreme(sign: int) -> Callable[..., Value]:
     return body
 
 
-def _unary(name: str, doc: str, body: Callable[..., Value], sql: str = "") -> Function:
-    """Declare a function of one float; the runtime, SQL (except for `sql`) and Substrait know it by its name."""
-    return Function(name, doc, (1, 1), to_float64, always(float64), body, cpp=f"jg_{name}({{0}})", sql=(sql or name,),
+def _unary(name: str, doc: str, body: Callable[..., Value]) -> Function:
+    """Declare a function of one float; the runtime and Substrait know it by its name."""
+    return Function(name, doc, (1, 1), to_float64, always(float64), body, cpp=f"jg_{name}({{0}})",
                     substrait=(name,))  # fmt: skip
 
 
-def _bitwise(
-    name: str, doc: str, body: Callable[..., Value], cpp: str, sql: str, substrait: tuple[str, ...]
-) -> Function:
-    return Function(name, doc, (2, 2), integers, first, body, cpp=cpp, sql=(sql,), substrait=substrait)
+def _bitwise(name: str, doc: str, body: Callable[..., Value], cpp: str, substrait: tuple[str, ...]) -> Function:
+    return Function(name, doc, (2, 2), integers, first, body, cpp=cpp, substrait=substrait)
 
 
 #: C++: a shift's count modulo the value's bits
@@ -231,7 +229,7 @@ MATH = (
     Function("log", "logarithm of b to the base a: ln(b) / ln(a)", (2, 2), to_float64, always(float64), _log,
              cpp="jg_log({0}, {1})"),
     Function("power", "a to the power b in float64; of 0 to a negative power: an error (`compute`)", (2, 2), to_float64,
-             always(float64), _power, fails=True, cpp="jg_power({0}, {1}, &{out})", sql=("power",),
+             always(float64), _power, fails=True, cpp="jg_power({0}, {1}, &{out})",
              substrait=("power",)),
     _unary("sin", "sine of an angle in radians", _of_float(math.sin)),
     _unary("cos", "cosine of an angle in radians", _of_float(math.cos)),
@@ -240,13 +238,13 @@ MATH = (
     _unary("acos", "arc cosine, in radians", _of_float(math.acos)),
     _unary("atan", "arc tangent, in radians", _of_float(math.atan)),
     Function("atan2", "angle of the point (b, a), in radians", (2, 2), to_float64, always(float64),
-             lambda site, a, b: math.atan2(a, b), cpp="jg_atan2({0}, {1})", sql=("atan2",), substrait=("atan2",)),
+             lambda site, a, b: math.atan2(a, b), cpp="jg_atan2({0}, {1})", substrait=("atan2",)),
     _unary("sinh", "hyperbolic sine", _of_float(math.sinh)),
     _unary("cosh", "hyperbolic cosine", _of_float(lambda a: math.cosh(a) if abs(a) < 711 else abs(a) * math.inf)),
     _unary("tanh", "hyperbolic tangent", _of_float(math.tanh)),
     _unary("degrees", "radians as degrees: a * (180 / pi)", _of_float(math.degrees)),
     _unary("radians", "degrees as radians: a * (pi / 180)", _of_float(math.radians)),
-    _unary("sign", "-1, 0 or 1; NaN of NaN", _sign, sql="signum"),
+    _unary("sign", "-1, 0 or 1; NaN of NaN", _sign),
     Function("truncate", "to `digits` (0) decimal places, towards zero; decimals keep their type, everything else is a "
              "float64: C's trunc(a * 10^digits) / 10^digits", (1, 2), _truncated, first, _truncate, literals=(1,),
              literal_rule=_truncate_literals, shape=(1,)),
@@ -259,20 +257,20 @@ MATH = (
              "halves away from zero", (3, 3), _float_operands, _declared, _float_to_decimal, fallible=True,
              safe=lambda call: False, literals=(1, 2), literal_rule=_decimal_literals, shape=(1, 2)),
     Function("is_nan", "whether a float is NaN", (1, 1), floats, always(bool_), lambda site, a: math.isnan(a),
-             cpp="(uint8_t)(({0}) != ({0}))", sql=("isnan",), substrait=("is_nan",)),
-    _bitwise("bit_and", "bits that both have", _bits(operator.and_), "({type})(({0}) & ({1}))", "BitwiseAnd",
+             cpp="(uint8_t)(({0}) != ({0}))", substrait=("is_nan",)),
+    _bitwise("bit_and", "bits that both have", _bits(operator.and_), "({type})(({0}) & ({1}))",
              ("bitwise_and",)),
-    _bitwise("bit_or", "bits that either has", _bits(operator.or_), "({type})(({0}) | ({1}))", "BitwiseOr",
+    _bitwise("bit_or", "bits that either has", _bits(operator.or_), "({type})(({0}) | ({1}))",
              ("bitwise_or",)),
-    _bitwise("bit_xor", "bits that one of both has", _bits(operator.xor), "({type})(({0}) ^ ({1}))", "BitwiseXor",
+    _bitwise("bit_xor", "bits that one of both has", _bits(operator.xor), "({type})(({0}) ^ ({1}))",
              ("bitwise_xor",)),
     _bitwise("shift_left", "a's bits moved up by b modulo their number; what leaves is lost", _shift_left,
-             f"({{type}})(({{unsigned}})({{0}}) << {_COUNT})", "BitwiseShiftLeft",
+             f"({{type}})(({{unsigned}})({{0}}) << {_COUNT})",
              ("shift_left", "bitwise_shift_left")),
     _bitwise("shift_right", "a's bits moved down by b modulo their number; the sign stays", _shift_right,
-             f"({{type}})(({{0}}) >> {_COUNT})", "BitwiseShiftRight", ("shift_right", "bitwise_shift_right")),
+             f"({{type}})(({{0}}) >> {_COUNT})", ("shift_right", "bitwise_shift_right")),
     Function("least", "the least argument that is not NULL; NaN is the largest number", (1, None), common, coalesced,
-             _extreme(-1), strict=False, sql=("least",), substrait=("least_skip_null",)),
+             _extreme(-1), strict=False, substrait=("least_skip_null",)),
     Function("greatest", "the greatest argument that is not NULL; NaN is the largest number", (1, None), common,
-             coalesced, _extreme(1), strict=False, sql=("greatest",), substrait=("greatest_skip_null",)),
+             coalesced, _extreme(1), strict=False, substrait=("greatest_skip_null",)),
 )  # fmt: skip

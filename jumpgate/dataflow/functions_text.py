@@ -12,7 +12,7 @@ from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.function import Function, Types
 from jumpgate.dataflow.reference import Site
 from jumpgate.dataflow.signatures import all_of, always, exactly
-from jumpgate.dataflow.types import DataType, bool_, int32, int64, string
+from jumpgate.dataflow.types import DataType, bool_, int64, string
 from jumpgate.errors import ComputeError
 
 #: the longest text that repeat, lpad, rpad and replace may make (also in ncas/runtime/src/functions/scalars.h)
@@ -135,35 +135,35 @@ TEXT = (
     Function("ilike", "like, but ASCII letters match in either case; the pattern is ASCII", (2, 3), all_of(string),
              always(bool_), _ilike, literals=(1, 2), literal_rule=ilike_literals, selectivity=0.1),
     Function("left", "the first n code points; of a negative n all but the last -n", (2, 2), _COUNTED, always(string),
-             _left, cpp="jg_left({0}, {1})", sql=("left",), substrait=("left",)),
+             _left, cpp="jg_left({0}, {1})", substrait=("left",)),
     Function("right", "the last n code points; of a negative n all but the first -n", (2, 2), _COUNTED, always(string),
-             _right, cpp="jg_right({0}, {1})", sql=("right",), substrait=("right",)),
+             _right, cpp="jg_right({0}, {1})", substrait=("right",)),
     Function("lpad", "n code points: a with a fill (a space) repeated before it, or a's first n", (2, 3), _PADDED,
-             always(string), _lpad, fails=True, sql=("lpad",), substrait=("lpad",)),
+             always(string), _lpad, fails=True, substrait=("lpad",)),
     Function("rpad", "n code points: a with a fill (a space) repeated after it, or a's first n", (2, 3), _PADDED,
-             always(string), _rpad, fails=True, sql=("rpad",), substrait=("rpad",)),
+             always(string), _rpad, fails=True, substrait=("rpad",)),
     Function("repeat", "a, n times", (2, 2), _COUNTED, always(string), _repeat, fails=True,
-             cpp="jg_repeat(t, {0}, {1}, &{out})", sql=("repeat",), substrait=("repeat",)),
+             cpp="jg_repeat(t, {0}, {1}, &{out})", substrait=("repeat",)),
     _text_only("replace", "a with every b (none overlap; no empty one) replaced by c", 3, string, _replace,
-               "jg_replace(t, {0}, {1}, {2}, &{out})", fails=True, sql=("replace",), substrait=("replace",)),
+               "jg_replace(t, {0}, {1}, {2}, &{out})", fails=True, substrait=("replace",)),
     _text_only("reverse", "the code points backwards", 1, string, lambda site, text: text[::-1], "jg_reverse(t, {0})",
-               sql=("reverse",), substrait=("reverse",)),
+               substrait=("reverse",)),
     _text_only("position", "where b first occurs in a, from 1; 0: nowhere", 2, int64, _position,
-               "jg_position({0}, {1})", sql=("strpos",), sql_type=int32, substrait=("strpos",)),
+               "jg_position({0}, {1})", substrait=("strpos",)),
     Function("split_part", "the n-th part of a between separators b, from -1 backwards; empty where there is none; of "
              "n = 0 an error (`compute`)", (3, 3), exactly(string, string, int64), always(string), _split_part,
-             fails=True, cpp="jg_split_part({0}, {1}, {2}, &{out})", sql=("split_part",)),
+             fails=True, cpp="jg_split_part({0}, {1}, {2}, &{out})"),
     _text_only("initcap", "ASCII letters after letters and digits in lower case, others in upper case; text with a "
                "byte above 127 is an error (`compute`)", 1, string, _initcap, "jg_initcap(t, {0}, &{out})", fails=True),
     Function("chr", "the code point of that number; an error (`compute`) where there is none", (1, 1), exactly(int64),
-             always(string), _chr, fails=True, cpp="jg_chr(t, {0}, &{out})", sql=("chr",)),
+             always(string), _chr, fails=True, cpp="jg_chr(t, {0}, &{out})"),
     _text_only("ascii", "number of the first code point, 0 of empty text", 1, int64, _ascii, "jg_ascii({0})",
-               sql=("ascii",), sql_type=int32),
+               ),
     Function("concat_ws", "all arguments but the first that are not NULL, joined by the first", (2, None),
-             all_of(string), _as_separator, _concat_ws, strict=False, sql=("concat_ws",)),
+             all_of(string), _as_separator, _concat_ws, strict=False),
     _text_only("octet_length", "number of bytes of the UTF-8 text", 1, int64, lambda site, text: len(text.encode()),
-               "(int64_t){0}.size", sql=("octet_length",), sql_type=int32, substrait=("octet_length",)),
+               "(int64_t){0}.size", substrait=("octet_length",)),
     _text_only("translate", "a with each code point of b (its first occurrence) replaced by c's at that place, or "
                "dropped where c ends before it", 3, string, _translate, "jg_translate(t, {0}, {1}, {2}, &{out})",
-               fails=True, sql=("translate",)),
+               fails=True),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -35,6 +36,7 @@ class Files:
     tables: set[str] = field(default_factory=set)
     _spools: list[Spool] = field(default_factory=list)
     _pending: list[Callable[[], None]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def scan(self, scan: Scan, wanted: set[int]) -> Operator:
         """As translate.Sources says."""
@@ -52,8 +54,10 @@ class Files:
 
     def fill(self) -> None:
         """Writes what the reads need. Raises Stays, FileUnreadable."""
-        while self._pending:
-            self._pending.pop(0)()
+        with self._lock:
+            while self._pending:
+                self._pending[0]()
+                del self._pending[0]
 
     def close(self) -> None:
         """Drops the files without names; may be called twice."""

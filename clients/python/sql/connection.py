@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
 
 from jumpgate.client import notebook
+from jumpgate.client.duckdb.planning import Offloaded
+from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.session import Session
 from jumpgate.client.sql import commands, database
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, is_plain, parquet_table, read_table
@@ -22,7 +26,7 @@ from jumpgate.client.sql.errors import TooLarge
 from jumpgate.client.sql.experience import Experience
 from jumpgate.client.sql.query import Query
 from jumpgate.client.sql.stand_ins import StandIns
-from jumpgate.client.sql.tables import Scan
+from jumpgate.client.sql.tables import Scan, as_read
 from jumpgate.codegen import cache
 from jumpgate.converters.probe import misread
 from jumpgate.converters.prober import prober
@@ -35,6 +39,12 @@ from jumpgate.errors import ConfigError, InvalidDataflow
 from jumpgate.stores.names import is_remote
 
 OFFLOAD = ("auto", "always", "never")
+#: texts of which a connection remembers the plan
+TEXTS_MAX = 256
+#: of a text that may ask for the time, which is a constant in its plan
+_CLOCK = re.compile(r"(?i)\b(now|today|(get_)?current_\w+|localtime(stamp)?|\w+_timestamp)\b")
+
+T = TypeVar("T")
 #: of a text, parsed: its parts take some 300 times as much memory. Values belong into parameters
 TEXT_CHARACTERS_MAX = 1_000_000
 
@@ -59,6 +69,9 @@ class Connection:
         self.stand_ins = StandIns(self._read, constants=address is None)
         self._states: dict[str, FileStates] = {}  # of files as they were registered, by table
         self._types: dict[str, pa.DataType] = {}  # Arrow's, by DuckDB's
+        self._version = 0  # of the tables
+        self._described: OrderedDict[str, tuple[list[str], pa.Schema]] = OrderedDict()  # by text
+        self._offloaded: OrderedDict[str, Offloaded | Stays] = OrderedDict()
         self.experience = Experience()
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
@@ -172,6 +185,7 @@ class Connection:
             if self._holds:
                 prober.release()
             self._holds = False
+        self._offloaded.clear()
         self.stand_ins.close()
         self._data.close()
         self._database.close()
@@ -199,6 +213,44 @@ class Connection:
     def cursor(self, scans: list[Scan]) -> duckdb.DuckDBPyConnection:
         """A cursor of the database that sees these tables."""
         return database.cursor(self._database, scans)
+
+    def described(self, query: Query) -> tuple[list[str], pa.Schema]:
+        """DuckDB's types of a query's result, and its schema. Raises InvalidSql."""
+        return self._known(self._described, query, lambda: self._describe(*query.describe()))
+
+    def offloaded(self, query: Query) -> Offloaded:
+        """The dataflow of a query. Raises Stays."""
+        found = self._known(self._offloaded, query, lambda: self._offload(query))
+        if isinstance(found, Stays):
+            raise Stays(str(found))
+        return found
+
+    def _offload(self, query: Query) -> Offloaded | Stays:
+        read = [(scan.table, pa.schema(map(as_read, scan.table.schema))) for scan in query.scans]
+        try:
+            found = self.stand_ins.offload(query.text, query.values, read)
+        except Stays as stays:
+            return stays
+        return found if [str(type) for type in found.types] == query.types else Stays("the result has other types")
+
+    def _known(self, known: OrderedDict[str, T], query: Query, find: Callable[[], T]) -> T:
+        """What was found of a text over these tables, unless it may be something else the next time."""
+        if query.values or _CLOCK.search(query.text):
+            return find()
+        with self._lock:
+            version = self._version
+            if query.text in known:
+                return known[query.text]
+        found = find()
+        with self._lock:
+            if version == self._version:
+                known[query.text] = found
+                if len(known) > TEXTS_MAX:
+                    known.popitem(last=False)
+        return found
+
+    def _describe(self, names: Sequence[str], types: list[str]) -> tuple[list[str], pa.Schema]:
+        return types, self.schema_of(names, types)
 
     def schema_of(self, names: Sequence[str], types: Sequence[str]) -> pa.Schema:
         """The schema of a result with these names and DuckDB's types."""
@@ -231,6 +283,10 @@ class Connection:
         self._states.pop(name, None)
         if table is not None and isinstance(table.read, Read) and not table.is_converted:
             self._states[name] = file_states(table.files)
+        with self._lock:
+            self._version += 1
+            self._described.clear()
+            self._offloaded.clear()
         self.experience.forget()
 
     def _read(self, table: Table) -> Operator | None:

@@ -25,6 +25,7 @@ _ERRORS: tuple[tuple[type[Exception], type[JumpgateError]], ...] = (
     (duckdb.OutOfRangeException, errors.Overflow),
     (duckdb.OutOfMemoryException, errors.MemoryLimit),
     (duckdb.InterruptException, errors.Cancelled),
+    (duckdb.IOException, errors.DataError),
     (duckdb.ProgrammingError, InvalidSql),
     (duckdb.NotSupportedError, InvalidSql),
 )

@@ -46,6 +46,13 @@ def table_names(tree: Tree) -> set[str]:
     return {node["table_name"] for node in nodes(tree) if node.get("type") == "BASE_TABLE"}
 
 
+def column_names(tree: Tree) -> set[str]:
+    """Return what the text may name columns by, in small letters: names, and parts of them."""
+    found = {name for node in nodes(tree) for name in node.get("using_columns", ())}
+    found |= {part for node in nodes(tree) if node.get("class") == "COLUMN_REF" for part in node["column_names"]}
+    return {name.lower() for name in found}
+
+
 def may_read_all(tree: Tree) -> bool:
     """Return whether the text may read columns that it does not name: by *, by place, or as a whole row."""
     found = list(nodes(tree))

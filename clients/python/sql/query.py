@@ -67,12 +67,13 @@ class Query:
         self._table: pa.Table | None = None
         self._reading = False
         self._stop = Stop(connection.timeout_s)
-        self._values = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
-        self._scans = tables.find(connection.tables, text, lambda: connection.session)
+        self.values = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
+        self.scans = tables.find(connection.tables, text, lambda: connection.session)
+        self._database: duckdb.DuckDBPyConnection | None = None
         self._found: Offloaded | None = None
-        types, self.schema = self._described()
+        self.types, self.schema = connection.described(self)
         try:
-            self._found = self._offload(types)
+            self._found = self._offload()
             operators = {id(node) for node in self._found.operator.walk()}
             self.split = Split([Cut(self._found.operator, self.schema, len(operators))])
         except Stays as stays:
@@ -87,7 +88,7 @@ class Query:
     @property
     def jobs(self) -> tuple[str, ...]:
         """Ids of the jobs that ran for it so far."""
-        return tuple(result.job for result in (*self._results, *(job for scan in self._scans for job in scan.jobs)))
+        return tuple(result.job for result in (*self._results, *(job for scan in self.scans for job in scan.jobs)))
 
     def batches(self, *, watched: bool = False) -> Iterator[pa.RecordBatch]:
         """The result as it arrives; ends normally only if it is complete, else raises the error that ended it.
@@ -185,11 +186,9 @@ class Query:
         return sum(rows * sum(t.width for t in read.schema.types) for rows, read in zip(sizes, reads, strict=True))
 
     def close(self) -> None:
-        """Cancels what still runs, and drops what was written for it; may be called twice."""
+        """Cancels what still runs; may be called twice."""
         self._stop.close()
         self._cancel()
-        if self._found is not None:
-            self._found.files.close()
 
     def __enter__(self) -> Query:
         return self
@@ -200,49 +199,47 @@ class Query:
     def _cancel(self) -> None:
         for result in self._results:
             result.cancel()
-        for scan in self._scans:
+        for scan in self.scans:
             scan.close()
 
-    def _described(self) -> tuple[list[str], pa.Schema]:
-        """DuckDB's types of the result, which is not computed, and its schema; names may repeat. Raises InvalidSql."""
+    @property
+    def database(self) -> duckdb.DuckDBPyConnection:
+        """DuckDB, which sees the query's tables."""
+        if self._database is None:
+            self._database = self._connection.cursor(self.scans)
+        return self._database
+
+    def describe(self) -> tuple[list[str], list[str]]:
+        """Names, which may repeat, and DuckDB's types of the result, which is not computed. Raises InvalidSql."""
         try:
-            self._database = self._connection.cursor(self._scans)
-            kinds = [statement.type for statement in self._database.extract_statements(self.text)]
+            kinds = [statement.type for statement in self.database.extract_statements(self.text)]
             if not kinds:
                 raise InvalidSql("the text holds no query")
             if kinds[-1] != _SELECT or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
                 raise InvalidSql("the text is not one query")
-            found = self._database.sql(self.text, params=self._values or None)
+            found = self.database.sql(self.text, params=self.values or None)
+            return found.columns, [str(type) for type in found.types]
         except (duckdb.Error, pa.ArrowException) as error:
             raise self._typed(error) from error
-        types = [str(type) for type in found.types]
-        return types, self._connection.schema_of(found.columns, types)
 
-    def _offload(self, types: list[str]) -> Offloaded:
-        """The text as a dataflow that is to run, with a result of these types. Raises Stays."""
+    def _offload(self) -> Offloaded:
+        """The text as a dataflow that is to run. Raises Stays."""
         connection = self._connection
         if self._mode == "never":
             raise Stays("offload = never")
         if self._mode == "auto" and self._bytes() < BYTES_MIN:
             raise Stays(SMALL)
-        read = [(scan.table, pa.schema(map(tables.as_read, scan.table.schema))) for scan in self._scans]
-        found = connection.stand_ins.offload(self.text, self._values, read)
-        try:
-            if [str(type) for type in found.types] != types:
-                raise Stays("the result would have other types")
-            if self._mode == "auto":
-                found.files.fill()
-                if reason := Auto(connection.experience).reason(self.text, found, connection.session):
-                    raise Stays(reason)
-        except BaseException:
-            found.files.close()
-            raise
+        found = connection.offloaded(self)
+        if self._mode == "auto":
+            found.files.fill()
+            if reason := Auto(connection.experience).reason(self.text, found, connection.session):
+                raise Stays(reason)
         return found
 
     def _bytes(self) -> float:
         """Bytes that the text may read here; infinity of files that are elsewhere."""
         total = 0.0
-        for scan in self._scans:
+        for scan in self.scans:
             if scan.table.data is not None:
                 total += scan.table.data.nbytes
             elif any(is_remote(file) or located.split(file)[0] for file in scan.table.files):
@@ -301,9 +298,9 @@ class Query:
 
     def _here(self) -> Iterator[pa.RecordBatch]:
         """DuckDB's answer; a file that changes meanwhile is a FileChanged."""
-        for scan in self._scans:
+        for scan in self.scans:
             self._connection.check(scan)
-        states = file_states(file for scan in self._scans if scan.reads_files for file in scan.files)
+        states = file_states(file for scan in self.scans if scan.reads_files for file in scan.files)
         with ThreadPoolExecutor(1, "jumpgate-duckdb") as pool:
 
             def within(work: Callable[[], T]) -> T:
@@ -315,7 +312,7 @@ class Query:
 
             start = time.perf_counter()
             try:
-                reader = within(lambda: self._database.execute(self.text, self._values).to_arrow_reader(BATCH_ROWS))
+                reader = within(lambda: self.database.execute(self.text, self.values).to_arrow_reader(BATCH_ROWS))
                 while (batch := within(lambda: next(reader, None))) is not None:
                     yield batch
                 check_unchanged(states)
@@ -324,10 +321,13 @@ class Query:
             self.timings.rest_s = time.perf_counter() - start
 
     def _interrupt(self) -> None:
-        for scan in self._scans:
+        for scan in self.scans:
             scan.close()
-        self._database.interrupt()
+        self.database.interrupt()
 
     def _typed(self, error: Exception) -> JumpgateError:
-        failed = next((scan.error for scan in self._scans if scan.error is not None), None)
+        failed = next((scan.error for scan in self.scans if scan.error is not None), None)
+        if failed is None and type(error) is duckdb.Error:  # of its Parquet reader alone
+            files = [file for scan in self.scans if scan.reads_files for file in scan.files]
+            return DataError(f"DuckDB, of {', '.join(files[:3])}: {error}")
         return failed or typed(error)

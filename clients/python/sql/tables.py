@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -16,16 +17,21 @@ from jumpgate.client.result import Result
 from jumpgate.client.session import Session
 from jumpgate.client.sql.catalog import Catalog, Table
 from jumpgate.client.sql.conforming import conformed
-from jumpgate.client.sql.parsing import may_read_all, parsed, table_names
+from jumpgate.client.sql.parsing import column_names, may_read_all, parsed, table_names
 from jumpgate.client.sql.tokens import parts_of, quoted, unquoted
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.file_state import FileStates, file_states
-from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.dataflow.measures import count
+from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.substrait.reader import select
 from jumpgate.errors import JumpgateError, NotFound, SchemaMismatch
 
+#: the column of a table of which no column is named
+ROWS = "rows"
+#: rows of a batch of that
+BATCH_ROWS = 1 << 20
 #: that DuckDB reads of one table: it looks into each for every text
 FILES_MAX = 64
 #: in a path, what DuckDB takes for a pattern
@@ -34,7 +40,8 @@ _PATTERN = re.compile(r"[*?\[\]{}]")
 
 @dataclass
 class Scan:
-    """A table as DuckDB reads it, with the `columns` that the text may name. session: where its jobs run.
+    """A table as DuckDB reads it, with the `columns` that the text may name; of none the rows are counted. session:
+    where its jobs run.
 
     `reads_files`: DuckDB reads its files; `jobs` are those that read them for it.
     """
@@ -49,6 +56,8 @@ class Scan:
     @property
     def schema(self) -> pa.Schema:
         """The columns with DuckDB's types."""
+        if not self.columns:
+            return pa.schema([(ROWS, pa.bool_())])
         return pa.schema([as_read(self.table.schema.field(name)) for name in self.columns])
 
     def __arrow_c_schema__(self) -> object:
@@ -59,22 +68,27 @@ class Scan:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
-            result = self.session().run(Dataflow(self._operator()), DUCKDB)
+            result = self.session().run(self._dataflow(), DUCKDB)
             self.jobs.append(result)
-            yield from conformed(result.batches(), self.schema)
+            if self.columns:
+                yield from conformed(result.batches(), self.schema)
+            else:
+                yield from self._data(pa.table({"": pa.nulls(result.to_arrow()[0][0].as_py())})).to_batches(BATCH_ROWS)
         except JumpgateError as error:
             self.error = error
             raise
 
-    def _operator(self) -> Operator:
+    def _dataflow(self) -> Dataflow:
         read = self.table.read
         assert read is not None
         names = read.schema.names
+        if not self.columns:
+            return Dataflow(read).aggregate(rows=count())
         for name in self.columns:
             if (type := read.schema[names.index(name)].type).is_opaque:
                 message = f"table '{self.table.name}': column '{name}' is a {type.name}, which Jumpgate does not read"
                 raise SchemaMismatch(message, table=self.table.name, column=name)
-        return select(read, [names.index(name) for name in self.columns])
+        return Dataflow(select(read, [names.index(name) for name in self.columns]))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -89,17 +103,23 @@ class Scan:
     def add_to(self, database: duckdb.DuckDBPyConnection) -> None:
         """Makes the table one of the database."""
         if self.table.data is not None:
-            database.register(self.table.name, self.table.data.select(self.columns).cast(self.schema))
+            database.register(self.table.name, self._data(self.table.data))
             return
         self.reads_files = bool(self.files) and self._add_files(database)
         if not self.reads_files:
             database.register(self.table.name, self)
 
+    def _data(self, table: pa.Table) -> pa.Table:
+        if not self.columns:
+            return pa.table({ROWS: pa.repeat(True, table.num_rows)})
+        found = table.select(self.columns)
+        return found if found.schema.equals(self.schema) else found.cast(self.schema)
+
     def _add_files(self, database: duckdb.DuckDBPyConnection) -> bool:
         """A view of the files; False, and no view, if their columns are others for DuckDB."""
         files = ", ".join(map(_literal, self.files))
         options = f"hive_partitioning := false, union_by_name := {len(self.files) > 1}, can_have_nan := true"
-        columns = ", ".join(map(quoted, self.columns))
+        columns = ", ".join(map(quoted, self.columns)) or f"true AS {ROWS}"
         view = quoted(self.table.name)
         try:
             database.execute(
@@ -132,11 +152,11 @@ class Scan:
             job.cancel()
 
 
-def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[object]:
+def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
     """Return DuckDB's types of Arrow's."""
     database.register("jumpgate columns", schema.empty_table())
     try:
-        found: list[object] = database.sql('FROM "jumpgate columns"').types
+        found: list[Any] = database.sql('FROM "jumpgate columns"').types
         return found
     finally:
         database.unregister("jumpgate columns")
@@ -151,17 +171,17 @@ def as_read(field: pa.Field) -> pa.Field:
 def find(tables: Catalog, text: str, session: Callable[[], Session]) -> list[Scan]:
     """The tables that a text reads, with the columns that it may."""
     tree = parsed(text)
-    named = {unquoted(part).lower() for part in parts_of(text)[0]}
     if tree is None:  # as of PIVOT
-        names, every = {table.name for table in tables if table.name.lower() in named}, True
+        words = {unquoted(part).lower() for part in parts_of(text)[0]}
+        names, every, named = {table.name for table in tables if table.name.lower() in words}, True, words
     else:
-        names, every = table_names(tree), may_read_all(tree)
+        names, every, named = table_names(tree), may_read_all(tree), column_names(tree)
     found: dict[str, Scan] = {}
     for name in sorted(names):
         with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
             table = tables[name]
             columns = [c for c in table.schema.names if every or c.lower() in named]
-            found[table.name] = Scan(table, columns or table.schema.names[:1], session)
+            found[table.name] = Scan(table, columns, session)
     return list(found.values())
 
 
