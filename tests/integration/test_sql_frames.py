@@ -45,13 +45,13 @@ MOVING = (
 
 #: → why DuckDB answers it
 STAYING = {
-    "count(*) OVER (ORDER BY day RANGE BETWEEN INTERVAL '1' MONTH PRECEDING AND CURRENT ROW)": "a month has no one length",
+    "count(*) OVER (ORDER BY day RANGE BETWEEN INTERVAL '1' MONTH PRECEDING AND CURRENT ROW)": "a month has",
     "count(*) OVER (ORDER BY x RANGE BETWEEN 1.5 PRECEDING AND CURRENT ROW)": "RANGE",
     "count(*) OVER (ORDER BY x RANGE BETWEEN 2 PRECEDING AND CURRENT ROW)": "RANGE",
     "count(*) OVER (ORDER BY n RANGE BETWEEN 900000000000000 PRECEDING AND CURRENT ROW)": "RANGE",
     "corr(x, n) OVER (ORDER BY day ROWS 1 PRECEDING)": "aggregate corr over a window",
     "var_pop(x) OVER (ORDER BY day ROWS 1 PRECEDING)": "aggregate var_pop over a window",
-    "sum(x) OVER (ORDER BY day ROWS 2 PRECEDING EXCLUDE CURRENT ROW)": "EXCLUDE",
+    "sum(x) OVER (ORDER BY day ROWS 2 PRECEDING EXCLUDE CURRENT ROW)": "exclude_clause",
 }
 
 
