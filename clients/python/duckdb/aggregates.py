@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from jumpgate.client.duckdb import expressions as e
 from jumpgate.client.duckdb import plan
-from jumpgate.client.duckdb.functions import as_type, only_if, whole
+from jumpgate.client.duckdb.functions import as_type, is_finite, only_if, whole
 from jumpgate.client.duckdb.measures import Computed, Term, alone, counted_if
 from jumpgate.client.duckdb.ordered import ORDERED, translate_ordered
 from jumpgate.client.duckdb.reasons import Stays
@@ -18,7 +18,7 @@ from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, UnionAll, column
 from jumpgate.dataflow.substrait.aggregates import COMBINE, coarser
-from jumpgate.dataflow.types import decimal
+from jumpgate.dataflow.types import decimal, int64
 
 #: groups of one aggregate, each of which reads its input
 SETS_MAX = 64
@@ -42,6 +42,9 @@ _OF_PAIRS = (
     "corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_avgx", "regr_avgy", "regr_sxx",
     "regr_syy", "regr_sxy",
 )  # fmt: skip
+_SPREADS = ("stddev", "stddev_pop", "variance", "variance_pop")
+#: what must be finite for those of pairs, beside themselves
+_SQUARES = {"corr": ("regr_sxx", "regr_syy"), "regr_slope": ("regr_sxx",), "regr_intercept": ("regr_sxx",)}
 _RULES: Mapping[str, _Rule] = {
     "count": _Rule("count"),
     "count_star": _Rule("count_star"),
@@ -64,6 +67,8 @@ _RULES: Mapping[str, _Rule] = {
     "regr_count": _Rule("regr_count", ("DOUBLE",)),
     **{name: _Rule(name, ("DOUBLE",)) for name in _OF_PAIRS},
 }
+#: other names of the same
+_ALIASES = {"mean": "avg", "countif": "count_if"}
 
 
 def function_of(name: str, types: tuple[SqlType, ...], distinct: bool) -> str:
@@ -83,22 +88,32 @@ def function_of(name: str, types: tuple[SqlType, ...], distinct: bool) -> str:
 
 def computed(name: str, arguments: tuple[Expression, ...], types: tuple[SqlType, ...], distinct: bool) -> Computed:
     """Return the computation of an aggregate of these arguments. Raises Stays."""
+    name = _ALIASES.get(name, name)
     if name == "count_if" and [type.id for type in types] == ["BOOLEAN"] and not distinct:
-        return alone("count", (counted_if(arguments[0], None),))
+        return alone("sum", (as_type(arguments[0], int64),))  # of no values it is NULL, as sums are
     function = function_of(name, types, distinct)
     if name == "avg" and types[0].id != "DOUBLE":
         sums = (Term(function.replace("avg", kind), arguments) for kind in ("sum", "count"))
         return Computed(tuple(sums), lambda values: _mean(*values))
     if name in _OF_PAIRS:
-        pairs = (Term(function, arguments), Term("regr_count", arguments))
-        return Computed(pairs, lambda values: _of_pairs(*values))
+        pairs = (function, "regr_count", *_SQUARES.get(function, ()))
+        return Computed(tuple(Term(name, arguments) for name in pairs), lambda values: _of_pairs(*values))
+    if function in _SPREADS:
+        return Computed((Term(function, arguments),), lambda values: _finite(values[0], values[0]))
     return alone(function, arguments)
 
 
-def _of_pairs(value: Expression, count: Expression) -> Expression:
+def _of_pairs(value: Expression, count: Expression, *squares: Expression) -> Expression:
     """The value, which may be NULL only where there is no pair: DuckDB has NaN for some of few pairs, or equal ones."""
     known = bind("or", (bind("is_not_null", (value,)), bind("eq", (count, whole(0)))))
-    return only_if(known, value, "a statistic of pairs that DuckDB may have as NaN")
+    return _finite(only_if(known, value, "a statistic of pairs that DuckDB may have as NaN"), value, *squares)
+
+
+def _finite(value: Expression, *others: Expression) -> Expression:
+    """The value, where the others are finite: else DuckDB has an error for some, and another value for others."""
+    for other in others:
+        value = only_if(is_finite(other), value, "a statistic that is not finite")
+    return value
 
 
 def _mean(total: Expression, count: Expression) -> Expression:

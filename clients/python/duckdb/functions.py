@@ -5,6 +5,7 @@ Where they are the same for some arguments only, the dataflow fails for others (
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from jumpgate.client.duckdb.types import BOOLEAN, SIGNED, SqlType
 from jumpgate.dataflow.casts import cast_type
 from jumpgate.dataflow.expressions import Case, Cast, Expression, Literal
 from jumpgate.dataflow.functions import bind
-from jumpgate.dataflow.types import DataType, bool_, int64, string, timestamp
+from jumpgate.dataflow.types import DataType, bool_, float64, int64, string, timestamp
 
 _TRUE = Literal(bool_.with_nullable(False), True)
 
@@ -63,6 +64,12 @@ def only_if(condition: Expression, value: Expression, reason: str) -> Expression
 def is_ascii(value: Expression) -> Expression:
     """Return whether a text has no letters beyond ASCII, about which libraries differ."""
     return bind("eq", (bind("octet_length", (value,)), bind("char_length", (value,))))
+
+
+def is_finite(value: Expression) -> Expression:
+    """Return whether a float is neither infinite nor NaN."""
+    most = Literal(float64.with_nullable(False), sys.float_info.max)
+    return bind("le", (bind("abs", (value,)), most))
 
 
 def whole(value: int, type: DataType = int64) -> Literal:
