@@ -148,8 +148,8 @@ class Scan:
 
     def close(self) -> None:
         """Ends what still reads; may be called twice, and by several threads."""
-        for job in tuple(self.jobs):
-            job.cancel()
+        while self.jobs:
+            self.jobs.pop().cancel()
 
 
 def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
