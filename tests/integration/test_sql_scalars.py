@@ -89,7 +89,10 @@ CALLS: dict[str, list[str]] = {
     "regexp_matches": ["s0 SIMILAR TO '.*b.*'", "regexp_matches(s0, '^[A-K]+.$')", "regexp_matches(s0, 'a.*b')"],
     "regexp_full_match": ["regexp_full_match(s0, '[a-z ]+')"],
     "regexp_replace": ["regexp_replace(s0, '[ab]', '<>')", "regexp_replace(s0, 'o+', 'é', 'g')"],
-    **{name: _of(f"{name}({{0}}, {{1}})", ("i", "f", "s", "y", "d")) + [f"{name}(f0, f1, 0.3)"] for name in ("least", "greatest")},
+    **{
+        name: [*_of(f"{name}({{0}}, {{1}})", ("i", "f", "s", "y", "d")), f"{name}(f0, f1, 0.3)"]
+        for name in ("least", "greatest")
+    },
     **{
         name: _of(f"{name}({{0}})", _DATES)
         for name in ("year", "quarter", "month", "day", "dayofweek", "isodow", "dayofyear", "week", "weekofyear",
