@@ -234,7 +234,7 @@ class Connection:
         return found if [str(type) for type in found.types] == query.types else Stays("the result has other types")
 
     def _known(self, known: OrderedDict[str, T], query: Query, find: Callable[[], T]) -> T:
-        """What was found of a text over these tables, unless it may be something else the next time."""
+        """Remember what a text over these tables is, unless it may be something else the next time."""
         if query.values or _CLOCK.search(query.text):
             return find()
         with self._lock:

@@ -1,4 +1,4 @@
-"""What of a query runs as jobs, and what DuckDB computes here, with the reasons."""
+"""The parts of a query that run as jobs, and those that DuckDB computes here, with the reasons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Kept:
 
 @dataclass
 class Split:
-    """A query taken apart: one cut that is the whole query, or what DuckDB keeps."""
+    """A query taken apart: one cut that is the whole query, or the parts that DuckDB keeps."""
 
     cuts: list[Cut] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
