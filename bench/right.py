@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
@@ -71,12 +71,11 @@ class Bench:
 
     def roads(self) -> tuple[int, int]:
         """Rows on a road, and those that were right."""
-        with tempfile.TemporaryDirectory(prefix="right-") as folder, jumpgate.connect() as base:
-
-            def connect(dialect: str) -> Any:
-                return jumpgate.connect(base.session.address, dialect=dialect, timeout_ms=TIMEOUT_MS)
-
-            results = list(watched(roads_run.run(connect, Path(folder)), "rows on a road"))
+        with (
+            tempfile.TemporaryDirectory(prefix="right-") as folder,
+            jumpgate.connect(timeout_ms=TIMEOUT_MS) as connection,
+        ):
+            results = list(watched(roads_run.run(connection, Path(folder)), "rows on a road"))
         wrong = [result for result in results if result.wrong]
         for result in wrong[:SHOWN]:
             remark(f"  {result.text} ({result.road}): {result.wrong}")

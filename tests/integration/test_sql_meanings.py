@@ -262,6 +262,26 @@ def test_files_that_duckdb_reads(tmp_path: Path) -> None:
             assert found["u"].type == pa.uint32() and found["u"].to_pylist() == [255, 70000]
 
 
+@pytest.mark.parametrize("kind", ["csv", "orc", ARROW])
+def test_nan_is_the_greatest_number_wherever_it_is_read(
+    judge: duckdb.DuckDBPyConnection, tmp_path: Path, kind: str
+) -> None:
+    values = [0.0, -0.0, float("nan"), float("nan"), 1.0, None]
+    table = pa.table({"f": values, "i": range(6)})
+    texts = ["SELECT i FROM nans WHERE f > 0.5", "SELECT count(*) AS n FROM nans AS a JOIN nans AS b USING (f)"]
+    if kind == ARROW:
+        table = table.append_column("s", pa.array([{"x": value} for value in values]))
+        table = table.append_column("e", pa.array(values).dictionary_encode())
+        texts += ["SELECT i FROM nans WHERE s.x > 0.5", "SELECT i FROM nans WHERE e >= 1"]
+    judge.register("given", table)
+    judge.execute("CREATE OR REPLACE TABLE nans AS FROM given")
+    with jumpgate.connect() as connection:
+        source = write(table, tmp_path / f"nans.{kind}", kind)
+        connection.register("nans", source.data, **source.options)
+        for text in texts:
+            assert not differences(connection, judge, text, jobs=kind == ARROW)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_ends_of_integers(connection: Connection, judge: duckdb.DuckDBPyConnection, mode: str) -> None:
     """A bound of a frame that is no integer of 64 bits is DuckDB's error."""

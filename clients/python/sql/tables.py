@@ -103,11 +103,25 @@ class Scan:
     def add_to(self, database: duckdb.DuckDBPyConnection) -> None:
         """Makes the table one of the database."""
         if self.table.data is not None:
-            database.register(self.table.name, self._data(self.table.data))
+            self._register(database, self._data(self.table.data))
             return
         self.reads_files = bool(self.files) and self._add_files(database)
         if not self.reads_files:
-            database.register(self.table.name, self)
+            self._register(database, self)
+
+    def _register(self, database: duckdb.DuckDBPyConnection, data: object) -> None:
+        """Makes Arrow data the table. DuckDB has Arrow's filters select its rows, for which NaN is no number that is
+        greater than others; so columns of floats are expressions, which are not theirs."""
+        if not any(map(_has_floats, self.schema.types)):
+            database.register(self.table.name, data)
+            return
+        database.register(f"jumpgate {self.table.name}", data)
+        columns = ", ".join(
+            f"least({quoted(field.name)}) AS {quoted(field.name)}" if _has_floats(field.type) else quoted(field.name)
+            for field in self.schema
+        )
+        name, source = quoted(self.table.name), quoted(f"jumpgate {self.table.name}")
+        database.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {columns} FROM {source}")
 
     def _data(self, table: pa.Table) -> pa.Table:
         if not self.columns:
@@ -150,6 +164,14 @@ class Scan:
         """Ends what still reads; may be called twice, and by several threads."""
         while self.jobs:
             self.jobs.pop().cancel()
+
+
+def _has_floats(type: pa.DataType) -> bool:
+    """Return whether a filter may compare floats of a column; it may reach into structs alone."""
+    if pa.types.is_dictionary(type):
+        return _has_floats(type.value_type)
+    fields = (type.field(i).type for i in range(type.num_fields)) if pa.types.is_struct(type) else ()
+    return pa.types.is_floating(type) or any(map(_has_floats, fields))
 
 
 def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
