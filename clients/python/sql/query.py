@@ -213,6 +213,8 @@ class Query:
             if kinds[-1] != _SELECT or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
                 raise InvalidSql("the text is not one query")
             found = self._database.sql(self.text, params=self._values or None)
+        except (duckdb.BinderException, duckdb.CatalogException) as error:
+            raise self._typed(self._connection.mistake(self.text, self._values) or error) from error
         except (duckdb.Error, pa.ArrowException) as error:
             raise self._typed(error) from error
         types = [str(type) for type in found.types]
