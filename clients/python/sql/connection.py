@@ -281,6 +281,18 @@ class Connection:
     def _describe(self, names: Sequence[str], types: list[str]) -> tuple[list[str], pa.Schema]:
         return types, self.schema_of(names, types)
 
+    def mistake(self, text: str, values: list[Any] | dict[str, Any]) -> duckdb.Error | None:
+        """What DuckDB says of a text that it does not bind if it sees every table and column, so that it knows what
+        was perhaps meant."""
+        found = self._database.cursor()
+        for table in self.tables:
+            found.register(table.name, table.schema.empty_table())
+        try:
+            found.sql(text, params=values or None)
+        except duckdb.Error as error:
+            return error
+        return None
+
     def schema_of(self, names: Sequence[str], types: Sequence[str]) -> pa.Schema:
         """The schema of a result with these names and DuckDB's types."""
         if unknown := sorted({type for type in types if type not in self._types}):

@@ -224,6 +224,8 @@ class Query:
                 raise InvalidSql("the text is not one query")
             found = self.database.sql(self.text, params=self.values or None)
             return found.columns, [str(type) for type in found.types]
+        except (duckdb.BinderException, duckdb.CatalogException) as error:
+            raise self._typed(self._connection.mistake(self.text, self.values) or error) from error
         except (duckdb.Error, pa.ArrowException) as error:
             raise self._typed(error) from error
 
