@@ -11,7 +11,6 @@ from pyarrow import parquet
 
 import jumpgate
 from jumpgate.client.sql.connection import Connection
-from jumpgate.client.sql.logical.inline import ROWS_MAX
 
 OFFLOADED = (
     "VALUES (1, 'a'), (2, NULL), (-3, 'é')",

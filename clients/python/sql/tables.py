@@ -159,8 +159,8 @@ class Scan:
 
     def close(self) -> None:
         """Ends what still reads; may be called twice, and by several threads."""
-        for job in tuple(self.jobs):
-            job.cancel()
+        while self.jobs:
+            self.jobs.pop().cancel()
 
 
 def _is_filtered(type: pa.DataType) -> bool:
