@@ -263,16 +263,17 @@ def test_files_that_duckdb_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "orc", ARROW])
-def test_nan_is_the_greatest_number_wherever_it_is_read(
-    judge: duckdb.DuckDBPyConnection, tmp_path: Path, kind: str
-) -> None:
+def test_duckdb_compares_what_arrow_holds(judge: duckdb.DuckDBPyConnection, tmp_path: Path, kind: str) -> None:
     values = [0.0, -0.0, float("nan"), float("nan"), 1.0, None]
     table = pa.table({"f": values, "i": range(6)})
     texts = ["SELECT i FROM nans WHERE f > 0.5", "SELECT count(*) AS n FROM nans AS a JOIN nans AS b USING (f)"]
+    texts += ["SELECT f FROM nans WHERE i < 2 OR i IS NOT DISTINCT FROM 4"]
     if kind == ARROW:
         table = table.append_column("s", pa.array([{"x": value} for value in values]))
         table = table.append_column("e", pa.array(values).dictionary_encode())
+        table = table.append_column("n", pa.array(range(-2, 4), pa.timestamp("ns")))
         texts += ["SELECT i FROM nans WHERE s.x > 0.5", "SELECT i FROM nans WHERE e >= 1"]
+        texts += ["SELECT i FROM nans WHERE n > TIMESTAMP_NS '1969-12-31 23:59:59.999999999'"]
     judge.register("given", table)
     judge.execute("CREATE OR REPLACE TABLE nans AS FROM given")
     with jumpgate.connect() as connection:
@@ -312,6 +313,12 @@ def test_files_that_a_text_names_are_duckdbs(
         text = f"SELECT * FROM {source} NATURAL JOIN y"
         assert not differences(connection, judge, text)
         assert "Cannot access file" in stays(connection, text)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_zone_is_utc_on_every_machine(connection: Connection, mode: str) -> None:
+    with connection.sql("SELECT max(id) AS n, current_setting('TimeZone') AS zone FROM t", offload=mode) as query:
+        assert query.to_pylist() == [{"n": 6, "zone": "UTC"}]
 
 
 @pytest.mark.parametrize("mode", MODES)

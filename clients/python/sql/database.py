@@ -32,7 +32,8 @@ def opened(spool_folder: Path) -> duckdb.DuckDBPyConnection:
         "autoload_known_extensions": "false",
     }
     database = duckdb.connect()
-    database.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
+    # of this database's cursors, too
+    database.execute("; ".join(f"SET GLOBAL {name} = {value}" for name, value in settings.items()))
     installed.register(database)
     return database
 

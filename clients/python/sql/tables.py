@@ -110,17 +110,14 @@ class Scan:
             self._register(database, self)
 
     def _register(self, database: duckdb.DuckDBPyConnection, data: object) -> None:
-        """Makes Arrow data the table. DuckDB has Arrow's filters select its rows, for which NaN is no number that is
-        greater than others; so columns of floats are expressions, which are not theirs."""
-        if not any(map(_has_floats, self.schema.types)):
-            database.register(self.table.name, data)
-            return
-        database.register(f"jumpgate {self.table.name}", data)
+        """Makes Arrow data the table. DuckDB would have Arrow's filters select its rows, for which NaN is no number
+        that is greater than others, and which lose nanoseconds: so columns are expressions, which are not theirs."""
+        name, source = quoted(self.table.name), quoted(f"jumpgate {self.table.name}")
         columns = ", ".join(
-            f"least({quoted(field.name)}) AS {quoted(field.name)}" if _has_floats(field.type) else quoted(field.name)
+            f"least({quoted(field.name)}) AS {quoted(field.name)}" if _is_filtered(field.type) else quoted(field.name)
             for field in self.schema
         )
-        name, source = quoted(self.table.name), quoted(f"jumpgate {self.table.name}")
+        database.register(f"jumpgate {self.table.name}", data)
         database.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {columns} FROM {source}")
 
     def _data(self, table: pa.Table) -> pa.Table:
@@ -172,12 +169,9 @@ class Scan:
             self.jobs.pop().cancel()
 
 
-def _has_floats(type: pa.DataType) -> bool:
-    """Return whether a filter may compare floats of a column; it may reach into structs alone."""
-    if pa.types.is_dictionary(type):
-        return _has_floats(type.value_type)
-    fields = (type.field(i).type for i in range(type.num_fields)) if pa.types.is_struct(type) else ()
-    return pa.types.is_floating(type) or any(map(_has_floats, fields))
+def _is_filtered(type: pa.DataType) -> bool:
+    """Return whether DuckDB may have Arrow compare values of that type."""
+    return type.num_fields == 0 and not pa.types.is_null(type) or pa.types.is_struct(type)
 
 
 def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
