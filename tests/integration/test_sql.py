@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv, orc, parquet
 
@@ -30,6 +31,7 @@ from jumpgate.errors import (
     JumpgateError,
     MemoryLimit,
     NotFound,
+    SchemaMismatch,
     Unreachable,
 )
 from jumpgate.service import calibration
@@ -459,3 +461,23 @@ def test_time_goes_on_from_run_to_run(small: Connection) -> None:
 def test_a_text_that_is_too_long_is_refused_before_it_is_parsed(connection: Connection) -> None:
     with pytest.raises(InvalidDataflow, match="the text has 1000011 characters, and may have 1000000: pass"):
         connection.sql(f"SELECT '{'x' * 1_000_000}' a")
+
+
+def test_files_that_became_others_are_seen_although_the_text_ran_before(tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [1, 2], "b": [3, 4]}), file)
+    with jumpgate.connect(offload="never") as connection:
+        connection.register("t", file)
+        registered, by_name = "SELECT sum(a) AS s FROM t", f"SELECT * FROM '{file}' ORDER BY ALL"
+        for _ in range(3):
+            assert connection.sql(registered).to_pylist() == [{"s": 3}]
+            assert connection.sql(by_name).to_pylist() == [{"a": 1, "b": 3}, {"a": 2, "b": 4}]
+        pq.write_table(pa.table({"b": [7, 8], "a": [5, 6]}), file)
+        assert connection.sql(registered).to_pylist() == [{"s": 11}]
+        assert connection.sql(by_name).to_pylist() == [{"b": 7, "a": 5}, {"b": 8, "a": 6}]
+        pq.write_table(pa.table({"a": [1.5, 6.0]}), file)
+        with pytest.raises(SchemaMismatch, match="other types"):
+            connection.sql(registered).to_arrow()
+        pq.write_table(pa.table({"c": [1.5, 6.0]}), file)
+        with pytest.raises(SchemaMismatch, match="column 'a'"):
+            connection.sql(registered).to_arrow()

@@ -24,6 +24,7 @@ from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table,
 from jumpgate.client.sql.data_files import DataFiles
 from jumpgate.client.sql.errors import TooLarge
 from jumpgate.client.sql.experience import Experience
+from jumpgate.client.sql.parsing import parsed, reads_only
 from jumpgate.client.sql.query import Query
 from jumpgate.client.sql.stand_ins import StandIns
 from jumpgate.client.sql.tables import Scan, as_read
@@ -264,7 +265,9 @@ class Connection:
 
     def _known(self, known: OrderedDict[str, T], query: Query, find: Callable[[], T]) -> T:
         """Remember what a text over these tables is, unless it may be something else the next time."""
-        if query.values or _CLOCK.search(query.text):
+        tree = parsed(query.text)
+        names = {table.name.lower() for table in self.tables}
+        if query.values or _CLOCK.search(query.text) or tree is None or not reads_only(tree, names):
             return find()
         with self._lock:
             version = self._version
@@ -301,9 +304,9 @@ class Connection:
             self._types.update(zip(unknown, found.types, strict=True))
         return pa.schema([(name, self._types[type]) for name, type in zip(names, types, strict=True)])
 
-    def check(self, scan: Scan) -> None:
+    def check(self, scan: Scan, database: duckdb.DuckDBPyConnection) -> None:
         """As Scan.check."""
-        scan.check(self._states.get(scan.table.name, {}))
+        scan.check(database, self._states.get(scan.table.name, {}))
 
     def data_files(self) -> dict[str, str]:
         """Files that stand for tables of Arrow data, with the tables' names."""

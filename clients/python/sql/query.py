@@ -307,8 +307,12 @@ class Query:
         """DuckDB's answer; a file that changes meanwhile is a FileChanged."""
         if self._opened is None:
             self._begin()
-        for scan in self.scans:
-            self._connection.check(scan)
+        try:
+            database = self.database
+            for scan in self.scans:
+                self._connection.check(scan, database)
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise self._typed(error) from error
         states = file_states(file for scan in self.scans if scan.reads_files for file in scan.files)
         with ThreadPoolExecutor(1, "jumpgate-duckdb") as pool:
 

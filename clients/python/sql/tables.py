@@ -143,9 +143,9 @@ class Scan:
             database.execute(f"DROP VIEW {view}")
         return same
 
-    def check(self, known: FileStates) -> None:
+    def check(self, database: duckdb.DuckDBPyConnection, known: FileStates) -> None:
         """Check what DuckDB does not: that files that changed since they were `known` still have the columns of the
-        table, and checksums of pages. Raises SchemaMismatch, MalformedData, FileUnreadable."""
+        table, with their types, and checksums of pages. Raises SchemaMismatch, MalformedData, FileUnreadable."""
         if not self.reads_files:
             return
         assert isinstance(self.table.read, Read)
@@ -155,6 +155,12 @@ class Scan:
                 if name not in now:
                     message = f"table '{self.table.name}': its files have lost the column '{name}'; register it again"
                     raise SchemaMismatch(message, table=self.table.name, column=name)
+            if (
+                self.columns
+                and types_of(database, self.schema) != database.sql(f"FROM {quoted(self.table.name)}").types
+            ):
+                message = f"table '{self.table.name}': its files have columns of other types now; register it again"
+                raise SchemaMismatch(message, table=self.table.name)
         probe.check_pages(self.files, tuple(self.columns))
 
     def close(self) -> None:
