@@ -57,7 +57,7 @@ class Bench:
         """Texts asked, and those that failed."""
         with (
             tempfile.TemporaryDirectory(prefix="right-") as folder,
-            jumpgate.connect(dialect="datafusion", timeout_ms=TIMEOUT_MS) as connection,
+            jumpgate.connect(timeout_ms=TIMEOUT_MS) as connection,
         ):
             trial, wrong, start = Trial(connection, Path(folder)), 0, time.monotonic()
             seeds = itertools.takewhile(lambda _: trial.asked < self.random, itertools.count(self.seed))
@@ -106,8 +106,8 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
 
     def same() -> Figure:
         found = bench.logic
-        compared = f"of {found.answered} queries that plain DataFusion answers, on all roads; {bench.which}"
-        return Figure("slt_same_as_datafusion", found.share_same, 1.0, "higher", compared)
+        compared = f"of {found.answered} queries that plain DuckDB answers, on all roads; {bench.which}"
+        return Figure("slt_same", found.share_same, 1.0, "higher", compared)
 
     def offloaded() -> Figure:
         found = bench.logic
@@ -115,7 +115,7 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
         return Figure("slt_offloaded", found.share_offloaded, 0.5, "higher", compared)
 
     def asked() -> Figure:
-        compared = "texts over awkward values in four formats, each beside plain DataFusion"
+        compared = "texts over awkward values in four formats, each beside plain DuckDB"
         return Figure("random_queries", bench.trial[0], 20_000, "higher", compared)
 
     def wrong() -> Figure:
@@ -132,7 +132,7 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
         return Figure("files_right_or_typed", right / count, 1.0, "higher", f"of {count} damaged or awkward files")
 
     return {
-        "slt_same_as_datafusion": same,
+        "slt_same": same,
         "slt_offloaded": offloaded,
         "random_queries": asked,
         "random_wrong": wrong,
