@@ -212,13 +212,17 @@ class Query:
                 raise InvalidSql("the text holds no query")
             if kinds[-1] != _SELECT or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
                 raise InvalidSql("the text is not one query")
-            found = self._database.sql(self.text, params=self._values or None)
+            if self._values and len(kinds) == 1:  # with parameters, `sql` would run the text
+                described = self._database.execute(f"DESCRIBE {self.text}", self._values).fetchall()
+                columns, types = [name for name, *_ in described], [type for _, type, *_ in described]
+            else:
+                found = self._database.sql(self.text, params=self._values or None)
+                columns, types = found.columns, [str(type) for type in found.types]
         except (duckdb.BinderException, duckdb.CatalogException) as error:
             raise self._typed(self._connection.mistake(self.text, self._values) or error) from error
         except (duckdb.Error, pa.ArrowException) as error:
             raise self._typed(error) from error
-        types = [str(type) for type in found.types]
-        return types, self._connection.schema_of(found.columns, types)
+        return types, self._connection.schema_of(columns, types)
 
     def _offload(self, types: list[str]) -> Offloaded:
         """The text as a dataflow that is to run, with a result of these types. Raises Stays."""
