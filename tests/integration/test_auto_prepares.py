@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import jumpgate
+from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.sql import calibrate
 from jumpgate.client.sql.connection import Connection
 from jumpgate.codegen import toolchain
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.service import calibration
 from jumpgate.testing.leaks import nothing_left, wait_until
 

@@ -234,7 +234,7 @@ def test_explain_says_what_stays_and_why(small: Connection) -> None:
         ("SELEC 1", 'syntax error at or near "SELEC"\n\nLINE 1: SELEC 1\n        ^'),
         ("SELECT id\nFROM item WHERE", "syntax error at end of input"),
         ("SELECT * FROM itm", 'Table with name itm does not exist!\nDid you mean "item"?'),
-        ("SELECT nme FROM item", 'column "nme" not found in FROM clause!\nCandidate bindings: "name"'),
+        ("SELECT nme FROM item", 'column "nme" not found in FROM clause!\nCandidate bindings: "name"\n\nLINE 1: '),
         ("SELECT i.nme FROM item AS i", 'does not have a column named "nme"'),
         ("SELECT nosuch(id) FROM item", "Function with name nosuch does not exist!"),
         ("SELECT 1; SELECT 2", "the text is not one query"),
