@@ -236,7 +236,7 @@ def test_explain_says_what_stays_and_why(small: Connection) -> None:
         ("SELEC 1", 'syntax error at or near "SELEC"\n\nLINE 1: SELEC 1\n        ^'),
         ("SELECT id\nFROM item WHERE", "syntax error at end of input"),
         ("SELECT * FROM itm", 'Table with name itm does not exist!\nDid you mean "item"?'),
-        ("SELECT nme FROM item", 'column "nme" not found in FROM clause!\nCandidate bindings: "name"'),
+        ("SELECT nme FROM item", 'column "nme" not found in FROM clause!\nCandidate bindings: "name"\n\nLINE 1: '),
         ("SELECT i.nme FROM item AS i", 'does not have a column named "nme"'),
         ("SELECT nosuch(id) FROM item", "Function with name nosuch does not exist!"),
         ("SELECT 1; SELECT 2", "the text is not one query"),
@@ -271,6 +271,13 @@ def test_errors_of_tables(small: Connection, tmp_path: Path) -> None:
         small.sql("SELECT 1", offload="maybe")
     with pytest.raises(Unreachable, match="no Jumpgate service answers"):
         jumpgate.connect("127.0.0.1:1")
+
+
+def test_a_text_with_parameters_runs_when_its_result_is_asked_for(connection: Connection) -> None:
+    endless = "WITH RECURSIVE r AS (SELECT $1 AS n UNION ALL SELECT n + 1 FROM r) SELECT n, n FROM r"
+    for parameters, text in ((1,), endless), ({"n": 1}, endless.replace("$1", "$n")):
+        with connection.sql(text, parameters) as query:
+            assert query.columns == ["n", "n"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -448,6 +455,18 @@ def test_duckdb_is_held_to_a_share_of_the_memory(monkeypatch: pytest.MonkeyPatch
             connection.sql("SELECT list(t || k) AS texts FROM t").to_arrow()
         assert connection.sql("SELECT count(*) AS n FROM t").to_arrow().to_pylist() == [{"n": 300_000}]
         assert not list(connection.spool_folder().iterdir())
+
+
+def test_moments_have_no_zone_of_the_machine(small: Connection, tmp_path: Path) -> None:
+    moments = pa.table({"n": [1, 2, 3], "t": pa.array([0, 1, None], pa.timestamp("us", "Asia/Kathmandu"))})
+    found = "SELECT n, t, current_setting('TimeZone') AS zone FROM moments WHERE t = $1"
+    for source in (moments, write(moments, tmp_path / "moments.parquet")):
+        small.register("moments", source)
+        for mode in MODES:
+            with small.sql(found, [datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)], offload=mode) as query:
+                assert query.schema.field("t").type == pa.timestamp("us", "UTC")
+                (row,) = query.to_arrow().drop(["t"]).to_pylist()
+                assert row == {"n": 1, "zone": "UTC"}
 
 
 def test_time_goes_on_from_run_to_run(small: Connection) -> None:

@@ -285,13 +285,12 @@ class Connection:
         return types, self.schema_of(names, types)
 
     def mistake(self, text: str, values: list[Any] | dict[str, Any]) -> duckdb.Error | None:
-        """What DuckDB says of a text that it does not bind if it sees every table and column, so that it knows what
-        was perhaps meant."""
+        """What DuckDB says of a text that it does not bind, when it sees all tables, empty, with all their columns."""
         found = self._database.cursor()
         for table in self.tables:
             found.register(table.name, table.schema.empty_table())
         try:
-            found.sql(text, params=values or None)
+            found.execute(text, values)  # which shows the place, too
         except duckdb.Error as error:
             return error
         return None

@@ -21,7 +21,8 @@ def memory_max() -> int:
 
 
 def opened(spool_folder: Path) -> duckdb.DuckDBPyConnection:
-    """A database in memory, which installs and loads no extensions by itself and sees no variables of Python."""
+    """A database in memory, which installs and loads no extensions by itself and sees no variables of Python. Its
+    cursors have the same settings."""
     settings = {
         "memory_limit": f"'{memory_max()}B'",
         "threads": str(len(os.sched_getaffinity(0))),

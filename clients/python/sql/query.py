@@ -222,6 +222,9 @@ class Query:
                 raise InvalidSql("the text holds no query")
             if kinds[-1] != _SELECT or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
                 raise InvalidSql("the text is not one query")
+            if self.values and len(kinds) == 1:  # with parameters, `sql` would run the text
+                described = self.database.execute(f"DESCRIBE {self.text}", self.values).fetchall()
+                return [name for name, *_ in described], [type for _, type, *_ in described]
             found = self.database.sql(self.text, params=self.values or None)
             return found.columns, [str(type) for type in found.types]
         except (duckdb.BinderException, duckdb.CatalogException) as error:
