@@ -12,9 +12,9 @@ from jumpgate.p4.compiler.interpret import Interpreter
 from tests.unit.test_p4_language import CASES, DATA, ran
 
 
-def made(headers: str, states: str, declares: str, apply: str, frame: bytes, before: str = "") -> bytes:
-    """The packet behind a program with its own headers (members of `own_t`) and states from `begin` on."""
-    text = f"""
+def written(headers: str, states: str, declares: str, apply: str, before: str = "") -> str:
+    """A program with its own headers (members of `own_t`) and states from `begin` on."""
+    return f"""
     #include "include/frame.p4h"
     {before}
     struct own_t {{ {headers} }}
@@ -27,6 +27,11 @@ def made(headers: str, states: str, declares: str, apply: str, frame: bytes, bef
     #define IngressParser Own
     #include "include/rest.p4h"
     """
+
+
+def made(headers: str, states: str, declares: str, apply: str, frame: bytes, before: str = "") -> bytes:
+    """The packet behind such a program; its C++ is made, too."""
+    text = written(headers, states, declares, apply, before)
     assert compile_source(text, str(CASES / "x.p4"), profile="none").cpp
     program = front_end(text, str(CASES / "x.p4"))
     done = Interpreter(program).run(program.ingress, frame, {})
