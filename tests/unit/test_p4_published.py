@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from jumpgate.p4.compiler import front_end
+from jumpgate.p4.compiler import P4Error, front_end
 from jumpgate.p4.compiler.interpret import Interpreter
 from tests.unit.test_p4_idioms import STACK, made, written
-from tests.unit.test_p4_language import CASES
+from tests.unit.test_p4_language import CASES, DATA, ran
 
 # ---- parsers that loop ----
 
@@ -62,3 +62,94 @@ def test_a_state_is_one_where_no_position_is_asked_for() -> None:
 
     assert states(8, LOOPS) - states(4, LOOPS) == 4 * 2  # begin and skip
     assert states(8, COUNTS) - states(4, COUNTS) == 4 * 6
+
+
+# ---- one control at several places ----
+
+ADDS = """
+control Adds(in bit<32> by, inout bit<32> sum, out bit<32> before)(bit<32> bias) {
+    bit<32> seen = bias;
+    action more() { seen = seen + 100; }
+    table t { actions = { more; } const default_action = more(); }
+    apply {
+        before = sum;
+        if (by == 0) { return; }
+        if (by == 7) { TABLE }
+        sum = sum + by + seen;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("apply", "after"),
+    [
+        # `seen` begins with 1 each time; 4 + 7 + 101 = 112, 112 + 5 + 1 = 118
+        ("adds.apply(7, hdr.data.a, hdr.data.b); adds.apply(5, hdr.data.a, hdr.data.c);", (118, 4, 112)),
+        # what one use wrote the next one reads: b = 5 + 4 + 1 = 10, then a = 4 + 10 + 1 = 15
+        ("adds.apply(hdr.data.a, hdr.data.b, md.x); adds.apply(hdr.data.b, hdr.data.a, md.y);", (15, 10, 6)),
+        # the return of one use ends that use alone
+        ("adds.apply(0, hdr.data.a, hdr.data.b); adds.apply(1, hdr.data.a, hdr.data.c);", (6, 4, 4)),
+        ("adds.apply(sum = hdr.data.a, by = 1, before = md.x); adds.apply(by = 2, before = md.x, sum = hdr.data.b);",
+         (6, 8, 6)),
+    ],
+)  # fmt: skip
+def test_a_control_is_applied_several_times(apply: str, after: tuple[int, ...]) -> None:
+    assert ran("Adds(1) adds;", apply, before=ADDS.replace("TABLE", "more();"))[3:6] == after
+
+
+def test_a_table_is_applied_at_several_places_of_which_a_packet_passes_one() -> None:
+    apply = "if (hdr.data.kind == 1) { adds.apply(7, hdr.data.c, md.x); } else { adds.apply(7, hdr.data.a, md.x); }"
+    before = ADDS.replace("TABLE", "t.apply();")
+    assert ran("Adds(1) adds;", apply, before=before)[3:6] == (4, 5, 114)
+    assert ran("Adds(1) adds;", apply, (0, 2, 3, 4, 5, 6, 7), before)[3:6] == (112, 5, 6)
+    with pytest.raises(P4Error, match="'Ingress.adds.t' is reached twice, or in two orders"):
+        ran("Adds(1) adds;", "adds.apply(7, hdr.data.a, md.x); adds.apply(7, hdr.data.b, md.x);", before=before)
+
+
+def test_uses_of_a_control_share_its_registers() -> None:
+    """Packets of kind 1 and others count in one register; headers of an `out` parameter begin invalid."""
+    before = """
+    control Counts(out headers_t made, inout bit<32> n) {
+        Register<bit<32>, bit<8>>(4) r;
+        RegisterAction<bit<32>, bit<8>, bit<32>>(r) add = {
+            void apply(inout bit<32> v, out bit<32> o) { v = v + 1; o = v; }
+        };
+        apply { n = add.execute(0); if (made.data.isValid()) { n = 99; } }
+    }
+    """
+    declares = "Counts() counts; headers_t own;"
+    apply = "own.data.setValid(); if (hdr.data.kind == 1) { counts.apply(own, hdr.data.a); }"
+    apply += " else { counts.apply(own, hdr.data.b); }"
+    text = f'#include "include/frame.p4h"\n{before} INGRESS {{ {declares} apply {{ {apply} }} }}\n'
+    program = front_end(text + '#include "include/rest.p4h"', str(CASES / "x.p4"))
+    assert [r.name for r in program.registers] == ["Ingress.counts.r"]
+    switch = Interpreter(program)
+    got = [switch.run(program.ingress, DATA.pack(kind, 2, 3, 4, 5, 6, 7), {}) for kind in (1, 2, 1, 2)]
+    assert [DATA.unpack(g.deparsed)[3:5] for g in got if g] == [(1, 5), (4, 2), (3, 5), (4, 4)]
+    with pytest.raises(P4Error, match="register 'Ingress.counts.r' is accessed twice in one pass"):
+        ran(declares, "counts.apply(own, hdr.data.a); counts.apply(own, hdr.data.b);", before=before)
+
+
+def test_a_control_is_applied_in_one_other() -> None:
+    before = """
+    control Inner(inout bit<32> x) { apply { x = x + 1; } }
+    control First(inout bit<32> x)(Inner inner) { apply { inner.apply(x); } }
+    """
+    with pytest.raises(P4Error, match="control 'inner' is applied in two controls; make two instances"):
+        ran("Inner() inner; First(inner) first;", "inner.apply(hdr.data.a); first.apply(hdr.data.b);", before=before)
+    with pytest.raises(P4Error, match="'x' is inout: give a variable"):
+        ran("Inner() inner;", "inner.apply(hdr.data.a); inner.apply(32w1);", before=before)
+
+
+def test_intrinsic_fields_are_invalidated() -> None:
+    """TNA: as if nothing had been assigned, so that a packet without a port is dropped."""
+    text = '#include "include/frame.p4h"\nINGRESS { apply { {} } }\n#include "include/rest.p4h"'
+    kind = "ingress_intrinsic_metadata_for_tm_t"
+    for field, assigned, nothing in (("ucast_egress_port", 3, 0x1FF), ("mcast_grp_a", 3, 0)):
+        for more, value in (("", assigned), (f"invalidate(tm.{field});", nothing)):
+            program = front_end(text.replace("{}", f"tm.{field} = 3; {more}"), str(CASES / "x.p4"))
+            done = Interpreter(program).run(program.ingress, DATA.pack(1, 2, 3, 4, 5, 6, 7), {})
+            assert done is not None and done.field(kind, field) == value
+    with pytest.raises(P4Error, match="invalidate takes a field of the intrinsic metadata"):
+        ran("", "invalidate(hdr.data.a);")
