@@ -142,6 +142,70 @@ def test_a_control_is_applied_in_one_other() -> None:
         ran("Inner() inner;", "inner.apply(hdr.data.a); inner.apply(32w1);", before=before)
 
 
+# ---- checksums ----
+
+
+def words(data: bytes) -> int:
+    """RFC 1071: the ones' complement sum of 16-bit words; an odd byte is the high one of the last."""
+    total = sum(int.from_bytes(data[i : i + 2].ljust(2, b"\0"), "big") for i in range(0, len(data), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+SUMMED = STACK + "header seven_h { bit<16> csum; bit<32> a; bit<8> b; }  header two_h { bit<16> x; }"
+SUM_FRAME = bytes.fromhex("beef01020304f50a0bcc")
+
+
+@pytest.mark.parametrize(
+    ("method", "fields", "wanted"),
+    [
+        ("add", "hdr.seven", SUM_FRAME[:7]),
+        ("add", "{hdr.seven.a, hdr.seven.b}", SUM_FRAME[2:7]),
+        ("add", "{hdr.seven.b}", SUM_FRAME[6:7]),
+        ("add", "{hdr.seven.b, hdr.seven.a}", SUM_FRAME[6:7] + SUM_FRAME[2:6]),
+    ],
+)
+def test_checksums_over_odd_bytes(method: str, fields: str, wanted: bytes) -> None:
+    """In the order of the list, zero behind it; what is subtracted counts inverted."""
+    for name, out in ((method, words(wanted)), ("subtract", words(wanted) ^ 0xFFFF)):
+        states = f"""Checksum() c;
+        state begin {{
+            pkt.extract(hdr.seven); c.{name}({fields}); hdr.seven.csum = c.get(); transition accept;
+        }}"""
+        got = made("seven_h seven;", states, "", "", SUM_FRAME, before=SUMMED)
+        assert got == out.to_bytes(2, "big") + SUM_FRAME[2:]
+
+
+def test_a_checksum_is_brought_up_to_date() -> None:
+    """The residue is what neither header contributes, so that a new header's sum with it is the whole's (RFC 1624)."""
+    tail = bytes.fromhex("a0b0c0d1e2")
+    states = """Checksum() c;
+    state begin {
+        pkt.extract(hdr.top);
+        c.subtract({hdr.top.csum});
+        c.subtract({hdr.top.x, hdr.top.y, hdr.top.z});
+        c.subtract_all_and_deposit(md.s);
+        transition select(hdr.top.z) { 9: more; default: accept; }
+    }
+    state more { pkt.extract(hdr.more); transition accept; }"""
+    members = "top_h top; two_h more;"
+    before = "header top_h { bit<16> csum; bit<16> x; bit<8> y; bit<8> z; } header two_h { bit<16> x; }"
+    for z, behind in ((8, b""), (9, tail[:2])):
+        fields = bytes((0x12, 0x34, 0x56, z))
+        csum = words(fields + tail) ^ 0xFFFF
+        frame = csum.to_bytes(2, "big") + fields + tail
+        got = made(members, states, "", "hdr.top.csum = md.s;", frame, before=before)
+        # the sum of what is neither in the first header nor in the second, modulo the two zeros of ones' complement
+        rest = words(tail[len(behind) :])
+        assert int.from_bytes(got[:2], "big") % 0xFFFF == rest % 0xFFFF
+        assert got[2:] == frame[2:]
+    with pytest.raises(P4Error, match="a header of an odd number of bytes behind subtract_all_and_deposit"):
+        made("top_h top; tag_h more;", states, "", "", frame, before=before + STACK)
+    with pytest.raises(P4Error, match="subtract_all_and_deposit takes a field of bit<16>"):
+        made(members, states.replace("md.s", "md.x"), "", "", frame, before=before)
+
+
 def test_intrinsic_fields_are_invalidated() -> None:
     """TNA: as if nothing had been assigned, so that a packet without a port is dropped."""
     text = '#include "include/frame.p4h"\nINGRESS { apply { {} } }\n#include "include/rest.p4h"'

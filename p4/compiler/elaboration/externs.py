@@ -337,29 +337,45 @@ class Externs(Lower):
 
     def _checksum(self, base: Instance, name: str, inputs: list[ir.Expr], position: Position) -> ir.Expr | None:
         """RFC 1071. What was added to a parser's checksum, and subtracted, is kept between its states."""
-        kind = ir.Bits(16)
+        kind, zero = ir.Bits(16), ir.Const(0, ir.Bits(16))
         as_ones = inputs.pop() if name == "update" and inputs and inputs[-1].type == ir.BOOL else ir.Const(0, ir.BOOL)
-        if any(not e.type.width for e in inputs) or sum(e.type.width for e in inputs) % (8 if name == "update" else 16):
-            raise Mistake(position, "a checksum is over whole bytes, in a parser over whole words of 16 bits")
-        complement = ir.Hash("checksum", tuple(inputs), kind)
         if name == "update":
+            complement = _complement(inputs, position)
             if as_ones == ir.Const(0, ir.BOOL):
                 return complement
-            zero = ir.Binary("==", complement, ir.Const(0, kind), ir.BOOL)
-            return ir.Mux(ir.Binary("&&", as_ones, zero, ir.BOOL), ir.Const(0xFFFF, kind), complement)
+            is_zero = ir.Binary("==", complement, zero, ir.BOOL)
+            return ir.Mux(ir.Binary("&&", as_ones, is_zero, ir.BOOL), ir.Const(0xFFFF, kind), complement)
         if base.name not in self.sums:
             self.sums[base.name] = self.slot(f"{base.name}.sum", kind)
         sum_ = ir.Get(self.sums[base.name])
         match name:
             case "add" | "subtract" if inputs:
-                added = inputs if name == "add" else [complement]
-                self.set(sum_.slot, ir.Unary("~", ir.Hash("checksum", (sum_, *added), kind), kind))
+                added = inputs if name == "add" else [_complement(inputs, position)]
+                self.set(sum_.slot, ir.Unary("~", _complement([sum_, *added], position), kind))
+                return None
+            case "subtract_all_and_deposit":
+                into = inputs[0] if len(inputs) == 1 else None
+                if not isinstance(into, ir.Get) or into.type != kind:
+                    raise Mistake(position, "subtract_all_and_deposit takes a field of bit<16>")
+                self.set(into.slot, sum_)
+                self.deposits = (*(d for d in self.deposits if d != (sum_.slot, into.slot)), (sum_.slot, into.slot))
                 return None
             case "get":
                 return sum_
             case "verify":  # TNA: true where it is wrong
                 return ir.Binary("!=", sum_, ir.Const(0xFFFF, kind), ir.BOOL)
         raise Mistake(position, f"Checksum.{name} is not supported")
+
+    def subtract(self, fields: Sequence[ir.Slot], position: Position) -> None:
+        """Subtract a header from the sums that were deposited before it, and deposit them again."""
+        for sum_, into in self.deposits:
+            if sum(f.type.width for f in fields) % 16:
+                raise Mistake(
+                    position, "a header of an odd number of bytes behind subtract_all_and_deposit; deposit later"
+                )
+            rest = _complement([ir.Get(sum_), _complement([ir.Get(f) for f in fields], position)], position)
+            self.set(sum_, ir.Unary("~", rest, sum_.type))
+            self.set(into, ir.Get(sum_))
 
     def _kept(self, value: ir.Expr, name: str) -> ir.Expr:
         slot = self.slot(name, value.type)
@@ -395,6 +411,15 @@ def _parameters(extern: str, method: str) -> tuple[str, ...]:
         index = () if extern.startswith("Direct") else ("index",)
         return (*index, "color", "adjust_byte_count") if extern.endswith("Meter") else ("val", *index)
     return ARGUMENTS.get(method, ())
+
+
+def _complement(inputs: Sequence[ir.Expr], position: Position) -> ir.Expr:
+    """The inverted sum of 16-bit words; of an odd number of bytes the last one is a word's high one."""
+    bits = sum(e.type.width for e in inputs)
+    if any(not e.type.width for e in inputs) or bits % 8:
+        raise Mistake(position, "a checksum is over whole bytes")
+    padding = (ir.Const(0, ir.Bits(8)),) if bits % 16 else ()
+    return ir.Hash("checksum", (*inputs, *padding), ir.Bits(16))
 
 
 def _hash(algorithm: ir.Crc | str, inputs: tuple[ir.Expr, ...], kind: ir.Bits) -> ir.Expr:

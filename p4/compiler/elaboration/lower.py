@@ -55,6 +55,7 @@ class Lower(Expressions):
         self.applied: dict[str, int] = {}  # tables by name
         self.blocks: list[tuple[Closure, Scope]] = []  # instances of controls that were applied
         self.sums: dict[str, ir.Slot] = {}  # of checksums and counters in the parser at hand, by name
+        self.deposits: tuple[tuple[ir.Slot, ir.Slot], ...] = ()  # sums, and where the parser put them, on the way here
 
     # ---- slots ----
 
@@ -370,6 +371,9 @@ class Lower(Expressions):
         raise NotImplementedError
 
     def value_set(self, values: Instance, keys: tuple[ir.Key, ...], position: Position) -> ir.Table:
+        raise NotImplementedError
+
+    def subtract(self, fields: Sequence[ir.Slot], position: Position) -> None:
         raise NotImplementedError
 
     def apply(self, table: Closure, position: Position) -> ir.Apply:

@@ -54,7 +54,7 @@ class Frame:
     live: dict[str, frozenset[int] | None] = field(default_factory=dict)
 
 
-Key = tuple[Frame, str, int, tuple[tuple[int, int], ...], int]
+Key = tuple[Frame, str, int, tuple[tuple[int, int], ...], int, tuple[tuple[ir.Slot, ir.Slot], ...]]
 
 
 class Parsers(Lower):
@@ -77,12 +77,12 @@ class Parsers(Lower):
         """Fills gress.states from the program's parser."""
         frame = self._frame(closure, arguments, None)
         self.known, self.queue, self.next, self.stacks, self.lasts = {}, [], {}, {}, {}
-        self.in_parser = True
+        self.in_parser, self.deposits = True, ()
         self._reach(frame, "start", 0, 0, closure.node.position)
         for key in self.queue:  # grows meanwhile
             if len(self.queue) > STATES_MAX:
                 raise Mistake(closure.node.position, f"the parser unrolls to more than {STATES_MAX} states")
-            self.next, self.phase = dict(key[3]), key[4]
+            self.next, self.phase, self.deposits = dict(key[3]), key[4], key[5]
             self.gress.states.append(self._state(*key[:3]))
         self.in_parser = False
         for position, ever in self.lasts.items():
@@ -119,7 +119,7 @@ class Parsers(Lower):
             raise Mistake(position, f"there is no state '{name}'")
         live = self._live(frame, name)
         positions = sorted((s, n) for s, n in self.next.items() if live is None or s in live)
-        key = (frame, name, at, tuple(positions), phase)
+        key = (frame, name, at, tuple(positions), phase, self.deposits)
         if key not in self.known:
             self.known[key] = len(self.queue)
             self.queue.append(key)
@@ -442,6 +442,7 @@ class Parsers(Lower):
                 raise Mistake(node.position, "8 bytes of port or resubmission metadata come first: extract or advance")
             source, self.phase = "resubmit", 2
         self.out.append(ir.Extract(fields, value.valid, node.position, source))
+        self.subtract(fields, node.position)
         if isinstance(node, ast.Member) and node.name == "next":
             stack = self.expression(node.base, scope)
             assert isinstance(stack, StackValue)
