@@ -14,7 +14,7 @@ PARSER_ERROR_NO_MATCH, PARSER_ERROR_PARTIAL_HDR = 1, 2
 
 def parts(e: ir.Expr) -> tuple[ir.Expr, ...]:
     match e:
-        case ir.Unary() | ir.Slice() | ir.Cast():
+        case ir.Unary() | ir.Slice() | ir.Cast() | ir.Approximation():
             return (e.operand,)
         case ir.Binary():
             return (e.left, e.right)
@@ -49,6 +49,8 @@ def replaced(e: ir.Expr, swap: Callable[[ir.Slot], ir.Expr]) -> ir.Expr:
             return ir.Slice(replaced(e.operand, swap), e.high, e.low)
         case ir.Cast():
             return ir.Cast(replaced(e.operand, swap), e.type)
+        case ir.Approximation():
+            return ir.Approximation(e.unit, replaced(e.operand, swap), e.type)
         case ir.Mux():
             return ir.Mux(replaced(e.condition, swap), replaced(e.yes, swap), replaced(e.no, swap))
         case ir.Hash():

@@ -145,7 +145,6 @@ def test_what_is_declared_outside_of_controls_only(inner: str) -> None:
         ("Register(4) r;", "Register<…> needs its type"),
         ("Hash<int>(HashAlgorithm_t.CRC16) h;", "numbers need a width"),
         ("Hash<bit<16>>(99) h;", "there is no hash algorithm 99"),
-        ("MathUnit<bit<32>>(MathOp_t.MUL, 1, 10) m;", "unknown type 'MathUnit': .*; look the values up in a table"),
         ("tuple<bit<8>, bit<16>> t;", "unknown type 'tuple': declare a struct with its fields"),
         ("RegisterParam<bit<8>>() p;", "a RegisterParam is made with its values"),
         ("Wred<bit<8>, bit<8>>() w;", "a Wred is made with its values"),

@@ -50,6 +50,7 @@ class Lower(Expressions):
         self.result: list[Value | None] = []
         self.exit = -1
         self.calls = 0
+        self.in_register = False  # whether the statement at hand is a RegisterAction's
         self.at = Position(program.name, 1, 1)  # the statement at hand
         self.entry: ir.Slot | None = None  # of the table whose action is at hand
         self.applied: dict[str, int] = {}  # tables by name
@@ -422,7 +423,9 @@ class Lower(Expressions):
             output = self.slot(parameters[1].name, kind)
             inner.values[parameters[1].name] = ir.Get(output)
             inner.values["this"] = Instance(ExternType("this", (kind,)), action.name)
+        self.in_register = True
         body = self.captured(lambda: self.scoped(lambda: self.body(action.apply.body.body, inner), None, position))
+        self.in_register = False
         if leaves(body, self.exit):
             raise Mistake(action.apply.position, "'exit' is not possible in a RegisterAction")
         values = slots(value)
