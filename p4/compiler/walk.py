@@ -61,6 +61,31 @@ def replaced(e: ir.Expr, swap: Callable[[ir.Slot], ir.Expr]) -> ir.Expr:
 # ---- statements ----
 
 
+def conditions_inlined(body: Sequence[ir.Stmt], known: dict[ir.Slot, ir.Expr] | None = None) -> tuple[ir.Stmt, ...]:
+    """The statements with conditions in the place of the bool variables that hold them, where nothing they read has
+    changed since. `known`: those that hold at first."""
+    known, out = dict(known or {}), []
+
+    def value(e: ir.Expr) -> ir.Expr:
+        return replaced(e, lambda slot: known.get(slot, ir.Get(slot)))
+
+    for s in body:
+        match s:
+            case ir.Set():
+                s = ir.Set(s.slot, value(s.value), s.position)
+            case ir.If():
+                then, otherwise = (conditions_inlined(b, known) for b in (s.then, s.otherwise))
+                s = ir.If(value(s.condition), then, otherwise, s.position)
+            case ir.Scope():
+                s = ir.Scope(s.label, conditions_inlined(s.body, known))
+        out.append(s)
+        written = {x.slot for x in walk((s,)) if isinstance(x, ir.Set)}
+        known = {k: e for k, e in known.items() if k not in written and written.isdisjoint(gets(e))}
+        if isinstance(s, ir.Set) and s.slot.type.boolean and s.slot not in gets(s.value):
+            known[s.slot] = s.value
+    return tuple(out)
+
+
 def walk(body: Sequence[ir.Stmt], registers: bool = True) -> Iterator[ir.Stmt]:
     """All statements in there, nested ones too, those of RegisterActions if `registers`; tables' actions are not."""
     for s in body:

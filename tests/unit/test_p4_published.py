@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jumpgate.p4.compiler import P4Error, front_end
+from jumpgate.p4.compiler import P4Error, compile_source, front_end
 from jumpgate.p4.compiler.interpret import Interpreter
 from tests.unit.test_p4_idioms import STACK, made, written
 from tests.unit.test_p4_language import CASES, DATA, ran
@@ -204,6 +204,40 @@ def test_a_checksum_is_brought_up_to_date() -> None:
         made("top_h top; tag_h more;", states, "", "", frame, before=before + STACK)
     with pytest.raises(P4Error, match="subtract_all_and_deposit takes a field of bit<16>"):
         made(members, states.replace("md.s", "md.x"), "", "", frame, before=before)
+
+
+# ---- conditions of RegisterActions ----
+
+NAMED = """
+Register<bit<8>, bit<8>>(4, 7) r;
+RegisterAction<bit<8>, bit<8>, bit<8>>(r) act = {
+    void apply(inout bit<8> value, out bit<8> rv) {
+        bool low = hdr.data.kind == 1;
+        bool high = value + hdr.data.flag == 9;
+        rv = this.predicate(low, high);
+        if (low && !high) { value = 0; } else if (!low && high) { value = 5; }
+        BEHIND
+    }
+};
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "flag", "given", "left"),
+    [(0, 0, 1, 7), (1, 0, 2, 0), (0, 2, 4, 5), (1, 2, 8, 7)],
+)
+def test_predicates_of_conditions_with_names(kind: int, flag: int, given: int, left: int) -> None:
+    """TNA: 1, 2, 4, 8 for neither, the first, the second, both; and what is named once holds as it was then."""
+    text = f'#include "include/frame.p4h"\nINGRESS {{ {NAMED} apply {{ hdr.data.a = (bit<32>)act.execute(0); }} }}\n'
+    text += '#include "include/rest.p4h"'
+    for behind, after in (("", left), ("value = 9; if (high) { value = 8; }", 8 if given > 2 else 9)):
+        program = front_end(text.replace("BEHIND", behind), str(CASES / "x.p4"))
+        switch = Interpreter(program)
+        done = switch.run(program.ingress, DATA.pack(kind, flag, 3, 4, 5, 6, 7), {})
+        assert done is not None and DATA.unpack(done.deparsed)[3] == given
+        assert switch.registers[0][0] == [after]
+    for profile in ("none", "tofino1"):
+        compile_source(text.replace("BEHIND", ""), str(CASES / "x.p4"), profile=profile)
 
 
 def test_intrinsic_fields_are_invalidated() -> None:

@@ -31,7 +31,7 @@ from jumpgate.p4.compiler.elaboration.names import (
 from jumpgate.p4.compiler.elaboration.varbits import fixed, pieces
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
-from jumpgate.p4.compiler.walk import gets, leaves
+from jumpgate.p4.compiler.walk import conditions_inlined, gets, leaves
 
 CALLS_MAX = 40
 SLOTS_MAX = 100_000
@@ -426,6 +426,7 @@ class Lower(Expressions):
         self.in_register = True
         body = self.captured(lambda: self.scoped(lambda: self.body(action.apply.body.body, inner), None, position))
         self.in_register = False
+        body = conditions_inlined(body)
         if leaves(body, self.exit):
             raise Mistake(action.apply.position, "'exit' is not possible in a RegisterAction")
         values = slots(value)
