@@ -240,6 +240,20 @@ def test_predicates_of_conditions_with_names(kind: int, flag: int, given: int, l
         compile_source(text.replace("BEHIND", ""), str(CASES / "x.p4"), profile=profile)
 
 
+@pytest.mark.parametrize(("field", "taken"), [("capture_tstamp_on_tx", True), ("update_delay_on_tx", False)])
+def test_times_of_departure(field: str, taken: bool) -> None:
+    """A time that is captured changes no packet; a correction that a port writes into one does."""
+    rest = (CASES / "include" / "rest.p4h").read_text()
+    assert "oport) { apply {} }" in rest
+    text = rest.replace("oport) { apply {} }", f"oport) {{ apply {{ oport.{field} = 1; }} }}")
+    text = '#include "include/frame.p4h"\nINGRESS { apply { } }\n' + text
+    if taken:
+        assert compile_source(text, str(CASES / "x.p4"), profile="none").cpp
+    else:
+        with pytest.raises(P4Error, match=f"'{field}': the software switch has no clock at its ports"):
+            compile_source(text, str(CASES / "x.p4"), profile="none")
+
+
 def test_intrinsic_fields_are_invalidated() -> None:
     """TNA: as if nothing had been assigned, so that a packet without a port is dropped."""
     text = '#include "include/frame.p4h"\nINGRESS { apply { {} } }\n#include "include/rest.p4h"'
