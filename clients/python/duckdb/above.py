@@ -12,7 +12,7 @@ from jumpgate.client.duckdb.sources import quoted
 from jumpgate.client.duckdb.written import COMPARED, write, write_order
 
 #: how a node is named that a cut stands for: its properties are the number of the cut and that of its columns
-CUT = "JUMPGATE_CUT"
+CUT = "CUT"
 _JOINS = {"INNER": "INNER", "LEFT": "LEFT", "RIGHT": "RIGHT", "FULL": "FULL", "SEMI": "SEMI", "ANTI": "ANTI"}
 #: joins that are written as others with the sides exchanged
 FLIPPED = {"RIGHT_SEMI": "SEMI", "RIGHT_ANTI": "ANTI"}
