@@ -1,4 +1,4 @@
-"""What of a query runs as jobs, and what DuckDB computes here, with the reasons."""
+"""Split a query into what runs as jobs and what DuckDB computes here, with the reasons."""
 
 from __future__ import annotations
 
