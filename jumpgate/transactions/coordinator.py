@@ -12,6 +12,7 @@ rebuilds a switch; a `Node` executes transactions and settles its own.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import queue
 import re
@@ -30,7 +31,7 @@ from jumpgate.transactions import postgres
 from jumpgate.transactions.channel import Address, Answer, Channel, Lease, Records
 from jumpgate.transactions.log import Log
 from jumpgate.transactions.postgres import Name, Place
-from jumpgate.transactions.records import ANSWERED, SENT, SentRecord, prefix
+from jumpgate.transactions.records import ANSWERED, KEPT, SENT, SentRecord, prefix
 from jumpgate.transactions.shared import Folder, Latch
 from jumpgate.transactions.steps import VALUE_MAX, Compiled, Step, amount_max, compile_steps, text, too_large
 
@@ -58,6 +59,14 @@ class Transaction:
     database: Coordinator
     steps: list[Step] = field(default_factory=list)
     statements: list[tuple[str, Sequence[Any]]] = field(default_factory=list)
+    is_kept: bool = False
+    is_sent: bool = False
+
+    @functools.cached_property
+    def number(self) -> int:
+        """Names the transaction, which is then committed once: `jumpgate.outcomes` is given the values that it saw."""
+        self.is_kept = True
+        return next(self.database._numbers)
 
     def read(self, table: str, key: Any, column: str) -> int:
         """Returns the number of the step, whose value the outcome has."""
@@ -116,7 +125,7 @@ class Coordinator:
         self._workers: list[Worker] = []
         self._workers_of_all = 0
         self._rest = threading.Lock()
-        self._is_closed = False
+        self._is_closed = self._has_kept = False
         self._numbers = itertools.count(secrets.randbits(62))
         try:
             self._open()
@@ -207,12 +216,14 @@ class Coordinator:
             with connection.transaction():
                 _execute(connection, transaction.statements)
             return Outcome(True)
-        number = next(self._numbers)
+        if transaction.is_sent:
+            raise InvalidDataflow("a transaction whose number was asked for is committed once: declare another")
+        number = transaction.number if transaction.is_kept else next(self._numbers)
         if transaction.statements:
             self._prepare(connection, transaction.statements, number)
         self._reached("prepared")
         with self._ending():
-            answer = self._send(channel, number, compiled, bool(transaction.statements))
+            answer = self._send(channel, number, compiled, transaction)
             self._reached("executed")
             done = compiled.is_done(answer.results)
             if transaction.statements:
@@ -305,11 +316,17 @@ class Coordinator:
         if self.reach is not None:
             self.reach(point)
 
-    def _send(self, channel: Channel, number: int, compiled: Compiled, is_warm: bool) -> Answer:
+    def _send(self, channel: Channel, number: int, compiled: Compiled, transaction: Transaction) -> Answer:
         epoch = self._base["epoch"]
-        is_synced = is_warm or self._base["nodes"] > 1
+        is_synced = bool(transaction.statements) or self._base["nodes"] > 1
+        transaction.is_sent = transaction.is_kept
+        self._has_kept |= transaction.is_kept
         records = Records(
-            self._log, prefix(SENT, epoch, compiled.check), prefix(ANSWERED, epoch), is_synced, self.reach
+            self._log,
+            prefix(KEPT if transaction.is_kept else SENT, epoch, compiled.check),
+            prefix(ANSWERED, epoch),
+            is_synced,
+            self.reach,
         )
         return channel.execute_logged(compiled.instructions, number, records)
 
@@ -347,7 +364,7 @@ class Coordinator:
                 return step.name
         large = too_large(steps, self._places, amount_max(self._workers_of_all))
         is_slow = large is not None and self._places[large.name].is_wide and not transaction.statements
-        return large.name if large is not None and is_slow else None
+        return large.name if large is not None and is_slow and not transaction.is_kept else None
 
     # ---- what was broken off ----
 
