@@ -34,11 +34,12 @@ class Database(Coordinator):
     def __init__(
         self, url: str, switch: LocalSwitch, folder: Path, number: int = 0, workers: int = WORKERS,
         reach: Callable[[str], None] | None = None, lost_s: float = LOST_S, nodes: int = 1,
+        servers: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.switch, self.nodes, self._wanted = switch, nodes, workers
         self._leases: list[Lease] = []
         folder.mkdir(parents=True, exist_ok=True)
-        super().__init__(url, folder, number, 0, reach, lost_s)
+        super().__init__(url, folder, number, 0, reach, lost_s, servers or {})
 
     def _make_room(self, transaction: Transaction, name: Name) -> Outcome | None:
         """Give bigints their values as bases; a transaction without statements is executed, too."""
@@ -161,7 +162,7 @@ class Database(Coordinator):
         base = {
             "log": self._id, "epoch": self._base["epoch"] + 1, "gid": self.switch.last(self.number),
             "incarnation": self.switch.incarnation if incarnation is None else incarnation,
-            "address": self.switch.address, "nodes": self.nodes,
+            "address": self.switch.address, "nodes": self.nodes, "servers": list(self.servers),
             "leases": [[lease.flow, lease.secret, self.switch.sequence(lease)] for lease in self._leases],
             "cells": [[*cell, value, bases[cell]] for cell, value in cells.items()],
         }  # fmt: skip
@@ -177,6 +178,7 @@ class Database(Coordinator):
                 "cells": [],
             }  # fmt: skip
             postgres.install(self._admin)
+            self._join(base, base.get("servers", []))
             self._adopt(base)
             self._leases = self.switch.lease(self.number, self._wanted * self.nodes, self._id)
             self._workers_of_all = len(self._leases)

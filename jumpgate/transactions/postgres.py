@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS jumpgate.hot (
   relation text NOT NULL, relation_id oid NOT NULL, key text NOT NULL, key_column text NOT NULL,
   value_column text NOT NULL, array_number int NOT NULL, place int NOT NULL, is_wide boolean NOT NULL,
   PRIMARY KEY (relation, key, value_column), UNIQUE (array_number, place));
+CREATE TABLE IF NOT EXISTS jumpgate.server (log text PRIMARY KEY, name text NOT NULL);
 CREATE TABLE IF NOT EXISTS jumpgate.outcomes (
   number bigint NOT NULL, gid bigint NOT NULL, relation text NOT NULL, key text NOT NULL, value_column text NOT NULL,
   value bigint NOT NULL, PRIMARY KEY (number, relation, key, value_column));
@@ -62,6 +63,13 @@ def install(connection: psycopg.Connection[Any]) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(7234010)")  # two that install at once would collide
         connection.execute(_SCHEMA)
+
+
+def joined(connection: psycopg.Connection[Any], log: str, name: str, is_known: bool) -> bool:
+    """Let a server be that of this name in a database, unless that was another one; tell if it is."""
+    if not is_known:
+        connection.execute("INSERT INTO jumpgate.server VALUES (%s, %s) ON CONFLICT DO NOTHING", (log, name))
+    return connection.execute("SELECT name FROM jumpgate.server WHERE log = %s", (log,)).fetchone() == (name,)
 
 
 def held(connection: psycopg.Connection[Any]) -> dict[Name, Place]:
