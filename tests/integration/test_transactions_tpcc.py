@@ -11,7 +11,7 @@ import pytest
 
 from bench import _tpcc
 from jumpgate.errors import InvalidDataflow
-from jumpgate.transactions import Database, LocalSwitch
+from jumpgate.transactions import Database, LocalSwitch, Node
 from tests.support.pg import Postgres
 
 WAREHOUSES = 2
@@ -118,3 +118,26 @@ def test_a_transaction_with_a_number_is_committed_once(server: Postgres, tmp_pat
         assert bank.execute(
             "SELECT number, key, value_column, value FROM jumpgate.outcomes ORDER BY relation"
         ) == [(number, "0", "next_order", 1), (number, "0", "ytd", 1 << 40)]  # fmt: skip
+
+
+def test_orders_of_another_node_get_their_numbers(server: Postgres, tmp_path: Path) -> None:
+    """Also the one that it broke off, by node 0's next checkpoint."""
+    bank = server
+    _tpcc.fill(bank, 1)
+    order = _tpcc.Order(0, 0, (3, 20, 21, 22, 23), (1, 1, 1, 1, 1), hot=3)
+    with LocalSwitch() as switch, Database(bank.url, switch, tmp_path, workers=1, nodes=2) as database:
+        _tpcc.offload(database, 1)
+        with Node(bank.url, tmp_path, 1) as other:
+            assert [_tpcc.by_switch(each, order) for each in (other, database, other)] == [1, 2, 3]
+
+            def end(reached: str) -> None:
+                if reached == "logged":
+                    raise Ended(reached)
+
+            other.reach = end
+            with pytest.raises(Ended):
+                _tpcc.by_switch(other, order)
+        database.checkpoint()
+        _tpcc.number_orders(bank)
+        assert _tpcc.broken(bank) == []
+        assert bank.execute("SELECT number FROM orders ORDER BY 1") == [(1,), (2,), (3,), (4,)]
