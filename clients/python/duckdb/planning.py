@@ -25,6 +25,11 @@ _DISABLED = (
     "column_lifetime", "common_aggregate", "common_subexpressions", "compressed_materialization",
     "late_materialization", "top_n_window_elimination",
 )  # fmt: skip
+#: all rewrites but that of expressions: constants are folded, operators stay as they are written
+WRITTEN = tuple(
+    name for (name,) in duckdb.connect().execute("SELECT name FROM duckdb_optimizers()").fetchall()
+    if name != "expression_rewriter"
+)  # fmt: skip
 #: settings under which the plan means what it is taken for
 _REQUIRED = {"ieee_floating_point_ops": True, "preserve_insertion_order": True}
 #: the optimiser's settings belong to the database, not to a connection
@@ -89,18 +94,19 @@ def table_of(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
         raise Stays(f"DuckDB: {error}") from None
 
 
-def bound_plan(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
-    """Return json_serialize_plan's plan; the optimiser's settings are the user's again afterwards."""
+def bound_plan(connection: duckdb.DuckDBPyConnection, text: str, disabled: Sequence[str] = _DISABLED) -> Any:
+    """Return json_serialize_plan's plan without these rewrites; the optimiser's settings are the user's again
+    afterwards."""
     with _lock:
         try:
             names = ("disabled_optimizers", *_REQUIRED)
             (found,) = _rows(connection, "SELECT " + ", ".join(f"current_setting('{name}')" for name in names))
-            disabled, *values = found
+            before, *values = found
             for name, wanted in _REQUIRED.items():
                 if values.pop(0) is not wanted:
                     raise Stays(f"the setting {name} is not {str(wanted).lower()}")
-            own = [name for name in disabled.split(",") if name]
-            _set(connection, (*own, *_DISABLED))
+            own = [name for name in before.split(",") if name]
+            _set(connection, (*own, *disabled))
             try:
                 ((plan,),) = _rows(connection, "SELECT json_serialize_plan($1, optimize := true)", [text])
             finally:

@@ -95,14 +95,14 @@ def read_column_filters(data: Any, types: tuple[SqlType, ...]) -> tuple[ColumnFi
     for item in data["filters"]:
         if not isinstance(item, dict) or item.keys() != {"key", "value"} or not 0 <= whole(item["key"]) < len(types):
             raise Stays("a scan's filters are written in a way that is not known")
-        if not _is_hint(item["value"]):
+        if not is_hint(item["value"]):
             column = item["key"]
             found.append(ColumnFilter(column, _condition(Ref(types[column], 0), item["value"])))
     return tuple(found)
 
 
-def _is_hint(data: Any) -> bool:
-    """Rows that such a filter would drop are dropped above the scan, too."""
+def is_hint(data: Any) -> bool:
+    """Return whether a filter is a hint: rows that it would drop are dropped above the scan, too."""
     return isinstance(data, dict) and data.get("filter_type") in ("OPTIONAL_FILTER", "DYNAMIC_FILTER")
 
 
@@ -121,7 +121,7 @@ def _condition(value: Ref, data: Any) -> Bound:
         return read_expression(data["expr"])
     if kind in ("CONJUNCTION_AND", "CONJUNCTION_OR") and data.keys() == {"filter_type", "child_filters"}:
         is_and = kind == "CONJUNCTION_AND"
-        children = [child for child in data["child_filters"] if not (is_and and _is_hint(child))]
+        children = [child for child in data["child_filters"] if not (is_and and is_hint(child))]
         conditions = tuple(_condition(value, child) for child in children)
         if conditions:
             return Conjunction(BOOLEAN, "and" if is_and else "or", conditions)

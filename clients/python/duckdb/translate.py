@@ -267,7 +267,7 @@ class Translator:
         operator = found.operator
         if isinstance(operator, Sort) and operator.limit is None and node.count is not None:
             return Part(Sort(operator.input, operator.keys, node.count, node.offset), found.types)
-        if not any_rows and not one_row(operator) and not _is_sorted(operator):
+        if not any_rows and not one_row(operator) and not is_sorted(operator):
             raise Stays("LIMIT without ORDER BY takes the rows that come first")
         count = (1 << 63) - 2 if node.count is None else node.count
         return Part(Limit(operator, count, node.offset), found.types)
@@ -330,7 +330,8 @@ def _joined(node: p.Join | p.AnyJoin, part: Part, width: int) -> Part:
     return part.kept((*left, *(width + i for i in right)))
 
 
-def _is_sorted(operator: Operator) -> bool:
+def is_sorted(operator: Operator) -> bool:
+    """Return whether the rows come in an order that the plan says."""
     while isinstance(operator, Project | Filter):
         operator = operator.input
     return isinstance(operator, Sort)

@@ -89,7 +89,7 @@ def read_literal(data: Any) -> tuple[SqlType, Literal]:
 
 def _value(type: SqlType, carrier: DataType, value: Any) -> Value:
     if type.id in INTEGERS or type.id == "DECIMAL":
-        number = _number(value)
+        number = whole_number(value)
         if carrier.kind != "decimal":
             return number
         if abs(number) >= 10**carrier.precision:
@@ -100,9 +100,9 @@ def _value(type: SqlType, carrier: DataType, value: Any) -> Value:
             raise ValueError(repr(value))
         return float(value)
     if type.id == "DATE":
-        return _EPOCH + datetime.timedelta(days=_number(value))
+        return _EPOCH + datetime.timedelta(days=whole_number(value))
     if type.id == "TIMESTAMP":
-        return _START + datetime.timedelta(microseconds=_number(value))
+        return _START + datetime.timedelta(microseconds=whole_number(value))
     if type.id == "BOOLEAN" and isinstance(value, bool):
         return value
     if type.id == "VARCHAR" and isinstance(value, str):
@@ -110,7 +110,8 @@ def _value(type: SqlType, carrier: DataType, value: Any) -> Value:
     raise ValueError(repr(value))
 
 
-def _number(value: Any) -> int:
+def whole_number(value: Any) -> int:
+    """A whole number, which may have 128 bits. Raises ValueError."""
     if isinstance(value, dict) and value.keys() == {"upper", "lower"}:
         return (int(value["upper"]) << 64) + int(value["lower"])
     if not isinstance(value, int) or isinstance(value, bool):

@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from jumpgate.client import notebook
+from jumpgate.client.duckdb.cut import Parts
 from jumpgate.client.duckdb.planning import Offloaded
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.session import Session
@@ -83,6 +84,7 @@ class Connection:
         self._described: OrderedDict[str, tuple[list[str], pa.Schema]] = OrderedDict()  # by text
         self._offloaded: OrderedDict[str, Offloaded | Stays] = OrderedDict()
         self._idle: OrderedDict[str, Opened] = OrderedDict()
+        self._parts: OrderedDict[str, Parts | Stays] = OrderedDict()
         self.experience = Experience()
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
@@ -198,6 +200,7 @@ class Connection:
             self._holds = False
         self._offloaded.clear()
         self._idle.clear()
+        self._parts.clear()
         self.stand_ins.close()
         self._data.close()
         self._database.close()
@@ -255,10 +258,22 @@ class Connection:
             raise Stays(str(found))
         return found
 
-    def _offload(self, query: Query) -> Offloaded | Stays:
-        read = [(scan.table, pa.schema(map(as_read, scan.table.schema))) for scan in query.scans]
+    def parts(self, query: Query) -> Parts:
+        """The parts of a query that is no dataflow as a whole. Raises Stays."""
+        found = self._known(self._parts, query, lambda: self._cut(query))
+        if isinstance(found, Stays):
+            raise Stays(str(found))
+        return found
+
+    def _cut(self, query: Query) -> Parts | Stays:
         try:
-            found = self.stand_ins.offload(query.text, query.values, read)
+            return self.stand_ins.cut(query.text, query.values, _read(query))
+        except Stays as stays:
+            return stays
+
+    def _offload(self, query: Query) -> Offloaded | Stays:
+        try:
+            found = self.stand_ins.offload(query.text, query.values, _read(query))
         except Stays as stays:
             return stays
         return found if [str(type) for type in found.types] == query.types else Stays("the result has other types")
@@ -331,6 +346,7 @@ class Connection:
             self._described.clear()
             self._offloaded.clear()
             self._idle.clear()
+            self._parts.clear()
         self.experience.forget()
 
     def _read(self, table: Table) -> Operator | None:
@@ -338,6 +354,11 @@ class Connection:
         if table.read is not None:
             return table.read
         return self._data.read(table) if self._address is None and self._data.can_hold(table) else None
+
+
+def _read(query: Query) -> list[tuple[Table, pa.Schema]]:
+    """The tables that a query reads, with the columns that DuckDB has of them."""
+    return [(scan.table, pa.schema(map(as_read, scan.table.schema))) for scan in query.scans]
 
 
 def _one_of(what: str, value: str, choices: Sequence[str]) -> str:

@@ -43,7 +43,7 @@ def explain_text(query: Query, analyzed: bool) -> str:
         lines.append(f"  job {number}: {counted(cut.operators, 'operator')}")
         lines += _indented(_planned(query, cut), 4)
     if split.kept:
-        lines.append("DuckDB answers here")
+        lines.append("DuckDB computes the rest" if split.cuts else "DuckDB answers here")
         lines += [f"  {kept.kind}: {kept.reason}" for kept in split.kept]
     if analyzed:
         lines += _analysis(query)

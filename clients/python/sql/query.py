@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from jumpgate import deadline, extras
 from jumpgate.client import notebook
+from jumpgate.client.duckdb.cut import Kept
 from jumpgate.client.duckdb.decide import BYTES_MIN, SMALL, Auto
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.duckdb.planning import Offloaded
@@ -22,7 +23,8 @@ from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.sql.conforming import conformed
 from jumpgate.client.sql.errors import InvalidSql, typed
 from jumpgate.client.sql.explain import Timings, explain_text
-from jumpgate.client.sql.split import Cut, Kept, Split
+from jumpgate.client.sql.parts import tables_of
+from jumpgate.client.sql.split import Cut, Split, cut_of
 from jumpgate.client.sql.stopping import Stop
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
@@ -70,14 +72,13 @@ class Query:
         self._read_jobs: list[str] = []
         self._opened: Opened | None = None
         self._begin()
-        self._found: Offloaded | None = None
         self.types, self.schema = connection.described(self)
         try:
-            self._found = self._offload()
-            operators = {id(node) for node in self._found.operator.walk()}
-            self.split = Split([Cut(self._found.operator, self.schema, len(operators))])
+            self.split = Split([cut_of(self._offload())])
         except Stays as stays:
             self._leave(str(stays))
+            if mode == "always":
+                self._cut_out()
 
     @property
     def columns(self) -> list[str]:
@@ -211,6 +212,8 @@ class Query:
     @property
     def database(self) -> duckdb.DuckDBPyConnection:
         """DuckDB, which sees the query's tables."""
+        if self._opened is None:
+            self._begin()
         assert self._opened is not None
         return self._connection.cursor(self._opened)
 
@@ -246,6 +249,17 @@ class Query:
                 raise Stays(reason)
         return found
 
+    def _cut_out(self) -> None:
+        """Offload parts of the text, where that can be done."""
+        why = self.split.kept[0].reason
+        try:
+            found = self._connection.parts(self)
+        except Stays as stays:
+            self._leave(f"{why}; of its parts: {stays}")
+        else:
+            root, *rest = found.kept
+            self.split = Split(list(map(cut_of, found.cuts)), [Kept(root.kind, why), *rest], found.text)
+
     def _bytes(self) -> float:
         """Bytes that the text may read here; infinity of files that are elsewhere."""
         total = 0.0
@@ -275,7 +289,7 @@ class Query:
     def _answered(self, watched: bool) -> Iterator[pa.RecordBatch]:
         """The batches of the job, or of DuckDB where the job fails before its first one."""
         if self.split.cuts:
-            source = self._by_job(watched)
+            source = self._by_parts() if self.split.text else self._by_job(watched)
             try:
                 first = next(source, None)
             except _LEFT as error:
@@ -285,7 +299,7 @@ class Query:
                     yield first
                     yield from source
                 return
-        yield from self._here()
+        yield from self._here(self.text, self.values)
 
     def _by_job(self, watched: bool) -> Iterator[pa.RecordBatch]:
         (cut,) = self.split.cuts
@@ -296,20 +310,25 @@ class Query:
             yield batch
         self.timings.jobs_s = time.perf_counter() - start
 
+    def _by_parts(self) -> Iterator[pa.RecordBatch]:
+        """The answer to the text above the cuts."""
+        start = time.perf_counter()
+        with tables_of(self.split.cuts, self.database, self._run, self._cancel):
+            self.timings.jobs_s = time.perf_counter() - start
+            self.timings.received_bytes = sum(result.received_bytes for result in self._results)
+            yield from conformed(self._here(self.split.text, ()), self.schema)
+
     def _run(self, cut: Cut) -> Result:
         left_s = self._stop.left_s()
-        assert self._found is not None
-        self._found.files.fill()
+        cut.files.fill()
         self._connection.write_data(cut.operator)
         with deadline.within(left_s):
             result = self._connection.session.run(Dataflow(cut.operator), DUCKDB, text=self.text)
         self._results.append(result)
         return result
 
-    def _here(self) -> Iterator[pa.RecordBatch]:
-        """DuckDB's answer; a file that changes meanwhile is a FileChanged."""
-        if self._opened is None:
-            self._begin()
+    def _here(self, text: str, values: Parameters) -> Iterator[pa.RecordBatch]:
+        """DuckDB's answer to a text; a file that changes meanwhile is a FileChanged."""
         try:
             database = self.database
             for scan in self.scans:
@@ -328,7 +347,7 @@ class Query:
 
             start = time.perf_counter()
             try:
-                reader = within(lambda: self.database.execute(self.text, self.values).to_arrow_reader(BATCH_ROWS))
+                reader = within(lambda: self.database.execute(text, values).to_arrow_reader(BATCH_ROWS))
                 while (batch := within(lambda: next(reader, None))) is not None:
                     yield batch
                 check_unchanged(states)
@@ -336,9 +355,9 @@ class Query:
                 self._read_jobs += [job.job for scan in self.scans for job in scan.jobs]
                 self._cancel()
             self.timings.rest_s = time.perf_counter() - start
-        assert self._opened is not None
-        self._connection.keep(self.text, self._opened)
-        self._opened = None
+        if text == self.text and self._opened is not None:
+            self._connection.keep(text, self._opened)
+            self._opened = None
 
     def _interrupt(self) -> None:
         for scan in self.scans:

@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-
+from jumpgate.client.duckdb.cut import Kept
+from jumpgate.client.duckdb.planning import Offloaded
+from jumpgate.client.duckdb.sources import Files
+from jumpgate.client.duckdb.types import SqlType
 from jumpgate.dataflow.operators import Operator
 
 
-@dataclass
+@dataclass(frozen=True)
 class Cut:
-    """A sub-plan that runs as a job; its result has `schema`. `operators` counts those that are offloaded with it."""
+    """A sub-plan that runs as a job; its columns have these types in DuckDB. `operators` counts those that are
+    offloaded with it."""
 
     operator: Operator
-    schema: pa.Schema
+    types: tuple[SqlType, ...]
+    files: Files
     operators: int
 
 
-@dataclass(frozen=True)
-class Kept:
-    """An operator that DuckDB computes: its kind and the reason."""
-
-    kind: str
-    reason: str
+def cut_of(found: Offloaded) -> Cut:
+    """Return the cut that is an offloaded plan."""
+    return Cut(found.operator, found.types, found.files, len({id(node) for node in found.operator.walk()}))
 
 
 @dataclass
 class Split:
-    """A query taken apart: one cut that is the whole query, or the parts that DuckDB keeps."""
+    """A query taken apart: one cut that is the whole query, or the parts that DuckDB keeps. `text`: what it computes
+    over the results of cuts; empty if there are none, or nothing above one."""
 
     cuts: list[Cut] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
+    text: str = ""
 
     @property
     def operators(self) -> int:

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from jumpgate.client.duckdb import installed, planning
+from jumpgate.client.duckdb.cut import Parts, cut
 from jumpgate.client.duckdb.parameters import Values, with_values
 from jumpgate.client.duckdb.planning import Offloaded
 from jumpgate.client.duckdb.reasons import Stays
@@ -65,18 +66,34 @@ class StandIns:
     def offload(self, text: str, values: Values, tables: Sequence[tuple[Table, pa.Schema]]) -> Offloaded:
         """The dataflow that a text over these tables is, whole, with the values of its parameters; the schemas are
         those that DuckDB has of the tables. Raises Stays."""
+        with self._lock:
+            database, reads = self._opened(tables)
+            files = _Stood(partial(planning.table_of, database), reads=reads)
+            if values:
+                text = with_values(database, text, values)
+            return planning.offload(database, text, files, self._constants)
+
+    def cut(self, text: str, values: Values, tables: Sequence[tuple[Table, pa.Schema]]) -> Parts:
+        """The same, where only parts of it are dataflows. Raises Stays."""
+        with self._lock:
+            database, reads = self._opened(tables)
+            names = {path: table.name for path, (table, _) in zip(reads, tables, strict=True)}
+            if values:
+                text = with_values(database, text, values)
+            return cut(database, text, lambda: _Stood(partial(planning.table_of, database), reads=reads), names)
+
+    def _opened(
+        self, tables: Sequence[tuple[Table, pa.Schema]]
+    ) -> tuple[duckdb.DuckDBPyConnection, dict[str, Operator]]:
+        """The database with these tables, and how they are read, by the paths of their stand-ins. Raises Stays."""
         if len({table.name.lower() for table, _ in tables}) < len(tables):
             raise Stays("two tables have the same name for DuckDB")
-        with self._lock:
-            if self._database is None:
-                self._database = duckdb.connect()
-                self._database.execute("; ".join(f"SET {name} = {value}" for name, value in SETTINGS.items()))
-                installed.register(self._database)
-            reads = dict(self._stand_in(self._database, table, schema) for table, schema in tables)
-            files = _Stood(partial(planning.table_of, self._database), reads=reads)
-            if values:
-                text = with_values(self._database, text, values)
-            return planning.offload(self._database, text, files, self._constants)
+        if self._database is None:
+            self._database = duckdb.connect()
+            self._database.execute("; ".join(f"SET {name} = {value}" for name, value in SETTINGS.items()))
+            installed.register(self._database)
+        database = self._database
+        return database, dict(self._stand_in(database, table, schema) for table, schema in tables)
 
     def close(self) -> None:
         """Drops the database and the stand-ins; may be called twice."""
