@@ -40,8 +40,9 @@ def connection(one_host: str, judge: duckdb.DuckDBPyConnection, folder: Path) ->
 
 def as_read(table: pa.Table) -> pa.Table:
     """The table with the types of files that Jumpgate reads, as one of their columns has no bounds."""
-    signed = {"u": pa.int64(), "max(u)": pa.int64(), "small": pa.int16(), "min(small)": pa.int16()}
-    return table.cast(pa.schema([f.with_type(signed.get(f.name, f.type)) for f in table.schema]))
+    signed = {("u", pa.uint32()): pa.int64(), ("max(u)", pa.uint32()): pa.int64()}
+    signed |= {("small", pa.uint8()): pa.int16(), ("min(small)", pa.uint8()): pa.int16()}
+    return table.cast(pa.schema([f.with_type(signed.get((f.name, f.type), f.type)) for f in table.schema]))
 
 
 @pytest.mark.parametrize("text", duckdb_texts.OFFLOADED[::3])

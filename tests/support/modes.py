@@ -47,8 +47,7 @@ def differences(
     found = {}
     for mode in MODES:
         with connection.sql(text, values, offload=mode) as query:
-            runs = jobs or query.split.kept
-            table = query.to_arrow() if runs else by_reference(query)
+            table = query.to_arrow() if jobs or query.split.kept else by_reference(query)
             assert table.schema == query.schema
             found[mode] = unlike(table, expected, ordered)
     return {mode: difference for mode, difference in found.items() if difference}

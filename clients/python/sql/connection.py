@@ -300,7 +300,7 @@ class Connection:
         return types, self.schema_of(names, types)
 
     def mistake(self, text: str, values: list[Any] | dict[str, Any]) -> duckdb.Error | None:
-        """DuckDB's error of a text that it does not bind, when it sees all tables, empty, with all their columns."""
+        """DuckDB's error for a text that it does not bind, where it sees all tables, empty, with all their columns."""
         found = self._database.cursor()
         for table in self.tables:
             found.register(table.name, table.schema.empty_table())
