@@ -94,7 +94,7 @@ def test_decimals_of_more_digits_are_read_where_they_fit(tmp_path: Path) -> None
             assert scan(path, x=t.decimal(38, 2))[0] == [10**38 - 1, None, 1 - 10**38]
 
 
-def test_int96_is_cut_as_datafusion_cuts_it(tmp_path: Path) -> None:
+def test_int96_is_cut_towards_midnight(tmp_path: Path) -> None:
     """The day's nanoseconds towards midnight, which is not what a cast of nanoseconds since 1970 does."""
     data = pa.table({"x": pa.array(NANOS, pa.timestamp("ns"))})
     path = write(tmp_path / "t.parquet", data, use_deprecated_int96_timestamps=True)
@@ -126,8 +126,8 @@ def test_int96_far_from_today(tmp_path: Path) -> None:
     assert scan(path, x=t.timestamp)[0] == expected
     with jumpgate.connect() as connection:
         connection.register("t", path)
-        found = connection.sql("SELECT arrow_cast(x, 'Int64') AS x FROM t", offload="never").to_arrow()
-    assert found["x"].to_pylist() == expected
+        found = connection.sql("SELECT x FROM t", offload="never").to_arrow()
+    assert found["x"].cast(pa.int64()).to_pylist() == expected
     late = int96(tmp_path / "late.parquet", (2_440_588 + 106_751_991, 14_454_775_808_000))
     fits_not = r"column 'x': a timestamp does not fit 64 bits in microseconds"
     with pytest.raises(Overflow, match=fits_not):
@@ -270,7 +270,7 @@ def test_checksums_of_pages(tmp_path: Path, version: str, codec: str) -> None:
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("nested", [False, True], ids=["flat", "nested"])
 def test_checksums_of_pages_on_every_road(tmp_path: Path, version: str, nested: bool) -> None:
-    """DataFusion does not compare them."""
+    """DuckDB does not compare them."""
     texts: list[Any] = [f"text {i % 700}" for i in range(5000)]
     data = {"x": list(range(5000)), "y": [[t, None] for t in texts] if nested else texts, "y.z": texts}
     path = tmp_path / "t.parquet"
@@ -339,7 +339,7 @@ def test_lzo_is_refused_by_name(tmp_path: Path) -> None:
         run(client.read(str(path))).to_arrow()
 
 
-def test_jumpgate_reads_what_datafusion_does_not_open(tmp_path: Path) -> None:
+def test_a_footer_with_an_empty_list_of_another_type(tmp_path: Path) -> None:
     path = Path(write(tmp_path / "t.parquet", {"x": [1, 2]}))
 
     def empty_histogram(metadata: dict[int, Any]) -> None:
@@ -348,13 +348,13 @@ def test_jumpgate_reads_what_datafusion_does_not_open(tmp_path: Path) -> None:
 
     rewrite_footer(path, empty_histogram)
     with jumpgate.connect() as connection:
-        assert connection.register("t", path).closed
+        connection.register("t", path)
         for offload in ("never", "auto", "always"):
             assert connection.sql("SELECT sum(x) AS x FROM t", offload=offload).to_pylist() == [{"x": 3}]
 
 
 def test_rows_are_those_of_the_row_groups(tmp_path: Path) -> None:
-    """Some writers leave the file's own number of rows at zero; then DataFusion reads nothing."""
+    """Some writers leave the file's own number of rows at zero; then other readers find nothing."""
     path = Path(write(tmp_path / "t.parquet", {"x": [1, 2, 3]}))
     rewrite_footer(path, lambda metadata: metadata.update({3: (I64, 0)}))
     assert pq.ParquetFile(path).metadata.num_rows == 0 and footers.parquet_footer(str(path)).rows == 3
@@ -413,7 +413,7 @@ def test_encrypted_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("offload", ["never", "auto", "always"])
 def test_encrypted_columns_in_sql(tmp_path: Path, offload: str) -> None:
-    """DataFusion does not open such a file, not even for what is plain."""
+    """DuckDB does not open such a file, not even for what is plain."""
     with jumpgate.connect(offload=offload) as connection:
         connection.register("t", encrypted(tmp_path / "t.parquet", plain_footer=True))
         assert connection.sql("SELECT y, count(*) AS n FROM t WHERE y > 'a' GROUP BY y").to_pylist() == [
