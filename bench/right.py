@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
@@ -57,7 +57,7 @@ class Bench:
         """Texts asked, and those that failed."""
         with (
             tempfile.TemporaryDirectory(prefix="right-") as folder,
-            jumpgate.connect(dialect="datafusion", timeout_ms=TIMEOUT_MS) as connection,
+            jumpgate.connect(timeout_ms=TIMEOUT_MS) as connection,
         ):
             trial, wrong, start = Trial(connection, Path(folder)), 0, time.monotonic()
             seeds = itertools.takewhile(lambda _: trial.asked < self.random, itertools.count(self.seed))
@@ -71,12 +71,11 @@ class Bench:
 
     def roads(self) -> tuple[int, int]:
         """Rows on a road, and those that were right."""
-        with tempfile.TemporaryDirectory(prefix="right-") as folder, jumpgate.connect() as base:
-
-            def connect(dialect: str) -> Any:
-                return jumpgate.connect(base.session.address, dialect=dialect, timeout_ms=TIMEOUT_MS)
-
-            results = list(watched(roads_run.run(connect, Path(folder)), "rows on a road"))
+        with (
+            tempfile.TemporaryDirectory(prefix="right-") as folder,
+            jumpgate.connect(timeout_ms=TIMEOUT_MS) as connection,
+        ):
+            results = list(watched(roads_run.run(connection, Path(folder)), "rows on a road"))
         wrong = [result for result in results if result.wrong]
         for result in wrong[:SHOWN]:
             remark(f"  {result.text} ({result.road}): {result.wrong}")
@@ -107,8 +106,8 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
 
     def same() -> Figure:
         found = bench.logic
-        compared = f"of {found.answered} queries that plain DataFusion answers, on all roads; {bench.which}"
-        return Figure("slt_same_as_datafusion", found.share_same, 1.0, "higher", compared)
+        compared = f"of {found.answered} queries that plain DuckDB answers, on all roads; {bench.which}"
+        return Figure("slt_same", found.share_same, 1.0, "higher", compared)
 
     def offloaded() -> Figure:
         found = bench.logic
@@ -116,7 +115,7 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
         return Figure("slt_offloaded", found.share_offloaded, 0.5, "higher", compared)
 
     def asked() -> Figure:
-        compared = "texts over awkward values in four formats, each beside plain DataFusion"
+        compared = "texts over awkward values in four formats, each beside plain DuckDB"
         return Figure("random_queries", bench.trial[0], 20_000, "higher", compared)
 
     def wrong() -> Figure:
@@ -133,7 +132,7 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
         return Figure("files_right_or_typed", right / count, 1.0, "higher", f"of {count} damaged or awkward files")
 
     return {
-        "slt_same_as_datafusion": same,
+        "slt_same": same,
         "slt_offloaded": offloaded,
         "random_queries": asked,
         "random_wrong": wrong,

@@ -13,7 +13,6 @@ EXTRAS = {
     "adbc_driver_flightsql": "sqlalchemy",
     "botocore": "stores",
     "cryptography": "tls",
-    "datafusion": "sql",
     "deltalake": "delta",
     "duckdb": "data",
     "duckdb_extension_tpcds": "data",
@@ -34,23 +33,24 @@ EXTRAS = {
 }
 
 
-def not_installed(error: ImportError, **fields: object) -> NotInstalled | None:
-    """The typed error behind a failed import, with these fields too, if an extra has what is missing; else None."""
+def not_installed(error: ImportError, wanted: str = "", **fields: object) -> NotInstalled | None:
+    """The typed error behind a failed import, with these fields too, if an extra has what is missing; else None.
+    wanted: of several extras that have it, the one to name."""
     module = (error.name or "").partition(".")[0]
     if not isinstance(error, ModuleNotFoundError) or module not in EXTRAS:
         return None
-    extra = EXTRAS[module]
+    extra = wanted or EXTRAS[module]
     message = f"{module} is not installed; run `pip install 'jumpgate[{extra}]'`"
     return NotInstalled(message, module=module, extra=extra, **fields)
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Raises NotInstalled in place of an ImportError that an extra would have prevented."""
+def explained(wanted: str = "") -> Iterator[None]:
+    """Raises NotInstalled in place of an ImportError that an extra, perhaps the `wanted` one, would have prevented."""
     try:
         yield
     except ImportError as error:
-        known = not_installed(error)
+        known = not_installed(error, wanted)
         if known is None:
             raise
         raise known from error

@@ -42,7 +42,7 @@ class InterfaceError(Error):
 
 
 class DatabaseError(Error):
-    """An error beyond the module: in the service, an accelerator, or DataFusion."""
+    """An error beyond the module: in the service, an accelerator, or DuckDB."""
 
 
 class DataError(DatabaseError):

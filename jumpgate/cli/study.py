@@ -1,4 +1,4 @@
-"""`jumpgate study`: all queries of a suite in every mode, beside DuckDB and DataFusion; the paper's evaluation."""
+"""`jumpgate study`: all queries of a suite in every mode, beside DuckDB; the paper's evaluation."""
 
 from __future__ import annotations
 

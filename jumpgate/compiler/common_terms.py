@@ -1,11 +1,12 @@
 """Takes the terms that all alternatives of a condition share out of it: `(k and a) or (k and b)` is `k and (a or b)`.
 
-Shared equalities of two inputs then become join keys, and conditions on one input go down to it.
+Shared equalities of two inputs then become join keys, and conditions on one input go down to it. So does what a
+condition on two inputs implies of one: `(a and x) or (b and y)`, of which a and b are on one input, implies `a or b`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from jumpgate.dataflow.expressions import Call, Expression, conjunction, conjuncts
 from jumpgate.dataflow.failing import may_fail
@@ -23,6 +24,16 @@ def factored(term: Expression) -> tuple[Expression, ...]:
     if len(left) < len(alternatives):  # one alternative is what all share
         return tuple(common)
     return (*common, Call(bool_.with_nullable(any(t.type.nullable for t in left)), "or", left))
+
+
+def implied(terms: Iterable[Expression], of_input: Callable[[Expression], bool]) -> Iterator[Expression]:
+    """Yield what the terms imply of one input, to which those that `of_input` chooses can go down."""
+    for term in terms:
+        alternatives = [[t for t in conjuncts(a) if of_input(t)] for a in _alternatives(term)]
+        if len(alternatives) > 1 and all(alternatives) and not may_fail(term):
+            kept = tuple(dict.fromkeys(conjunction(tuple(a)) for a in alternatives))
+            nullable = any(t.type.nullable for t in kept)
+            yield kept[0] if len(kept) == 1 else Call(bool_.with_nullable(nullable), "or", kept)
 
 
 def _alternatives(predicate: Expression) -> Iterator[Expression]:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from jumpgate import deadline
-from jumpgate.compiler.anti_joins import anti_joins
 from jumpgate.compiler.build_quickly import build_quickly
 from jumpgate.compiler.choose import choose
 from jumpgate.compiler.compare import compare
@@ -33,6 +32,7 @@ from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.reduce_groups import reduce_groups
 from jumpgate.compiler.reduce_outer_joins import reduce_outer_joins
 from jumpgate.compiler.reduce_scans import reduce_scans
+from jumpgate.compiler.semi_joins import anti_joins, semi_joins
 from jumpgate.compiler.share_scans import share_scans
 from jumpgate.compiler.verify import Verifier
 from jumpgate.dataflow.operators import Operator, Send
@@ -54,6 +54,7 @@ PASSES: tuple[Pass, ...] = (
     push_filters,
     anti_joins,
     look_ahead,
+    semi_joins,
     order_joins,
     reduce_groups,
     prune_columns,

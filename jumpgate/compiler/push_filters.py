@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from jumpgate.compiler.common_terms import implied
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import references, uses
 from jumpgate.dataflow.expressions import Call, Expression, conjunction, conjuncts
@@ -41,7 +42,7 @@ class _Pusher:
                 own = [*conjuncts(node.predicate)]
                 if not terms and self.uses[id(node.input)] > 1:
                     return _over(node, self.visit(node.input, []))
-                result = self.visit(node.input, [*own, *terms])
+                result = self.visit(node.input, [*own, *(t for t in terms if t not in own)])
                 same = isinstance(result, Filter) and result.input is node.input and not terms
                 return node if same and result == node else result
             case Join():
@@ -57,7 +58,7 @@ class _Pusher:
         residual = [] if node.residual is None else [*conjuncts(node.residual)]
         if node.type.any_order:  # a condition on the pair means the same above and within the join, unless it may fail
             within, terms = _split(terms, lambda t: not may_fail(t))
-            residual, terms = residual + within, terms
+            residual = residual + [t for t in within if t not in residual]
         left: Terms = []
         right: Terms = []
 
@@ -74,10 +75,10 @@ class _Pusher:
             right, terms = _split(terms, takes_right)
         if not type.unmatched:
             more, residual = _split(residual, takes_left)
-            left = left + more
+            left = left + more + [*implied(residual, takes_left)]
         if not type.unmatched_right and not type.marks:
             more, residual = _split(residual, takes_right)
-            right = right + more
+            right = right + more + [*implied(residual, takes_right)]
         columns = references(node.right.schema)
         new_left = self.visit(node.left, left)
         new_right = self.visit(node.right, [t.remap(lambda i: columns[i - width]) for t in right])

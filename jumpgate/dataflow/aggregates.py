@@ -28,7 +28,7 @@ from jumpgate.errors import ConfigError
 
 _COUNT = int64.with_nullable(False)
 _NUMBER = float64.with_nullable(False)
-#: steps in which DataFusion interpolates between two values
+#: steps in which `quantile_cont` goes from one value to the next
 STEPS = 1_000_000
 
 

@@ -259,7 +259,7 @@ _BLANKS = " \t\n\r\f"
 
 
 def _parse(text: str, target: DataType) -> Value:
-    """Parse text as DataFusion does. Numbers and booleans, with blanks around them ignored: integer: sign and digits ·
+    """Parse text. Numbers and booleans, with blanks around them ignored: integer: sign and digits ·
     decimal: no exponent, excess digits rounded half away from zero · bool: true, yes, on, 1 and their opposites, words
     also shortened. date: YYYY-MM-DD, without leading zeros, YYYYMMDD, or a timestamp's · timestamp: YYYY-MM-DD, then
     optionally [ T]HH:MM:SS[.f…], digits beyond the unit dropped, a zone (Z, ±HH[[:]MM]) converted to UTC; without one,

@@ -23,33 +23,13 @@ This page is made from the code: `./dev golden --update-golden`."""
 _SQL = """\
 ## In SQL
 
-Where a query is computed does not change a value: a function of SQL is offloaded only if it is one of these, and
-stays with DataFusion otherwise. Among what stays: `initcap`, `cbrt`, patterns that are not literals,
-and functions of 32-bit floats that are computed in 32 bits. So do `log` and `/` of decimals, `date_trunc` to
-milliseconds, intervals of nanoseconds, `array_agg`, other `approx_*`, and first_value, last_value and string_agg
-without an order.
+A function of SQL means what DuckDB means by it, and is offloaded only where it is one of these with the same value for
+every argument. [DuckDB](duckdb.md#what-is-offloaded) lists them. Everything else stays in DuckDB, and `explain` says
+why.
 
-Regular expressions (`~`, `~*` and their negations, `regexp_like`, `regexp_count`, `regexp_instr`, `regexp_replace`) are
-Rust's. Offloaded are literal patterns of literals, escapes, classes, groups, alternatives, repetitions, lazy ones too,
-^ and $, with the flags i and s (and g). What stays: word boundaries, \\p{…}, classes of classes, the flags m, x and U,
-the captures of `regexp_match`, replacements that name groups, and SIMILAR TO. So do patterns whose automaton has more
-than 131072 entries, such as sequences of several \\w.
-
-Where DataFusion answers with a value that no type here holds, an accelerator fails with a typed error. Examples are
-integers that overflow, dates beyond the years 1 to 9999, and texts that `repeat`, `replace`, `lpad`, `rpad` or
-`translate` make longer than 256 MiB.
-
-A session has these beside DataFusion's functions; DataFusion computes them:
-
-| function | value |
-| --- | --- |
-| `approx_count_distinct(x)` | another name of `approx_distinct(x)`, which is offloaded; FILTER may follow |
-| `arg_min(x, y)`, `arg_max(x, y)` | x in the row with the least or greatest y, neither NULL; they are offloaded |
-| `mode(x)` | the value that occurs most; of several the least; FILTER may follow |
-| `quantile_disc(x, q)` | the least value that is not below a share q of the values; FILTER may follow |
-| `strftime(t, format)` | t as text: %a %A %b %B %d %f %G %H %I %j %m %M %p %S %u %U %V %w %W %y %Y %%, and %-d %-H … |
-| `strptime(text, format)` | a timestamp: %a %A %b %B %d %f %H %I %m %M %p %S %y %Y %%; else an error |
-| `time_bucket(interval, t)` | the start of t's bucket; of months since 2000-01, else since Monday 2000-01-03 |"""
+Where DuckDB answers with a value that no type here holds, an accelerator fails with a typed error, and DuckDB answers.
+Examples are integers that overflow, dates beyond the years 1 to 9999, and texts that `repeat`, `replace`, `lpad`,
+`rpad` or `translate` make longer than 256 MiB."""
 
 
 def page() -> str:

@@ -92,6 +92,11 @@ class JoinType(enum.StrEnum):
         return self.pairs and not self.unmatched and not self.unmatched_right
 
     @property
+    def existence(self) -> JoinType | None:
+        """The type that gives the left rows with a partner once; None unless this one gives their pairs and no more."""
+        return JoinType.SEMI if self.pairs and not self.unmatched and not self.unmatched_right else None
+
+    @property
     def mirrored(self) -> JoinType | None:
         """Return the type that gives the same rows with swapped inputs; None if there is none."""
         return self.extending(self.extends_right, self.extends_left)

@@ -1,1 +1,1 @@
-"""Runs every query of TPC-DS or TPC-H in every mode beside DuckDB and DataFusion, and reports what it saw."""
+"""Runs every query of TPC-DS or TPC-H in every mode beside DuckDB, and reports what it saw."""

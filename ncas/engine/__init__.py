@@ -1,4 +1,4 @@
-"""DataFusion as an accelerator: windows and sorts run in an existing engine, in a process of its own.
+"""DuckDB as an accelerator: windows and sorts run in an existing engine, in a process of its own.
 
 Its files are the example of docs/wrap-an-engine.md: `__init__` declares what it takes, `sql` writes the engine's SQL,
 `lifecycle` starts and configures instances, `worker` is the instance.
@@ -24,7 +24,7 @@ SPEEDS = Speeds(setup_s=1.0, factor=4.0)
 
 
 class Engine:
-    """Windows and sorts in DataFusion: the fallback for operators that no generated program supports."""
+    """Windows and sorts in DuckDB: the fallback for operators that no generated program supports."""
 
     name = "engine"
 
@@ -51,7 +51,7 @@ class Engine:
         if device.kind != "host" or not isinstance(node, Window | Sort):
             return None
         if not _installed():
-            return Unsupported("DataFusion is not installed", "not_installed", "pip install 'jumpgate[sql]'")
+            return Unsupported("DuckDB is not installed", "not_installed", "pip install 'jumpgate[sql]'")
         return refusal(node, dialect) or Match(self.name, (node,), Completeness.FULL, node.schema)
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
@@ -63,7 +63,7 @@ class Engine:
 
 @functools.cache
 def _installed() -> bool:
-    return importlib.util.find_spec("datafusion") is not None
+    return importlib.util.find_spec("duckdb") is not None
 
 
 ENGINE = Engine()

@@ -1,8 +1,8 @@
-"""Translates one operator to DataFusion's SQL over the table `input` with columns c0, c1, …, exactly, or refuses.
+"""Translates one operator to DuckDB's SQL over the table `input` with columns c0, c1, …, exactly, or refuses.
 
 No text of a request gets into a statement: names are numbered, and the only literals are integers. Differences of
-DataFusion are compensated: integers are summed as decimals (its own sums wrap around), floats are ordered with one NaN,
-the largest, and one zero.
+DuckDB are compensated: integers are summed as decimals, whose sums are cast to BIGINT or fail, floats are ordered with
+one NaN, the largest, and one zero.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SUMMED_DIGITS_MAX = 28
 
 
 def refusal(node: Operator, dialect: Dialect) -> Unsupported | None:
-    """Return what DataFusion would not do exactly as `dialect` requires in a window or sort."""
+    """Return what DuckDB would not do exactly as `dialect` requires in a window or sort."""
     values = [v for f in node.functions for v in f.values] if isinstance(node, Window) else []
     if any(not isinstance(e, ColumnRef | Literal) for e in node.own_expressions) or any(
         isinstance(v, Literal) for v in values
@@ -41,8 +41,6 @@ def refusal(node: Operator, dialect: Dialect) -> Unsupported | None:
 def _refused(f: WindowFunction, node: Window) -> Unsupported | None:
     if f.function in ("rank", "dense_rank", "percent_rank", "cume_dist") and not node.order_by:
         return Unsupported(f"{f.function} without an order", "window_order")
-    if f.function == "nth_value":  # the engine's own plans hide its number from it
-        return Unsupported("nth_value is not the engine's", "window_function")
     if f.function not in ("sum", "avg", "stddev"):
         return None
     type = f.arguments[0].type
@@ -81,6 +79,8 @@ def _call(f: WindowFunction, framed: str, whole: str) -> str:
         return f"{f.function}({', '.join(arguments)}){whole}"
     if f.function == "count_star":
         return f"count(*){framed}"
+    if f.function == "nth_value":
+        return f"nth_value({', '.join(arguments)}){framed}"
     argument, type = arguments[0], f.arguments[0].type
     match f.function:
         case "min" | "max":
@@ -115,15 +115,9 @@ def _key(e: Expression) -> str:
     return f"CASE WHEN isnan({number}) THEN CAST('NaN' AS DOUBLE) ELSE {number} + CAST(0 AS DOUBLE) END"
 
 
-def _place(e: Expression) -> str:
-    """Return an expression that orders as the column does: the engine has no frames of ranges over times and
-    durations."""
-    return f"arrow_cast({_column(e)}, 'Int64')" if e.type.kind in ("time", "duration") else _key(e)
-
-
 def _order(keys: tuple[SortKey, ...]) -> str:
     texts = [
-        f"{_place(k.expression)} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+        f"{_key(k.expression)} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
         for k in keys
         if isinstance(k.expression, ColumnRef)  # a constant orders nothing
     ]

@@ -10,21 +10,20 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 import jumpgate
 from jumpgate.client import approx_distinct, count_distinct, sum_
 from jumpgate.client.session import Session
-from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.dataflow import coupons
 from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.reference import Site
 from jumpgate.dataflow.types import DataType, int32, parse_type
-from jumpgate.ntf.codec import arrow_type
 from jumpgate.testing.lab import Lab
+from tests.support import modes
 
 DAY, TIME = datetime.date, datetime.datetime
 VALUES: dict[str, list[Any]] = {
@@ -43,7 +42,6 @@ VALUES: dict[str, list[Any]] = {
     "binary": [b"", b"\0", b"\0\0", b"\xff" * 17],
 }
 NAMES = [f"c{i}" for i in range(len(VALUES))]
-MEASURES = ", ".join(f"approx_distinct({name}) AS {name}" for name in NAMES)
 ROWS = 300_000
 
 
@@ -79,28 +77,8 @@ def test_every_type(local: Session, tmp_path: Path) -> None:
         assert [*row.values()] == [expected((r[i] for r in some), parse_type(name)) for i, name in enumerate(VALUES, 1)]
 
 
-@pytest.mark.parametrize("mode", ["always", "auto", "never"])
-def test_every_type_in_sql(one_host: str, tmp_path: Path, mode: str) -> None:
-    rows = table_of(400)
-    types = [arrow_type(parse_type(name)) for name in ("int32", *VALUES)]
-    columns = [pa.array(c, t) for c, t in zip(zip(*rows, strict=True), types, strict=True)]
-    pq.write_table(pa.table(columns, names=["g", *NAMES]), tmp_path / "t.parquet")
-    with jumpgate.connect(one_host, offload=mode) as connection:
-        connection.register("t", tmp_path / "t.parquet")
-        query = connection.sql(f"SELECT g, {MEASURES}, sum(c2) AS s, count(DISTINCT c2) AS d FROM t GROUP BY g")
-        assert (query.split.offloaded > 0) == (mode == "always") or mode == "auto"
-        found = {row["g"]: [row[name] for name in NAMES] for row in query.to_pylist()}
-        assert found == of_groups(rows)
-        windows = ", ".join(f"approx_distinct({n}) OVER (PARTITION BY g) AS {n}" for n in NAMES)
-        over = f"SELECT DISTINCT g, {windows} FROM t"
-        assert {row["g"]: [row[name] for name in NAMES] for row in connection.sql(over).to_pylist()} == found
-        (empty,) = connection.sql(f"SELECT {MEASURES} FROM t WHERE g = 99").to_pylist()
-        assert [*empty.values()] == [0] * len(NAMES)
-        assert connection.sql(f"SELECT {MEASURES} FROM t").to_arrow().schema.types == [pa.uint64()] * len(NAMES)
-
-
-def test_types_that_only_files_have(one_host: str, tmp_path: Path) -> None:
-    """Other units and widths than accelerators compute with; with and without a part that is kept."""
+def test_types_that_only_files_have(local: Session, tmp_path: Path) -> None:
+    """Other units and widths than accelerators compute with."""
     seconds = range(0, 90_000, 7)
     moments = [TIME(1969, 12, 31) + datetime.timedelta(seconds=s) for s in seconds]
     times = [moment.time() for moment in moments]
@@ -114,58 +92,19 @@ def test_types_that_only_files_have(one_host: str, tmp_path: Path) -> None:
         "fixed": (pa.array(names, pa.binary(16)), expected(names, parse_type("binary"))),
     }
     pq.write_table(pa.table({name: values for name, (values, _) in columns.items()}), tmp_path / "t.parquet")
-    measures = ", ".join(f"approx_distinct({name}) AS {name}" for name in columns)
-    with jumpgate.connect(one_host) as connection:
-        connection.register("t", tmp_path / "t.parquet")
-        for mode in ("never", "always"):
-            for beside in ("", ", array_agg(whole) AS kept"):
-                query = connection.sql(f"SELECT {measures}{beside} FROM t", offload=mode)
-                assert (not query.split.kept) == (mode == "always" and not beside)
-                (row,) = query.to_pylist()
-                assert {name: row[name] for name in columns} == {name: e for name, (_, e) in columns.items()}
+    flow = local.read(str(tmp_path / "t.parquet")).aggregate(**{name: approx_distinct(name) for name in columns})
+    (row,) = local.run(flow).to_arrow().to_pylist()
+    assert row == {name: e for name, (_, e) in columns.items()}
 
 
-@pytest.mark.nightly(every=2)
-@pytest.mark.parametrize("mode", ["never", "always"])
-def test_beside_other_calls_that_are_computed_in_another_way(one_host: str, tmp_path: Path, mode: str) -> None:
-    """Correlations, sums over frames that move, and computed defaults: each is what it is in a query of its own."""
-    r, rows = random.Random(4), range(2_000)
-    table: dict[str, list[Any]] = {"id": [*rows], "g": [i % 2 for i in rows], "x": [r.randrange(1_500) for _ in rows]}
-    table |= {name: [r.randrange(512) / 8 for _ in rows] for name in ("a", "b")}  # whose sums are exact
-    pq.write_table(pa.table(table), tmp_path / "t.parquet")
-    over = "OVER (PARTITION BY g ORDER BY id)"
-    moving = "OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)"
-    grouped = ("g", "count(*)", "corr(a, 7)", "approx_distinct(x)", "regr_slope(a, b) IS NULL", "approx_distinct(a)")
-    windows = (
-        "id", f"lag(x, 1, id) {over}", f"approx_distinct(x) {over}", f"sum(a) {moving}", f"count(*) {over}",
-        f"avg(b) {moving}", f"lead(x, 2, id * 2) {over}", f"approx_distinct(b) {over}",
-    )  # fmt: skip
-    with jumpgate.connect(one_host, offload=mode) as connection:
-        connection.register("t", tmp_path / "t.parquet")
-        for calls, rest in ((grouped, "FROM t GROUP BY g ORDER BY g"), (windows, "FROM t ORDER BY id")):
-            columns = ", ".join(f"{call} AS c{i}" for i, call in enumerate(calls))
-            found = connection.sql(f"SELECT {columns} {rest}").to_arrow()
-            for i, call in enumerate(calls):
-                key = "" if call == calls[0] else f"{calls[0]} AS k, "
-                alone = connection.sql(f"SELECT {key}{call} AS v {rest}").to_arrow()
-                assert alone["v"].to_pylist() == found[f"c{i}"].to_pylist(), call
-            type = parse_type("int64")
-            if calls is grouped:
-                for g in (0, 1):
-                    xs = [x for x, group in zip(table["x"], table["g"], strict=True) if group == g]
-                    assert found["c3"][g].as_py() == expected(xs, type)
-            else:
-                last = [expected(table["x"][i % 2 : i + 1 : 2], type) for i in rows]
-                assert found["c2"].to_pylist() == last
-
-
-@pytest.mark.parametrize("mode", ["never", "always"])
-def test_what_has_no_hash_is_refused(one_host: str, mode: str) -> None:
-    with jumpgate.connect(one_host, offload=mode) as connection:
-        connection.register("t", pa.table({"l": [[1], [2]]}))
-        with pytest.raises(InvalidSql, match=r"approx_distinct of list<.*> is refused: .*; use count\(DISTINCT …\)"):
-            connection.sql("SELECT approx_distinct(l) FROM t")
-        assert connection.sql("SELECT approx_distinct(NULL) AS n").to_pylist() == [{"n": 0}]
+def test_sql_has_duckdbs_own(one_host: str, tmp_path: Path) -> None:
+    """approx_count_distinct of SQL is DuckDB's, and stays there."""
+    tables = {"t": pa.table({"g": [1, 1, 2, None] * 500, "x": [None, *range(1999)]})}
+    text = "SELECT g, approx_count_distinct(x) AS a FROM t GROUP BY g"
+    with jumpgate.connect(one_host) as connection, duckdb.connect() as judge:
+        modes.register(connection, judge, tables, tmp_path)
+        assert "aggregate approx_count_distinct is not offloaded" in modes.stays(connection, text)
+        assert not modes.differences(connection, judge, text)
 
 
 def many(path: Path) -> tuple[dict[int, int], int]:
@@ -183,21 +122,19 @@ def many(path: Path) -> tuple[dict[int, int], int]:
 
 def test_memory_that_is_too_small_and_hosts_change_nothing(one_host: str, four_hosts: str, tmp_path: Path) -> None:
     groups, all_ = many(tmp_path / "t.parquet")
-    text = "SELECT k, approx_distinct(x) AS a FROM t GROUP BY k"
-    beside = "SELECT k, approx_distinct(x) AS a, sum(n) AS s, approx_distinct(n) AS b FROM t GROUP BY k"
     for address, options in (
         (one_host, {}),
         (one_host, {"memory_limit_bytes": 4 << 20}),
         (four_hosts, {"parallelism": 2}),
         (four_hosts, {"parallelism": 4}),
     ):
-        with jumpgate.connect(address, offload="always", **options) as connection:
-            connection.register("t", tmp_path / "t.parquet")
-            for query in (text, beside):
-                with connection.sql(query) as answer:
-                    assert {row["k"]: row["a"] for row in answer.to_pylist()} == groups
-                    records = [connection.session.describe(job).record or {} for job in answer.jobs]
-                spilled = sum(c["spilled_bytes"] for r in records for c in r["counters"].values())
+        with Session(address, **options) as session:
+            flow = session.read(str(tmp_path / "t.parquet"))
+            for beside in ({}, {"s": sum_("n"), "b": approx_distinct("n")}):
+                result = session.run(flow.aggregate(by=["k"], a=approx_distinct("x"), **beside))
+                assert {row["k"]: row["a"] for row in result.to_arrow().to_pylist()} == groups
+                record = session.describe(result.job).record or {}
+                spilled = sum(counters["spilled_bytes"] for counters in record["counters"].values())
                 assert (spilled > 0) == ("memory_limit_bytes" in options)
-            total = connection.sql("SELECT approx_distinct(x) AS a, approx_distinct(n) AS b FROM t").to_pylist()
-            assert total == [{"a": all_, "b": 9}]
+            total = session.run(flow.aggregate(a=approx_distinct("x"), b=approx_distinct("n")))
+            assert total.to_arrow().to_pylist() == [{"a": all_, "b": 9}]

@@ -387,7 +387,7 @@ def test_fields_of_a_struct_that_is_null_are_null(one_host: str) -> None:
     items = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3, 3]), z)
     outer = pa.StructArray.from_arrays([y, items], ["x", "l"], mask=pa.array([False, False, True, False]))
     table = pa.table({"id": [0, 1, 2, 3], "s": outer})
-    with jumpgate.connect(one_host, dialect="datafusion") as connection:
+    with jumpgate.connect(one_host) as connection:
         connection.register("t", table)
         connection.register("later", table.slice(1))
         for offload in ("never", "auto", "always"):

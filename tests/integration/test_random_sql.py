@@ -1,12 +1,11 @@
-"""Random SQL over small tables: DuckDB's answers, with everything offloaded that can be; and over awkward values in
-every format, DataFusion's answers and the laws of support.random_sql on every road.
+"""Random SQL over small tables, as jobs, has DuckDB's answers; over awkward values in every format it obeys the laws,
+too, of support.random_sql on every road.
 
 JUMPGATE_RANDOM_SQL=1000 asks for more of them.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Iterator
@@ -25,12 +24,8 @@ from pyarrow import parquet
 import jumpgate
 from jumpgate.client.sql.connection import Connection
 from jumpgate.dataflow.formats import formats
-from jumpgate.study.answers import difference
 from tests.support import awkward, random_sql
 from tests.support.alike import unlike
-from tests.support.datafusion_plain import Reference
-from tests.support.duckdb_judge import Judge
-from tests.support.extremes import as_first_values
 from tests.support.random_sql import Law
 from tests.support.random_trial import Trial, broken
 from tests.support.random_words import KEYS
@@ -54,12 +49,12 @@ MONEY = [None, Decimal("1.50"), Decimal("0.00"), Decimal("-3.25"), Decimal("9.99
 WRONG_ONCE = (
     "SELECT t.id FROM [t] t WHERE t.i NOT IN (SELECT u.i FROM [u] u WHERE u.s <> t.s) OR t.b IS TRUE",
     "SELECT t.id FROM [t] t WHERE NOT (t.i IN (SELECT u.i FROM [u] u WHERE u.d > 0 AND u.i = t.i) AND t.st['a'] = 0)",
-    "SELECT t.id, arrow_typeof(t.l) AS a, array_repeat(t.l, 2) AS b, array_repeat(t.i, 2) AS c FROM [t] t",
-    "SELECT t.st AS k, min(coalesce(t.f, CAST('NaN' AS DOUBLE))) AS m FROM [t] t GROUP BY t.st",  # had no end
+    "SELECT t.id, list_concat(t.l, t.l) AS b, [t.i, t.i] AS c FROM [t] t",
+    "SELECT t.st AS k, min(coalesce(t.f, CAST('NaN' AS DOUBLE))) AS m FROM [t] t GROUP BY t.st",
     "SELECT t.n AS c, t.du AS d FROM [t] t INTERSECT SELECT u.n, u.du FROM [u] u",
     "SELECT t.z AS c, t.tm AS d FROM [t] t EXCEPT SELECT u.z, u.tm FROM [u] u",
 )
-#: what DataFusion's optimiser took -0.0 for another number than 0.0 in
+#: -0.0 is no other number than 0.0
 WRONG_ONCE += tuple(
     f"SELECT id, f AS c FROM {source} WHERE {condition}"
     for source, condition in (
@@ -74,7 +69,7 @@ WRONG_ONCE += tuple(
 )
 WRONG_ONCE += (
     "SELECT t.i AS k, max(CASE t.f WHEN 1.5 THEN t.f WHEN -0e0 THEN CAST('inf' AS DOUBLE) END) AS m FROM [t] t "
-    "GROUP BY t.i HAVING count(*) > 1",  # no column of that name
+    "GROUP BY t.i HAVING count(*) > 1",
 )
 COLUMN = re.compile(r"\b[tu]\.(\w+)")
 
@@ -200,18 +195,19 @@ def test_random_queries(engines: tuple[Connection, Any], text: str) -> None:
     connection, other = engines
     expected = other.execute(text).to_arrow_table()
     with connection.sql(text) as query:
-        found = query.to_arrow()
-        assert not difference(found, expected, [], lambda: None), query.explain()
+        assert not unlike(query.to_arrow(), expected), query.explain()
+        assert not query.split.kept or "as a job it failed" in query.explain(), query.explain()
 
 
 @pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("count", [COUNT, COUNT * AWKWARD])
 def test_every_road_obeys_the_laws(one_host: str, tmp_path: Path, count: int) -> None:
-    with jumpgate.connect(one_host, dialect="datafusion", timeout_ms=20_000) as connection:
+    with jumpgate.connect(one_host, timeout_ms=20_000) as connection:
         trial = Trial(connection, tmp_path)
         failures = list(trial.run(count))
     assert not failures, "\n".join(map(str, failures))
     assert trial.asked >= count
+    assert trial.answered > trial.asked // 2 and trial.offloaded > trial.asked // 5
 
 
 @pytest.mark.nightly(but=("parquet", "csv"))
@@ -221,10 +217,11 @@ def test_what_was_wrong_once(one_host: str, tmp_path: Path, format: str) -> None
     keys = [key for key in KEYS if key in held]
     texts = [f"SELECT t.id, u.id AS o FROM [t] t JOIN [u] u ON t.{k} IS NOT DISTINCT FROM u.{k}" for k in keys]
     texts += [text for text in WRONG_ONCE if held.issuperset(COLUMN.findall(text))]
-    with jumpgate.connect(one_host, dialect="datafusion", timeout_ms=20_000) as connection:
+    with jumpgate.connect(one_host, timeout_ms=20_000) as connection:
         trial = Trial(connection, tmp_path)
         failures = [(text, *wrong) for text in texts for wrong in trial.ask(text, format, ["never"])]
     assert not failures, "\n".join(map(str, failures))
+    assert trial.answered == len(texts)
 
 
 def test_shapes_are_made_again_from_their_seed() -> None:
@@ -243,37 +240,3 @@ def test_a_broken_law_is_seen() -> None:
     assert not broken(Law("q", ("a", "b")), [rows, two, one])
     assert "the parts together" in broken(Law("q", ("a", "b")), [rows, one, one])
     assert "exchanged" in broken(Law("q", exchanged="r"), [rows, both])
-
-
-def test_the_second_judge_knows_casts_to_types_of_arrow() -> None:
-    judge = Judge({"t": pa.table({"n": pa.array([1, -1], pa.int64()).cast(pa.timestamp("ns"))})})
-    moment = "arrow_cast('1970-01-01T00:00:00.000000001', 'Timestamp(Nanosecond, None)')"
-    text = f"SELECT count(*) AS c FROM t WHERE n < {moment}"
-    assert judge.difference(pa.table({"c": [1]}), text) == ""
-    assert "1 of 1 rows differ" in (judge.difference(pa.table({"c": [0]}), text) or "")
-
-
-def test_the_third_judge_knows_the_largest_of_nothing_but_infinities() -> None:
-    infinite = pa.table({"k": [1, 1, 2], "x": [-math.inf, None, 1.0]})
-    text = "SELECT k, max(DISTINCT x) FILTER (WHERE x < 0) AS c, max(x) OVER (PARTITION BY k) AS d FROM t GROUP BY k, x"
-    written = as_first_values(text)
-    assert written.count("first_value(x ORDER BY x DESC NULLS LAST) FILTER") == 1
-    assert written.endswith(text[text.index(", max(x) OVER") :])
-    assert as_first_values("SELECT min((SELECT max(a) FROM u)) FROM t").count("first_value(") == 3
-    reference = Reference({"t": infinite})
-    text = "SELECT k, max(x) AS c FROM t GROUP BY k"
-    right = pa.table({"k": [1, 2], "c": [-math.inf, 1.0]})
-    assert unlike(reference.answer(text).table, right), "then this judge is of no use any more"
-    assert not unlike(reference.answer(as_first_values(text)).table, right, types=False)
-
-
-def test_a_limit_leaves_open_which_of_equal_rows_it_takes() -> None:
-    reference = Reference({"t": pa.table({"k": [1, 1, 1, 2], "v": [1, 2, 3, 4]})})
-    sums = "sum(v) OVER (PARTITION BY k ORDER BY v ROWS 1 PRECEDING)"
-    answer = reference.answer(f"SELECT k, {sums} AS s FROM t ORDER BY k LIMIT 2")
-    for right in ([1, 3], [5, 3], [5, 1]):
-        assert reference.difference(pa.table({"k": [1, 1], "s": right}), answer) == ""
-    for k, wrong in (([1, 1], [5, 5]), ([1, 1], [5, 4]), ([1, 2], [5, 4])):
-        assert reference.difference(pa.table({"k": k, "s": wrong}), answer)
-    whole = reference.answer(f"SELECT k, {sums} AS s FROM t ORDER BY k, v LIMIT 2")
-    assert reference.difference(pa.table({"k": [1, 1], "s": [5, 3]}), whole)

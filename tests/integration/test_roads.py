@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,10 +16,8 @@ from tests.support import roads_run, tables
 @pytest.mark.nightly(but=("parquet", "arrow"))
 @pytest.mark.parametrize("format", roads_run.FORMATS)
 def test_every_road_gives_the_same(one_host: str, tmp_path: Path, format: str) -> None:
-    def connect(dialect: str) -> Any:
-        return jumpgate.connect(one_host, dialect=dialect)
-
-    results = list(roads_run.run(connect, tmp_path, (format,)))
+    with jumpgate.connect(one_host) as connection:
+        results = list(roads_run.run(connection, tmp_path, (format,)))
     assert len(results) > 200
     wrong = [f"{r.text}\n  {r.road}: {r.wrong}" for r in results if r.wrong]
     assert not wrong, "\n".join(wrong)

@@ -12,12 +12,13 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv, orc, parquet
 
 import jumpgate
 from jumpgate.cli.main import main
-from jumpgate.client.sql import calibrate, local
+from jumpgate.client.sql import calibrate, database
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.dataflow.formats import formats
@@ -30,6 +31,7 @@ from jumpgate.errors import (
     JumpgateError,
     MemoryLimit,
     NotFound,
+    SchemaMismatch,
     Unreachable,
 )
 from jumpgate.service import calibration
@@ -137,13 +139,15 @@ def test_answers_are_duckdbs(shop: Connection, mode: str) -> None:
 
 def test_modes_give_the_same_names_and_types(small: Connection) -> None:
     for text in QUERIES:
-        schemas = {mode: small.sql(text, offload=mode).to_arrow().schema for mode in MODES}
+        queries = {mode: small.sql(text, offload=mode) for mode in MODES}
+        assert queries["always"].split.cuts and not queries["auto"].split.cuts, text
+        schemas = {mode: query.to_arrow().schema for mode, query in queries.items()}
         assert schemas["always"] == schemas["never"] == schemas["auto"], text
 
 
 def test_accelerators_do_the_work(small: Connection) -> None:
     with small.sql("SELECT name, sum(number) AS n FROM item JOIN sale ON id = item GROUP BY name") as query:
-        assert query.split.rest is None
+        assert query.split.offloaded == query.split.operators
         assert query.to_arrow().num_rows == 2
         (job,) = query.jobs
         record = small.session.describe(job).record
@@ -151,7 +155,7 @@ def test_accelerators_do_the_work(small: Connection) -> None:
         read = {s["name"]: s["rows"] for c in record["counters"].values() for s in c["sources"]}
         assert read == {"item.parquet": 5, "sale.parquet": 5}
     with small.sql("SELECT count(*) FROM item", offload="never") as query:
-        assert query.to_arrow().to_pylist() == [{"count(*)": 5}]
+        assert query.to_arrow().to_pylist() == [{"count_star()": 5}]
         assert query.jobs == () and query.split.offloaded == 0
 
 
@@ -202,7 +206,7 @@ def test_globs_and_directories(connection: Connection, tmp_path: Path) -> None:
             for mode in MODES:
                 assert connection.sql(
                     "SELECT count(*), sum(number) FROM parts", offload=mode
-                ).to_arrow().to_pylist() == [{"count(*)": 15, "sum(parts.number)": 450}]
+                ).to_arrow().to_pylist() == [{"count_star()": 15, "sum(number)": 450}]
         finally:
             connection.deregister("parts")
 
@@ -215,13 +219,13 @@ def test_parameters_are_values(small: Connection, mode: str) -> None:
     assert small.sql("SELECT id FROM item WHERE price = $p", {"p": Decimal("0.10")}, offload=mode).to_pylist() == [
         {"id": 4}
     ]
-    with pytest.raises(InvalidSql, match="parameter 1: object is not an SQL value"):
+    with pytest.raises(InvalidSql, match="python value of type '<class 'object'>'"):
         small.sql(text, [object(), 1])
 
 
 def test_explain_says_what_stays_and_why(small: Connection) -> None:
     query = small.sql("SELECT id FROM item", offload="never")
-    assert "Kept by the client" in query.explain() and "offload = never" in query.explain()
+    assert "DuckDB answers here" in query.explain() and "offload = never" in query.explain()
     analysed = small.sql("SELECT sum(number) AS n FROM sale").explain(analyze=True)
     assert "in 1 job" in analysed and "rows 1" in analysed and "total" in analysed
 
@@ -229,20 +233,18 @@ def test_explain_says_what_stays_and_why(small: Connection) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SELEC 1", "not SQL at line 1, column 1: expected: an SQL statement, found: SELEC\n  SELEC 1\n  ^"),
-        ("SELECT id\nFROM item WHERE", "line 2, column 16: expected: an expression, found the end of the text\n"
-         "  FROM item WHERE\n                 ^"),
-        ("SELECT * FROM itm", "there is no table 'itm'; did you mean 'item'?"),
-        ("SELECT nme FROM item", "there is no column 'nme'; did you mean 'name'?"),
-        ("SELECT i.nme FROM item AS i", "there is no column 'i.nme'; did you mean 'i.name'?"),
-        ("SELECT nosuch(id) FROM item", "there is no function 'nosuch'"),
-        ("SELECT 1; SELECT 2", "only one query"),
+        ("SELEC 1", 'syntax error at or near "SELEC"\n\nLINE 1: SELEC 1\n        ^'),
+        ("SELECT id\nFROM item WHERE", "syntax error at end of input"),
+        ("SELECT * FROM itm", 'Table with name itm does not exist!\nDid you mean "item"?'),
+        ("SELECT nme FROM item", 'column "nme" not found in FROM clause!\nCandidate bindings: "name"\n\nLINE 1: '),
+        ("SELECT i.nme FROM item AS i", 'does not have a column named "nme"'),
+        ("SELECT nosuch(id) FROM item", "Function with name nosuch does not exist!"),
+        ("SELECT 1; SELECT 2", "the text is not one query"),
         ("CREATE TABLE t AS SELECT 1", "a query only reads"),
+        ("CREATE TEMP TABLE t AS SELECT 1; FROM t", "a query only reads"),
         ("COPY item TO 'x.csv'", "a query only reads"),
         ("SET a.b = 1", "SET is not possible: settings are arguments of jumpgate.connect"),
         ("", "the text holds no query"),
-        ("SELECT * FROM (SELECT arrow_cast('1 year', 'Interval(YearMonth)') AS i) a, (SELECT 1 AS i) b",
-         "column 'i' is an interval of months"),
     ],
 )  # fmt: skip
 def test_errors_of_the_text(small: Connection, text: str, message: str) -> None:
@@ -269,6 +271,13 @@ def test_errors_of_tables(small: Connection, tmp_path: Path) -> None:
         small.sql("SELECT 1", offload="maybe")
     with pytest.raises(Unreachable, match="no Jumpgate service answers"):
         jumpgate.connect("127.0.0.1:1")
+
+
+def test_a_text_with_parameters_runs_when_its_result_is_asked_for(connection: Connection) -> None:
+    endless = "WITH RECURSIVE r AS (SELECT $1 AS n UNION ALL SELECT n + 1 FROM r) SELECT n, n FROM r"
+    for parameters, text in ((1,), endless), ({"n": 1}, endless.replace("$1", "$n")):
+        with connection.sql(text, parameters) as query:
+            assert query.columns == ["n", "n"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -317,7 +326,7 @@ def test_closing_early_cancels_the_jobs(connection: Connection, tmp_path: Path) 
 def test_spooled_results_leave_no_file(small: Connection) -> None:
     small.register("extra", pa.table({"id": [1, 2]}))
     query = small.sql("SELECT array_agg(number) AS n FROM extra JOIN sale ON id = item")
-    assert query.split.rest is not None
+    assert not query.split.cuts  # the list comes from DuckDB
     batches = query.batches()
     assert sorted(next(batches).to_pylist()[0]["n"]) == [10, 20, 30]
     assert not list(small.spool_folder().iterdir())
@@ -326,7 +335,7 @@ def test_spooled_results_leave_no_file(small: Connection) -> None:
 def test_nesting_and_size_are_bounded(small: Connection) -> None:
     with pytest.raises(JumpgateError):
         small.sql("SELECT " + "(" * 10_000 + "1" + ")" * 10_000)
-    with pytest.raises(InvalidSql, match="60000 operators in one expression; 1000 are the most"):
+    with pytest.raises(InvalidSql, match="Max expression depth limit of 1000 exceeded"):
         small.sql("SELECT " + "id + " * 60_000 + "id FROM item")
     with pytest.raises(InvalidDataflow, match="and may have 1000000: pass long values as parameters"):
         small.sql("SELECT '" + "x" * (5 << 20) + "'")
@@ -361,38 +370,34 @@ def test_command_line(tmp_path: Path, one_host: str, capsys: pytest.CaptureFixtu
     code, out, _ = run("--tables", str(tmp_path), "--format", "parquet", "-p", "1", "--output", str(tmp_path / "a.csv"))
     assert code == 0 and "wrote 2 rows" in out
     code, out, _ = run("--table", f"sale={file}", "-p", "1", "--explain", "--offload", "never")
-    assert code == 0 and "Kept by the client" in out
+    assert code == 0 and "DuckDB answers here" in out
     code, _, err = run("--table", "sale")
     assert code == 1 and "write NAME=PATH" in err
     code, _, err = run()
     assert code == 1 and "no tables" in err
     query.write_text("SELECT nothing FROM sale")
     code, _, err = run("--table", f"sale={file}")
-    assert code == 1 and "there is no column 'nothing'" in err
+    assert code == 1 and 'column "nothing" not found' in err
 
 
-def test_a_text_is_planned_once_for_the_same_tables(small: Connection, tmp_path: Path) -> None:
-    """… and a plan that is found again reads what the files hold by then."""
+def test_a_text_reads_what_its_tables_hold_by_then(small: Connection, tmp_path: Path) -> None:
     file = write(SALE, tmp_path / "again.parquet")
-    small.register("again", file)
-    try:
-        text = "SELECT item, sum(number) AS n FROM again GROUP BY item"
-        first, second = small.sql(text), small.sql(text)
-        assert second.planned is first.planned and second.split is first.split
-        assert small.sql(text, offload="never").planned is not first.planned
+    text = "SELECT item, sum(number) AS n FROM again GROUP BY item"
+    for mode in MODES:
+        small.register("again", write(SALE, file))
         answers = []
         for rows in (5, 2):
             write(SALE.slice(0, rows), file)
-            answers.append(sorted(r["n"] for r in small.sql(text).to_pylist()))
-        assert answers == [[30, 30, 40, 50], [30]]
-        small.deregister("again")
+            answers.append(sorted(r["n"] for r in small.sql(text, offload=mode).to_pylist()))
+        assert answers == [[30, 30, 40, 50], [30]], mode
         small.register("again", pa.table({"item": ["a"], "number": [7]}))
-        assert small.sql(text).to_pylist() == [{"item": "a", "n": 7}]
-    finally:
-        small.deregister("again")
+        assert small.sql(text, offload=mode).to_pylist() == [{"item": "a", "n": 7}]
 
 
-def test_auto_takes_what_was_the_fastest(connection: Connection, tmp_path: Path) -> None:
+def test_auto_takes_what_was_the_fastest(
+    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jumpgate.client.sql.query.BYTES_MIN", 0)
     file = write(SALE, tmp_path / "learnt.parquet")
     connection.register("learnt", file)
     text = "SELECT max(number) AS n FROM learnt"
@@ -410,18 +415,6 @@ def test_auto_takes_what_was_the_fastest(connection: Connection, tmp_path: Path)
         connection.deregister("learnt")
 
 
-def test_common_subexpressions_of_two_optimisers_stay_apart(small: Connection, tmp_path: Path) -> None:
-    """The second one, over the plan of the first, would find a name taken and read one column for another."""
-    file = tmp_path / "common.parquet"
-    days = [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2), None]
-    parquet.write_table(pa.table({"k": [1, 1, 2], "f": [1.5, 2.5, 3.5], "w": pa.array(days, pa.date32())}), file)
-    small.register("common", file)
-    text = """SELECT k, max(f + 1e0) AS a, count(*) FILTER (WHERE w IN (DATE '2024-01-02', DATE '2024-01-02')) AS n
-              FROM common GROUP BY k ORDER BY k"""
-    for mode in ("never", "auto", "always"):
-        assert small.sql(text, offload=mode).to_pylist() == [{"k": 1, "a": 3.5, "n": 1}, {"k": 2, "a": 4.5, "n": 0}]
-
-
 def test_membership_where_nulls_decide(small: Connection, tmp_path: Path) -> None:
     file = tmp_path / "members.parquet"
     parquet.write_table(pa.table({"a": [1, 2, None], "b": ["x", "y", "z"]}), file)
@@ -436,51 +429,44 @@ def test_membership_where_nulls_decide(small: Connection, tmp_path: Path) -> Non
     for text, values in expected.items():
         for mode in ("never", "auto", "always"):
             assert small.sql(text, offload=mode).to_arrow()["v"].to_pylist() == values, (text, mode)
-    rows = "SELECT (a, b) NOT IN (SELECT a, b FROM members) AS v FROM members"  # DataFusion would take NULL for false
-    assert "DuckDB answers" in small.sql(rows, offload="auto").explain()
 
 
-def test_numbers_with_a_point_meet_floats_that_no_decimal_holds(small: Connection) -> None:
-    small.register("floats", pa.table({"f": [0.0, float("nan"), 1.5]}))
+def test_numbers_with_a_point_meet_floats_that_no_decimal_holds(small: Connection, tmp_path: Path) -> None:
+    small.register("floats", write(pa.table({"f": [0.0, float("nan"), 1.5]}), tmp_path / "floats.parquet"))
     text = "SELECT CASE f WHEN 0.0 THEN 'zero' WHEN CAST('NaN' AS DOUBLE) THEN 'none' ELSE 'some' END AS c FROM floats"
     for mode in ("never", "auto", "always"):
         assert small.sql(text, offload=mode).to_arrow()["c"].to_pylist() == ["zero", "none", "some"]
 
 
-def test_computed_zeros_are_found_in_lists(small: Connection) -> None:
-    small.register("zeros", pa.table({"f": [-0.0, 0.0, None, 1.0]}))
+def test_computed_zeros_are_found_in_lists(small: Connection, tmp_path: Path) -> None:
+    small.register("zeros", write(pa.table({"f": [-0.0, 0.0, None, 1.0]}), tmp_path / "zeros.parquet"))
     text = "SELECT count(*) AS n FROM zeros WHERE coalesce(f, -0e0) IN (0.0, 7.5)"
     for mode in ("always", "auto", "never"):
         assert small.sql(text, offload=mode).to_pylist() == [{"n": 3}]
 
 
-def test_datafusion_is_held_to_a_share_of_the_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(local, "memory_max", lambda: 4 << 20)
-    file = write(
-        pa.table({"k": pa.array(range(300_000), pa.int64()), "t": ["some text"] * 300_000}), tmp_path / "t.parquet"
-    )
+def test_duckdb_is_held_to_a_share_of_the_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(database, "memory_max", lambda: 32 << 20)
+    table = pa.table({"k": pa.array(range(300_000), pa.int64()), "t": ["some text " * 20] * 300_000})
+    file = write(table, tmp_path / "t.parquet")
     with jumpgate.connect(offload="never") as connection:
         connection.register("t", file)
-        with pytest.raises(MemoryLimit, match="more than its share of the memory; offload='always'"):
-            connection.sql("SELECT count(*) FROM t a JOIN t b ON a.k = b.k AND a.t < b.t || 'x'").to_arrow()
+        with pytest.raises(MemoryLimit, match="DuckDB: "):
+            connection.sql("SELECT list(t || k) AS texts FROM t").to_arrow()
         assert connection.sql("SELECT count(*) AS n FROM t").to_arrow().to_pylist() == [{"n": 300_000}]
+        assert not list(connection.spool_folder().iterdir())
 
 
-def test_what_stays_is_planned_once_unless_its_plan_would_change(tmp_path: Path) -> None:
-    with jumpgate.connect(offload="never") as connection:
-        for name, table in (("item", ITEM), ("sale", SALE)):
-            connection.register(name, write(table, tmp_path / f"{name}.parquet"))
-        connection.register("extra", ITEM)
-        for text, again, expected in (
-            ("SELECT id + 1 AS n FROM item WHERE id > 3", False, [{"n": 5}]),
-            ("SELECT sum(number) AS n FROM sale GROUP BY item HAVING item = 1", False, [{"n": 30}]),
-            ("SELECT number AS n FROM item JOIN sale ON id = item WHERE id = 2", True, [{"n": 30}]),
-            ("SELECT id + 1 AS n FROM extra WHERE id > 3", True, [{"n": 5}]),
-            ("SELECT unnest([id]) AS n FROM item WHERE id > 3", True, [{"n": 4}]),
-        ):
-            query = connection.sql(text)
-            assert query.split.whole == again, text
-            assert query.to_pylist() == expected
+def test_moments_have_no_zone_of_the_machine(small: Connection, tmp_path: Path) -> None:
+    moments = pa.table({"n": [1, 2, 3], "t": pa.array([0, 1, None], pa.timestamp("us", "Asia/Kathmandu"))})
+    found = "SELECT n, t, current_setting('TimeZone') AS zone FROM moments WHERE t = $1"
+    for source in (moments, write(moments, tmp_path / "moments.parquet")):
+        small.register("moments", source)
+        for mode in MODES:
+            with small.sql(found, [datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)], offload=mode) as query:
+                assert query.schema.field("t").type == pa.timestamp("us", "UTC")
+                (row,) = query.to_arrow().drop(["t"]).to_pylist()
+                assert row == {"n": 1, "zone": "UTC"}
 
 
 def test_time_goes_on_from_run_to_run(small: Connection) -> None:
@@ -494,3 +480,23 @@ def test_time_goes_on_from_run_to_run(small: Connection) -> None:
 def test_a_text_that_is_too_long_is_refused_before_it_is_parsed(connection: Connection) -> None:
     with pytest.raises(InvalidDataflow, match="the text has 1000011 characters, and may have 1000000: pass"):
         connection.sql(f"SELECT '{'x' * 1_000_000}' a")
+
+
+def test_files_that_became_others_are_seen_although_the_text_ran_before(tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [1, 2], "b": [3, 4]}), file)
+    with jumpgate.connect(offload="never") as connection:
+        connection.register("t", file)
+        registered, by_name = "SELECT sum(a) AS s FROM t", f"SELECT * FROM '{file}' ORDER BY ALL"
+        for _ in range(3):
+            assert connection.sql(registered).to_pylist() == [{"s": 3}]
+            assert connection.sql(by_name).to_pylist() == [{"a": 1, "b": 3}, {"a": 2, "b": 4}]
+        pq.write_table(pa.table({"b": [7, 8], "a": [5, 6]}), file)
+        assert connection.sql(registered).to_pylist() == [{"s": 11}]
+        assert connection.sql(by_name).to_pylist() == [{"b": 7, "a": 5}, {"b": 8, "a": 6}]
+        pq.write_table(pa.table({"a": [1.5, 6.0]}), file)
+        with pytest.raises(SchemaMismatch, match="other types"):
+            connection.sql(registered).to_arrow()
+        pq.write_table(pa.table({"c": [1.5, 6.0]}), file)
+        with pytest.raises(SchemaMismatch, match="column 'a'"):
+            connection.sql(registered).to_arrow()

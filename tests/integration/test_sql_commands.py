@@ -65,7 +65,7 @@ def test_columns_of_a_query(connection: Connection) -> None:
 @pytest.mark.parametrize("text", ["explain select id from item", "EXPLAIN VERBOSE (SELECT id FROM item);"])
 def test_explain(connection: Connection, text: str) -> None:
     lines = [row["plan"] for row in rows(connection, text)]
-    assert any("TableScan: item" in line for line in lines) and any("Kept by the client" in line for line in lines)
+    assert "DuckDB answers here" in lines and "  query: offload = never" in lines
     assert not any(line.startswith("Run") for line in lines)
 
 
@@ -94,7 +94,7 @@ def test_queries_are_no_commands(connection: Connection, text: str) -> None:
         ("EXPLAIN EXPLAIN SELECT 1", "take a query"),
         ("EXPLAIN DROP TABLE item", "take a query"),
         ("DESCRIBE", "are known"),
-        ("EXPLAIN\nSELECT nothing FROM item", "there is no column 'nothing'"),
+        ("EXPLAIN\nSELECT nothing FROM item", 'column "nothing" not found'),
     ],
 )
 def test_what_is_no_query(connection: Connection, text: str, message: str) -> None:
@@ -129,7 +129,7 @@ def test_tables_and_options_of_the_command_line(tmp_path: Path, capsys: pytest.C
     code, out, err = run("SELECT name, n FROM parts JOIN pets ON n = 1", *options)
     assert code == 0 and json.loads(out)["result"] == [["rex", 1]], err
     code, out, _ = run("SELECT 1 FROM peple", *options)
-    assert code == 1 and "there is no table 'peple'; did you mean 'people'?" in out
+    assert code == 1 and "Table with name peple does not exist" in out and "people" in out
     code, _, err = run("SELECT 1", "--tables", str(folder), "--option", "delimeter=;")
     assert code == 1 and "there is no such option; did you mean 'delimiter'?" in err
     (folder / "pets.csv").write_text("a\n1\n")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, cast
 
 import pyarrow as pa
 import pytest
 
 import jumpgate
-from jumpgate.client.sql import local
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.stopping import Stop
 from jumpgate.errors import Cancelled, TimedOut
@@ -37,16 +34,6 @@ def connection(request: pytest.FixtureRequest, tables: dict[str, pa.Table]) -> I
         for name, table in tables.items():
             found.register(name, table)
         yield found
-
-
-class Endless:
-    """Batches of DataFusion that never come."""
-
-    def execute_stream(self) -> Endless:
-        return self
-
-    async def __anext__(self) -> object:
-        return await asyncio.Event().wait()
 
 
 def is_ended_by_close(work: Callable[[], object], stop: Stop, close: Callable[[], object]) -> bool:
@@ -78,12 +65,3 @@ def test_close_ends_what_runs_here(connection: Connection, text: str) -> None:
 def test_a_deadline_ends_what_runs_here(connection: Connection, text: str) -> None:
     with connection.sql(text) as query, pytest.raises(TimedOut, match=r"did not end within 0\.5 s"):
         query.to_arrow()
-
-
-def test_what_datafusion_computes_is_not_waited_for() -> None:
-    frame, stop = cast(Any, Endless()), Stop(0)
-    assert is_ended_by_close(lambda: next(local.stream(frame, stop)), stop, stop.close)
-    late = Stop(0.1)
-    late.begin()
-    with pytest.raises(TimedOut, match=r"did not end within 0\.1 s"):
-        next(local.stream(frame, late))

@@ -6,7 +6,7 @@ import datetime
 from pathlib import Path
 from typing import Any
 
-import datafusion
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,6 +22,7 @@ from jumpgate.dataflow.operators import Frame, SortKey, Window, WindowFunction, 
 from jumpgate.errors import InvalidDataflow
 from jumpgate.testing import dataflows
 from jumpgate.testing.oracle import values
+from tests.support.alike import unlike
 
 NEW_YORK, KATHMANDU = "America/New_York", "+05:45"
 #: a second before 1970, both sides of New York's clock changes of 2024, extremes
@@ -55,10 +56,10 @@ QUERIES = [
     "SELECT row FROM t WHERE utc >= TIMESTAMP '2024-03-10 07:00:00'",
     "SELECT row FROM t WHERE ny >= TIMESTAMP '2024-03-10 03:00:00'",
     "SELECT row FROM t WHERE ny = utc AND ms <= ny",
-    "SELECT row FROM t WHERE utc IN (TIMESTAMP '1970-01-01', TIMESTAMP '2024-11-03 06:30:00')",
+    "SELECT row FROM t WHERE utc = TIMESTAMPTZ '1970-01-01' OR utc = TIMESTAMPTZ '2024-11-03 06:30:00'",
     "SELECT row FROM t WHERE ns < TIMESTAMP '1970-01-01'",
     "SELECT row FROM t WHERE ns IN (TIMESTAMP '1970-01-01 00:00:00.000000999')",
-    "SELECT row FROM t WHERE took > arrow_cast(0, 'Duration(Nanosecond)')",
+    "SELECT row FROM t WHERE took > INTERVAL 0 DAY",
     "SELECT min(clock), max(clock), min(utc), max(ny), max(ms), min(ns), max(ns_utc), min(took), max(took_s) FROM t",
     "SELECT clock, utc, ns, count(*) AS n FROM t GROUP BY clock, utc, ns",
     "SELECT count(DISTINCT clock) AS a, count(DISTINCT utc) AS b, count(took) AS c FROM t",
@@ -73,8 +74,8 @@ QUERIES = [
     "SELECT row, utc + INTERVAL '1' MONTH AS m, utc - INTERVAL '36' HOUR AS h FROM t WHERE row < 7",
     "SELECT row, CAST(utc AS DATE) AS d, CAST(utc AS TIMESTAMP(6)) AS t, CAST(ny AS DATE) AS n FROM t WHERE row < 7",
     "SELECT row, utc AT TIME ZONE 'Europe/Berlin' AS b FROM t WHERE row < 7",
-    "SELECT row FROM t WHERE four >= arrow_cast(CAST('abcd' AS BYTEA), 'FixedSizeBinary(4)')",
-    "SELECT row, extract(hour FROM ns) AS h, extract(epoch FROM ns) AS e, extract(nanosecond FROM ns) AS n FROM t",
+    "SELECT row FROM t WHERE four >= CAST('abcd' AS BLOB)",
+    "SELECT row, extract(hour FROM ns) AS h, extract(epoch FROM ns) AS e, epoch_ns(ns) AS n FROM t",
     "SELECT row, CAST(ns AS DATE) AS d, CAST(ns AS TIMESTAMP(6)) AS t FROM t",
     "SELECT row, date_trunc('hour', ns) AS h FROM t WHERE row > 5",
     "SELECT row, ns + INTERVAL '1' DAY AS d, extract(epoch FROM clock) AS c, extract(epoch FROM utc) AS e FROM t"
@@ -92,40 +93,21 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "t.parquet"
 
 
-def ordered(table: pa.Table) -> pa.Table:
-    numbered = [f"c{i}" for i in range(table.num_columns)]
-    return table.rename_columns(numbered).sort_by([(n, "ascending") for n in numbered]) if numbered else table
-
-
-def test_sql_answers_what_datafusion_answers(one_host: str, file: Path) -> None:
-    plain = datafusion.SessionContext()
-    plain.register_parquet("t", str(file))
-    with jumpgate.connect(one_host) as connection:
-        for source in (file, TABLE):
+def test_sql_answers_what_duckdb_answers(one_host: str, file: Path) -> None:
+    with duckdb.connect() as plain, jumpgate.connect(one_host) as connection:
+        plain.execute("SET TimeZone = 'UTC'")
+        u64 = TABLE.schema.get_field_index("u64")  # of a file, Jumpgate reads it as a decimal
+        decimals = TABLE.set_column(u64, "u64", TABLE["u64"].cast(pa.decimal128(20, 0)))
+        for source, data in ((file, decimals), (TABLE, TABLE)):
+            plain.register("t", data)
             connection.register("t", source)
             for query in QUERIES:
-                expected = plain.sql(query).to_arrow_table()
-                kept = "four" in query or query.startswith("SELECT *")  # comparing by sort_by needs types that sort
+                expected = plain.execute(query).to_arrow_table()
                 for mode in ("never", "always"):
-                    found = connection.sql(query, offload=mode).to_arrow()
-                    assert found.schema.types == expected.schema.types, (query, mode)
-                    if kept:
-                        found, want = (table.sort_by(table.column_names[0]) for table in (found, expected))
-                    else:
-                        found, want = ordered(found), ordered(expected)
-                    for have, wanted in zip(found.columns, want.columns, strict=True):
-                        assert have.equals(wanted), (query, mode, have, wanted)
-            connection.deregister("t")
+                    assert not unlike(connection.sql(query, offload=mode).to_arrow(), expected), (query, mode)
 
 
-@pytest.mark.parametrize("query", [q for q in QUERIES[:17] if "took" not in q])
-def test_sql_with_times_is_offloaded(one_host: str, file: Path, query: str) -> None:
-    with jumpgate.connect(one_host, offload="always") as connection:
-        connection.register("t", file)
-        assert "Kept by the client" not in connection.sql(query).explain()
-
-
-def test_times_in_nanoseconds_stay_with_datafusion(one_host: str, tmp_path: Path) -> None:
+def test_times_in_nanoseconds_stay_with_duckdb(one_host: str, tmp_path: Path) -> None:
     pq.write_table(pa.table({"c": pa.array([1001, None], pa.time64("ns")), "a": [1, 2]}), tmp_path / "t.parquet")
     with jumpgate.connect(one_host, offload="always") as connection:
         connection.register("t", tmp_path / "t.parquet")
@@ -223,30 +205,22 @@ def test_literals_of_another_zone(local: Session, file: Path) -> None:
 
 
 def test_times_are_compared_with_literals(one_host: str, file: Path) -> None:
-    """DataFusion's literals are in nanoseconds, and it does not compare them with other units."""
     noon = "clock BETWEEN TIME '12:00:00' AND TIME '12:34:57'"
     text = f"SELECT row FROM t WHERE clock < TIME '00:00:01' OR {noon} ORDER BY row"
     with jumpgate.connect(one_host) as connection:
         connection.register("t", file)
         for mode in ("never", "auto", "always"):
             assert connection.sql(text, offload=mode).to_arrow()["row"].to_pylist() == [0, 3, 5, 6, 8]
-        here = connection.sql("SELECT row FROM t WHERE clock < CAST('00:00:01' AS TIME) ORDER BY row")
-        assert "DuckDB answers" in here.explain()
-        assert here.to_arrow()["row"].to_pylist() == [0, 3, 8]
 
 
-def test_dates_are_truncated_to_nanoseconds(one_host: str, tmp_path: Path) -> None:
-    """As DataFusion has it; a day that nanoseconds do not hold is a typed error on both roads."""
-    days = [datetime.date(2024, 2, 29), None, datetime.date(1969, 12, 31), datetime.date(1700, 5, 5)]
-    with jumpgate.connect(one_host) as connection:
-        for name, column in (("days", days), ("last", [datetime.date(9999, 12, 31)])):
-            pq.write_table(pa.table({"d": column}), tmp_path / f"{name}.parquet")
-            connection.register(name, tmp_path / f"{name}.parquet")
+def test_dates_are_truncated_as_duckdb_does(one_host: str, tmp_path: Path) -> None:
+    days = [datetime.date(2024, 2, 29), None, datetime.date(1969, 12, 31), datetime.date(9999, 12, 31)]
+    pq.write_table(pa.table({"d": days}), tmp_path / "days.parquet")
+    with duckdb.connect() as plain, jumpgate.connect(one_host) as connection:
+        plain.register("days", pa.table({"d": days}))
+        connection.register("days", tmp_path / "days.parquet")
         for unit in ("year", "quarter", "month", "week", "day", "hour"):
-            text = f"SELECT date_trunc('{unit}', d) AS v FROM "
-            query = connection.sql(text + "days", offload="always")
-            assert query.split.rest is None
-            assert query.to_arrow().equals(connection.sql(text + "days", offload="never").to_arrow())
+            text = f"SELECT date_trunc('{unit}', d) AS v FROM days"
             for mode in ("never", "always"):
-                with pytest.raises((jumpgate.errors.InvalidCast, jumpgate.errors.Overflow)):
-                    connection.sql(text + "last", offload=mode).to_arrow()
+                found = connection.sql(text, offload=mode).to_arrow()
+                assert not unlike(found, plain.execute(text).to_arrow_table(), ordered=mode == "never"), (unit, mode)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 
 from jumpgate.dataflow.formats import formats
@@ -120,19 +119,17 @@ LITERALS: dict[str, tuple[str, ...]] = {
         "TIMESTAMP '1969-12-31 23:59:59.999999'",
         "TIMESTAMP '2024-02-29 12:34:56.789'",
     ),
-    "clock": tuple(
-        f"arrow_cast('{t}', 'Time64(Microsecond)')" for t in ("00:00:00", "12:34:56.000005", "23:59:59.999999")
-    ),
+    "clock": ("TIME '00:00:00'", "TIME '12:34:56.000005'", "TIME '23:59:59.999999'"),
     "moment": (
         "TIMESTAMPTZ '1970-01-01 00:00:00Z'",
         "TIMESTAMPTZ '1969-12-31 23:59:59.999999Z'",
         "TIMESTAMPTZ '2024-02-29 22:30:00Z'",
     ),
-    "nanos": tuple(  # of TIMESTAMP '…' DuckDB reads microseconds
-        f"arrow_cast('{t}', 'Timestamp(Nanosecond, None)')"
+    "nanos": tuple(
+        f"TIMESTAMP_NS '{t}'"
         for t in ("1970-01-01T00:00:00.000000001", "1969-12-31T23:59:59.999999999", "2024-02-29T12:34:56.789000001")
     ),
-    "span": tuple(f"arrow_cast({n}, 'Duration(Microsecond)')" for n in (0, -1, 3_600_000_000)),
+    "span": tuple(f"to_microseconds({n})" for n in (0, -1, 3_600_000_000)),
 }
 
 
@@ -147,7 +144,7 @@ def table(name: str) -> pa.Table:
 
 
 def _array(values: list[Any], type: pa.DataType) -> pa.Array:
-    """With NULL for every field of a struct that is NULL: DataFusion looks at the field alone."""
+    """With NULL for every field of a struct that is NULL."""
     if not pa.types.is_struct(type):
         return pa.array(values, type)
     parts = zip(*(value or (None,) * type.num_fields for value in values), strict=True)
@@ -160,11 +157,6 @@ def columns(format: str) -> frozenset[str]:
     """The columns that a file of that format can hold."""
     data = table("t")
     return frozenset(name for name in data.column_names if tables.can_hold(format, data.select([name])))
-
-
-def one_zero(data: pa.Table) -> pa.Table:
-    """The table with 0.0 for -0.0: DataFusion joins, orders and looks up the two as unlike, Jumpgate does not."""
-    return data.set_column(data.schema.get_field_index("f"), "f", pc.add(data["f"], 0.0))
 
 
 def write(name: str, folder: Path, format: str) -> tuple[pa.Table, Source]:

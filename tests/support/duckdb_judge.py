@@ -1,56 +1,63 @@
-"""DuckDB over the tables of a reference: judges where plain DataFusion has no answer, or another one than Jumpgate."""
+"""Plain DuckDB over the tables of a trial, as the reference."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
 
 from tests.support.alike import unlike
+from tests.support.tables import reversed_rows
 
-#: what DataFusion's arrow_cast makes a value → the same in DuckDB
-_CASTS = {
-    "Timestamp(Nanosecond, None)": "CAST({} AS TIMESTAMP_NS)",
-    "Time64(Microsecond)": "CAST({} AS TIME)",
-    "Duration(Microsecond)": "to_microseconds({})",
-}
-_CAST = re.compile(r"arrow_cast\(('[^']*'|-?\d+), '([^']*)'\)")
+
+@dataclass(frozen=True)
+class Answer:
+    """A reference answer; ordered: its rows come in this order."""
+
+    text: str
+    table: pa.Table
+    ordered: bool
 
 
 class Judge:
     """Answers queries over Arrow tables."""
 
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
-        self._connection = duckdb.connect(config={"threads": 1})
-        for name, table in tables.items():
-            self._connection.register("given", table)
-            self._connection.execute(f'CREATE TABLE "{name}" AS FROM given')
-            self._connection.unregister("given")
+        self.tables = dict(tables)
 
-    def difference(self, found: pa.Table, text: str) -> str | None:
-        """Return the problem of `found`, ignoring types; empty if there is none, None if DuckDB does not answer."""
-        try:
-            expected = self._connection.execute(_CAST.sub(_cast_in_duckdb, text)).to_arrow_table()
-        except duckdb.Error:
-            return None
-        if expected.num_columns == found.num_columns:
-            columns = [
-                column if column.type == type else _cast(column, type)
-                for column, type in zip(expected.columns, found.schema.types, strict=True)
-            ]
-            expected = pa.table(columns, names=found.column_names)
-        return unlike(found, expected, types=False)
+    def answer(self, text: str) -> Answer:
+        """Raises DuckDB's errors."""
+        ordered = "ORDER BY" in text.rpartition(")")[2].upper()
+        with _database(self.tables) as database:
+            return Answer(text, database.execute(text).to_arrow_table(), ordered)
 
-
-def _cast_in_duckdb(call: re.Match[str]) -> str:
-    return _CASTS[call[2]].format(call[1]) if call[2] in _CASTS else call[0]
+    def difference(self, found: pa.Table, answer: Answer) -> str | None:
+        """Return the problem of `found`; empty if there is none, None if the query does not determine its answer:
+        DuckDB itself gives another one when rows arrive in another order."""
+        wrong = unlike(found, answer.table, answer.ordered)
+        if not wrong:
+            return ""
+        turned = {name: reversed_rows(table) for name, table in self.tables.items()}
+        with _database(turned) as database:
+            again = database.execute(answer.text).to_arrow_table()
+        if not unlike(again, answer.table, answer.ordered):
+            return wrong
+        return None if unlike(found, answer.table) else ""
 
 
-def _cast(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
-    """The column in another type, if all of its values have one there."""
-    try:
-        return column.cast(type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return column
+def model() -> duckdb.DuckDBPyConnection:
+    """An empty DuckDB in UTC, which gives the same answer to the same rows each time."""
+    database = duckdb.connect(config={"threads": 1})
+    database.execute("SET TimeZone = 'UTC'")
+    return database
+
+
+def _database(tables: Mapping[str, pa.Table]) -> duckdb.DuckDBPyConnection:
+    database = model()
+    for name, table in tables.items():
+        database.register("given", table)
+        database.execute(f'CREATE TABLE "{name}" AS FROM given')
+        database.unregister("given")
+    return database

@@ -1,5 +1,5 @@
-"""Calls of every scalar function worked out by hand. Tests run them through the reference bodies and generated C++, and
-compare other values of the same types with DataFusion's."""
+"""Calls of every scalar function worked out by hand, which tests run through the reference bodies and generated C++.
+`shapes` are those of a function's arguments."""
 
 from __future__ import annotations
 

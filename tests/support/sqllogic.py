@@ -22,7 +22,7 @@ import pyarrow as pa
 from tests.support.alike import rows
 
 #: names of the compared engine in skipif and onlyif
-ENGINES = ("datafusion",)
+ENGINES = ("duckdb",)
 SUFFIXES = (".slt", ".test")
 SORT_MODES = ("nosort", "rowsort", "valuesort")
 INCLUDES_MAX = 16

@@ -9,7 +9,7 @@ import pytest
 
 from jumpgate.service import calibration
 
-MEASURED = {"host": {"probe": 1e-9, "scan json byte": 2e-9}, "datafusion": {"job": 0.5}}
+MEASURED = {"host": {"probe": 1e-9, "scan json byte": 2e-9}, "duckdb": {"job": 0.5}}
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_figures_are_kept_by_machine() -> None:
-    assert calibration.load("host") == {} and calibration.load("datafusion") == {}
+    assert calibration.load("host") == {} and calibration.load("duckdb") == {}
     file = calibration.save(MEASURED)
     assert file == calibration.path()
     assert {who: calibration.load(who) for who in calibration.WHO} == MEASURED
@@ -49,7 +49,7 @@ def test_what_is_of_no_use_is_ignored_with_a_warning(found: object, why: str) ->
     calibration.path().write_text(json.dumps(found))
     with pytest.warns(UserWarning, match=why):
         assert calibration.load("host") == {}
-    assert calibration.load("datafusion") == {}  # said once
+    assert calibration.load("duckdb") == {}  # said once
 
 
 def test_a_damaged_file_is_ignored_with_a_warning() -> None:

@@ -19,7 +19,7 @@ from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Filter, Join, Send
 from jumpgate.dataflow.types import bool_, int64
 from jumpgate.nca.registry import Registry
-from tests.support.plans import equals, ref, table
+from tests.support.plans import equals, joined, ref, table
 
 TERMS = table("t", a=bool_, b=bool_, c=bool_, k=bool_, n=int64)
 ONE = Literal(int64.with_nullable(False), 1)
@@ -81,3 +81,21 @@ def test_a_raw_product_becomes_a_join_by_key() -> None:
     plan = Plan(Send(raw, ()), CompileOptions(), (), Registry(), Estimator(None))
     shown = "\n".join(tree(raw)), "\n".join(tree(push_filters(normalise(plan)).root.input))
     assert shown == (BEFORE, AFTER)
+
+
+IMPLIED = """\
+join inner on #0:ak = #0:bk where or(and(eq(#1:av, 1), eq(#3:bv, 2)), and(eq(#1:av, 3), eq(#3:bv, 4)))
+  filter or(eq(#1:av, 1), eq(#1:av, 3))
+    read json a.json (ak, av) where or(eq(#1:av, 1), eq(#1:av, 3))
+  filter or(eq(#1:bv, 2), eq(#1:bv, 4))
+    read json b.json (bk, bv) where or(eq(#1:bv, 2), eq(#1:bv, 4))"""
+
+
+def test_alternatives_imply_conditions_on_each_input_once() -> None:
+    a, b = table("a", ak=int64, av=int64), table("b", bk=int64, bv=int64)
+    join = joined(a, b, "ak", "bk")
+    pairs = [conjunction((equals(join, "av", i), equals(join, "bv", i + 1))) for i in (1, 3)]
+    plan = Plan(Send(Filter(join, bind("or", tuple(pairs))), ()), CompileOptions(), (), Registry(), Estimator(None))
+    once = push_filters(plan)
+    assert "\n".join(tree(once.root.input)) == IMPLIED
+    assert "\n".join(tree(push_filters(once).root.input)) == IMPLIED

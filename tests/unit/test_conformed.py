@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from jumpgate.client.sql.query import conformed
+from jumpgate.client.sql.conforming import conformed
 from jumpgate.errors import InvalidCast
 
 PLAIN = pa.schema([pa.field("a", pa.int64()), pa.field("a", pa.string())])

@@ -55,7 +55,6 @@ def test_an_installed_function_is_like_any_other(install: Install) -> None:
             replace(TWICE, sql=("twice",), operands=all_of(int64)),
             "SQL finds functions by types: its operands must be `exactly` so many",
         ),
-        (replace(TWICE, sql=("left",)), "functions 'left' and 'twice' are both called 'left'"),
         (replace(TWICE, substrait=("left",)), "functions 'left' and 'twice' are both called 'left'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Names of tables and columns: spelled in any case, registered again, and left alone when registering fails."""
+"""Names of tables: spelled in any case, registered again, and left alone when registering fails."""
 
 from __future__ import annotations
 
@@ -6,45 +6,7 @@ import pyarrow as pa
 import pytest
 
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table
-from jumpgate.client.sql.preparation import prepare
 from jumpgate.errors import InvalidDataflow, NotFound
-
-TRIPS = arrow_table("Trips", pa.table({"VendorID": [1], "Date": [2], "fare": [3], "Größe": [4], "a b": [5]}))
-OTHERS = (
-    arrow_table("vendors", pa.table({"vendorid": [1], "Name": ["x"]})),
-    arrow_table("twice", pa.table({"X": [1], "x": [2]})),
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("SELECT VendorID FROM Trips", 'SELECT "VendorID" FROM "Trips"'),
-        ("SELECT vendorid, FARE FROM TRIPS t", 'SELECT "VendorID", FARE FROM "Trips" t'),
-        ('SELECT "vendorID" FROM "trips"', 'SELECT "VendorID" FROM "Trips"'),
-        ("SELECT trips.vendorid AS vendorid FROM trips ORDER BY VENDORID",
-         'SELECT "Trips"."VendorID" AS "VendorID" FROM "Trips" ORDER BY "VendorID"'),
-        ("SELECT t.date, DATE '2024-01-01' FROM trips t", "SELECT t.\"Date\", DATE '2024-01-01' FROM \"Trips\" t"),
-        ("SELECT größe, 'FARE' FROM \"Trips\" -- DATE", "SELECT \"Größe\", 'FARE' FROM \"Trips\" -- DATE"),
-        ("SELECT vendorid(1), fare FROM \"Trips\"", None),
-        ('SELECT VendorID FROM "Trips", vendors', None),
-        ("SELECT name FROM vendors", 'SELECT "Name" FROM vendors'),
-        ('SELECT X, "x" FROM twice', None),
-        ("SELECT VendorID FROM unknown", None),
-    ],
-)  # fmt: skip
-def test_names_are_spelled_as_the_tables_spell_them(text: str, expected: str | None) -> None:
-    found = prepare(text, "datafusion", (TRIPS, *OTHERS))
-    assert found.text == (expected or text)
-    assert prepare(text, "datafusion").text is text
-
-
-def test_spelling_and_meaning_are_written_together() -> None:
-    text = "SELECT avg(VendorID) / 2 FROM Trips WHERE fare IS DISTINCT FROM VendorID AND fare = 1e3"
-    assert prepare(text, "duckdb", [TRIPS]).text == (
-        'SELECT avg(CAST("VendorID" AS DOUBLE)) *CAST(\'+1\' AS DOUBLE)/ 2 FROM "Trips" '
-        "WHERE (fare IS DISTINCT FROM \"VendorID\") AND fare = CAST('+1e3' AS DOUBLE)"
-    )
 
 
 class Followers:

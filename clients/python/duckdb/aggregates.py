@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from jumpgate.client.duckdb import expressions as e
 from jumpgate.client.duckdb import plan
-from jumpgate.client.duckdb.functions import as_type, only_if, whole
+from jumpgate.client.duckdb.functions import as_type, is_finite, only_if, whole
 from jumpgate.client.duckdb.measures import Computed, Term, alone, counted_if
 from jumpgate.client.duckdb.ordered import ORDERED, translate_ordered
 from jumpgate.client.duckdb.reasons import Stays
@@ -17,10 +17,13 @@ from jumpgate.dataflow.aggregates import AGGREGATES
 from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, UnionAll, column
-from jumpgate.dataflow.types import decimal
+from jumpgate.dataflow.substrait.aggregates import COMBINE, coarser
+from jumpgate.dataflow.types import decimal, int64
 
 #: groups of one aggregate, each of which reads its input
 SETS_MAX = 64
+#: measures that are 0 of no rows
+COUNTS = ("count", "count_star")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,9 @@ _OF_PAIRS = (
     "corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_avgx", "regr_avgy", "regr_sxx",
     "regr_syy", "regr_sxy",
 )  # fmt: skip
+_SPREADS = ("stddev", "stddev_pop", "variance", "variance_pop")
+#: what must be finite for those of pairs, beside themselves
+_SQUARES = {"corr": ("regr_sxx", "regr_syy"), "regr_slope": ("regr_sxx",), "regr_intercept": ("regr_sxx",)}
 _RULES: Mapping[str, _Rule] = {
     "count": _Rule("count"),
     "count_star": _Rule("count_star"),
@@ -61,6 +67,8 @@ _RULES: Mapping[str, _Rule] = {
     "regr_count": _Rule("regr_count", ("DOUBLE",)),
     **{name: _Rule(name, ("DOUBLE",)) for name in _OF_PAIRS},
 }
+#: other names of the same
+_ALIASES = {"mean": "avg", "countif": "count_if"}
 
 
 def function_of(name: str, types: tuple[SqlType, ...], distinct: bool) -> str:
@@ -80,22 +88,32 @@ def function_of(name: str, types: tuple[SqlType, ...], distinct: bool) -> str:
 
 def computed(name: str, arguments: tuple[Expression, ...], types: tuple[SqlType, ...], distinct: bool) -> Computed:
     """Return the computation of an aggregate of these arguments. Raises Stays."""
+    name = _ALIASES.get(name, name)
     if name == "count_if" and [type.id for type in types] == ["BOOLEAN"] and not distinct:
-        return alone("count", (counted_if(arguments[0], None),))
+        return alone("sum", (as_type(arguments[0], int64),))  # of no values it is NULL, as sums are
     function = function_of(name, types, distinct)
     if name == "avg" and types[0].id != "DOUBLE":
         sums = (Term(function.replace("avg", kind), arguments) for kind in ("sum", "count"))
         return Computed(tuple(sums), lambda values: _mean(*values))
     if name in _OF_PAIRS:
-        pairs = (Term(function, arguments), Term("regr_count", arguments))
-        return Computed(pairs, lambda values: _of_pairs(*values))
+        pairs = (function, "regr_count", *_SQUARES.get(function, ()))
+        return Computed(tuple(Term(name, arguments) for name in pairs), lambda values: _of_pairs(*values))
+    if function in _SPREADS:
+        return Computed((Term(function, arguments),), lambda values: _finite(values[0], values[0]))
     return alone(function, arguments)
 
 
-def _of_pairs(value: Expression, count: Expression) -> Expression:
+def _of_pairs(value: Expression, count: Expression, *squares: Expression) -> Expression:
     """The value, which may be NULL only where there is no pair: DuckDB has NaN for some of few pairs, or equal ones."""
     known = bind("or", (bind("is_not_null", (value,)), bind("eq", (count, whole(0)))))
-    return only_if(known, value, "a statistic of pairs that DuckDB may have as NaN")
+    return _finite(only_if(known, value, "a statistic of pairs that DuckDB may have as NaN"), value, *squares)
+
+
+def _finite(value: Expression, *others: Expression) -> Expression:
+    """The value, where the others are finite: else DuckDB has an error for some, and another value for others."""
+    for other in others:
+        value = only_if(is_finite(other), value, "a statistic that is not finite")
+    return value
 
 
 def _mean(total: Expression, count: Expression) -> Expression:
@@ -146,6 +164,12 @@ def only_rows(input: Operator, keys: tuple[Expression, ...]) -> Operator:
     return Project(found, (*only, *(column(found.schema, i) for i in range(len(keys)))), (*input.schema.names, *labels))
 
 
+def _combines(term: Term) -> bool:
+    """Return whether a measure of groups is, to the last digit, one of the same measure of finer groups."""
+    is_float = any(argument.type.is_float for argument in term.arguments)
+    return term.function in COMBINE and not term.order and not (term.function == "sum" and is_float)
+
+
 @dataclass
 class Aggregated:
     """Translates one aggregate over `input`."""
@@ -183,22 +207,42 @@ class Aggregated:
         """One aggregate for each grouping set, all their rows together. Raises Stays."""
         if len(self.node.sets) > SETS_MAX:
             raise Stays(f"more than {SETS_MAX} grouping sets are not offloaded")
-        members = tuple(self._of(s) for s in self.node.sets)
+        sets = [tuple(sorted(set(s))) for s in self.node.sets]
+        if len(sets) > 1 and all(map(_combines, self._numbers)):
+            made = self._rolled_up(sets)
+        else:
+            made = {grouped: self._rows(grouped) for grouped in sets}
+        members = tuple(self._of(grouped, made[grouped]) for grouped in sets)
         return members[0] if len(members) == 1 else UnionAll(members)
 
-    def _of(self, grouped: tuple[int, ...]) -> Operator:
+    def _rows(self, grouped: tuple[int, ...]) -> Aggregate:
+        """The measures of the input's rows by some of the keys."""
         measures = tuple(
             Measure.of(term.function, *term.arguments, name=f"m{i}", order=term.order)
             for term, i in self._numbers.items()
         )
-        names = tuple(f"g{i}" for i in grouped)
-        found = Aggregate(self.input, tuple(self._keys[i] for i in grouped), names, measures)
+        return Aggregate(self.input, tuple(self._keys[i] for i in grouped), tuple(f"g{i}" for i in grouped), measures)
+
+    def _rolled_up(self, sets: list[tuple[int, ...]]) -> dict[tuple[int, ...], Aggregate]:
+        """Each set from the rows of a finer one, so that the input is read once."""
+        finest = tuple(sorted({key for grouped in sets for key in grouped}))
+        made = {finest: self._rows(finest)}
+        for grouped in sorted({*sets} - {finest}, key=len, reverse=True):
+            made[grouped] = coarser(made, grouped)
+        return made
+
+    def _measured(self, found: Aggregate, place: int, term: Term) -> Expression:
+        """A measure; a count of no rows is 0, also where it is a sum of counts."""
+        value = column(found.schema, place)
+        return bind("coalesce", (value, whole(0))) if term.function in COUNTS and value.type.nullable else value
+
+    def _of(self, grouped: tuple[int, ...], found: Aggregate) -> Operator:
         columns: list[Expression] = []
         for i, key in enumerate(self._keys):
             missing = Literal(key.type.with_nullable(True), None)
             columns.append(column(found.schema, grouped.index(i)) if i in grouped else missing)
         for call, bound in zip(self._calls, self.node.calls, strict=True):
-            values = tuple(column(found.schema, len(grouped) + self._numbers[m]) for m in call.measures)
+            values = tuple(self._measured(found, len(grouped) + self._numbers[m], m) for m in call.measures)
             columns.append(as_type(call.value(values), bound.type.carrier))
         for arguments in self.node.groupings:
             bits = sum(1 << place for place, i in enumerate(reversed(arguments)) if i not in grouped)

@@ -5,6 +5,7 @@ Where they are the same for some arguments only, the dataflow fails for others (
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from jumpgate.client.duckdb.types import BOOLEAN, SIGNED, SqlType
 from jumpgate.dataflow.casts import cast_type
 from jumpgate.dataflow.expressions import Case, Cast, Expression, Literal
 from jumpgate.dataflow.functions import bind
-from jumpgate.dataflow.types import DataType, bool_, int64, string, timestamp
+from jumpgate.dataflow.types import DataType, bool_, float64, int64, string, timestamp
 
 _TRUE = Literal(bool_.with_nullable(False), True)
 
@@ -63,6 +64,12 @@ def only_if(condition: Expression, value: Expression, reason: str) -> Expression
 def is_ascii(value: Expression) -> Expression:
     """Return whether a text has no letters beyond ASCII, about which libraries differ."""
     return bind("eq", (bind("octet_length", (value,)), bind("char_length", (value,))))
+
+
+def is_finite(value: Expression) -> Expression:
+    """Return whether a float is neither infinite nor NaN."""
+    most = Literal(float64.with_nullable(False), sys.float_info.max)
+    return bind("le", (bind("abs", (value,)), most))
 
 
 def whole(value: int, type: DataType = int64) -> Literal:
@@ -116,13 +123,18 @@ def _divided(site: Site) -> Expression:
 
 
 def _of_integers(function: str) -> Rule:
-    """NULL where the divisor is 0, as DuckDB has it."""
+    """NULL where the divisor is 0, as DuckDB has it; the least number by -1 is an error, also of `%`."""
 
     def rule(site: Site) -> Expression:
         if not site.ids(SIGNED, SIGNED) or site.types[0] != site.types[1]:
             raise site.refuse()
         a, b = site.args
-        return bind(function, (a, bind("null_if", (b, whole(0, b.type)))))
+        found = bind(function, (a, bind("null_if", (b, whole(0, b.type)))))
+        if isinstance(b, Literal) and b.value != -1:
+            return found
+        least = whole(-(1 << (8 << SIGNED.index(site.types[0].id)) - 1), a.type)
+        fits = bind("or", (bind("ne", (a, least)), bind("ne", (b, whole(-1, b.type)))))
+        return only_if(fits, found, f"an overflow of {site.types[0]}")
 
     return rule
 
@@ -294,9 +306,20 @@ def _alike(function: str) -> Rule:
     def rule(site: Site) -> Expression:
         if not site.types or any(t != site.types[0] for t in site.types) or site.types[0].id == "FLOAT":
             raise site.refuse()
-        return bind(function, site.args)
+        return _first_of(function, site) if site.types[0].id == "DOUBLE" else bind(function, site.args)
 
     return rule
+
+
+def _first_of(function: str, site: Site) -> Expression:
+    """The least or the greatest float: of 0.0 and -0.0 the first."""
+    if len(site.args) > 4:  # each one more makes the expression three times as large
+        raise site.refuse()
+    found, before = site.args[0], "lt" if function == "least" else "gt"
+    for other in site.args[1:]:
+        takes = bind("or", (bind("is_null", (found,)), bind(before, (other, found))))
+        found = Case(found.type.with_nullable(True), (takes, other), found)
+    return found
 
 
 RULES: Mapping[str, Rule] = {

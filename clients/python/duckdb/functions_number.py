@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 
-from jumpgate.client.duckdb.functions import Rule, Site, of_types, only_if
+from jumpgate.client.duckdb.functions import Rule, Site, is_finite, of_types, only_if
 from jumpgate.client.duckdb.types import SIGNED
 from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.types import float64
 
 _CALENDAR = ("DATE", "TIMESTAMP")
-_MAX = 1.7976931348623157e308
+_MAX = sys.float_info.max
 
 
 def _number(value: float) -> Literal:
@@ -47,7 +48,7 @@ def _bits(function: str) -> Rule:
 def _is_finite(site: Site) -> Expression:
     if not site.ids(("DOUBLE",)):
         raise site.refuse()
-    return bind("le", (bind("abs", site.args), _number(_MAX)))
+    return is_finite(site.args[0])
 
 
 RULES: Mapping[str, Rule] = {

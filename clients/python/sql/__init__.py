@@ -21,6 +21,6 @@ __all__ = ["connect"]
 def connect(address: str | None = None, *, offload: str = "auto", **options: Any) -> Connection:
     """A connection for SQL: connection.Connection. Raises Unreachable; NotInstalled if DuckDB is missing."""
     with prober.held():  # it starts while DuckDB is loaded
-        with extras.explained():
+        with extras.explained("sql"):
             from jumpgate.client.sql.connection import Connection
         return Connection(address, offload=offload, **options)

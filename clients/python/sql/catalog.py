@@ -85,6 +85,10 @@ class Catalog:
             raise NotFound(f"there is no table {name!r}{hint.replace('it has', 'there are')}", table=name)
         return table
 
+    def has(self, table: Table) -> bool:
+        """Return whether this is the table of its name."""
+        return self._tables.get(table.name) is table
+
     def _find(self, name: str) -> Table | None:
         if name in self._tables:
             return self._tables[name]

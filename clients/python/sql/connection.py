@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,11 +20,12 @@ from jumpgate.client.duckdb.cut import Parts
 from jumpgate.client.duckdb.planning import Offloaded
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.session import Session
-from jumpgate.client.sql import commands, database
+from jumpgate.client.sql import commands, database, tables
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, is_plain, parquet_table, read_table
 from jumpgate.client.sql.data_files import DataFiles
 from jumpgate.client.sql.errors import TooLarge
 from jumpgate.client.sql.experience import Experience
+from jumpgate.client.sql.parsing import parsed, reads_only
 from jumpgate.client.sql.query import Query
 from jumpgate.client.sql.stand_ins import StandIns
 from jumpgate.client.sql.tables import Scan, as_read
@@ -40,14 +41,23 @@ from jumpgate.errors import ConfigError, InvalidDataflow
 from jumpgate.stores.names import is_remote
 
 OFFLOAD = ("auto", "always", "never")
-#: texts of which a connection remembers the plan
-TEXTS_MAX = 256
+#: texts of which a connection remembers the plan, and of which it keeps a cursor
+TEXTS_MAX, IDLE_MAX = 256, 16
 #: of a text that may ask for the time, which is a constant in its plan
 _CLOCK = re.compile(r"(?i)\b(now|today|(get_)?current_\w+|localtime(stamp)?|\w+_timestamp)\b")
 
 T = TypeVar("T")
 #: of a text, parsed: its parts take some 300 times as much memory. Values belong into parameters
 TEXT_CHARACTERS_MAX = 1_000_000
+
+
+@dataclass
+class Opened:
+    """The tables of a text as they were at a `version` of the catalog, and a cursor of the database that sees them."""
+
+    version: int
+    scans: list[Scan]
+    cursor: duckdb.DuckDBPyConnection | None = None
 
 
 class Connection:
@@ -74,6 +84,7 @@ class Connection:
         self._described: OrderedDict[str, tuple[list[str], pa.Schema]] = OrderedDict()  # by text
         self._offloaded: OrderedDict[str, Offloaded | Stays] = OrderedDict()
         self._parts: OrderedDict[str, Parts | Stays] = OrderedDict()
+        self._idle: OrderedDict[str, Opened] = OrderedDict()
         self.experience = Experience()
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
@@ -189,6 +200,7 @@ class Connection:
             self._holds = False
         self._offloaded.clear()
         self._parts.clear()
+        self._idle.clear()
         self.stand_ins.close()
         self._data.close()
         self._database.close()
@@ -213,9 +225,27 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def cursor(self, scans: list[Scan]) -> duckdb.DuckDBPyConnection:
-        """A cursor of the database that sees these tables."""
-        return database.cursor(self._database, scans)
+    def take(self, text: str) -> Opened:
+        """The tables of a text, with a cursor that sees them if one was kept."""
+        with self._lock:
+            kept = self._idle.pop(text, None)
+            version = self._version
+        if kept is not None and kept.version == version and all(self.tables.has(scan.table) for scan in kept.scans):
+            return kept
+        return Opened(version, tables.find(self.tables, text, lambda: self.session))
+
+    def keep(self, text: str, opened: Opened) -> None:
+        """Keep a cursor for the next run of its text."""
+        with self._lock:
+            self._idle[text] = opened
+            if len(self._idle) > IDLE_MAX:
+                self._idle.popitem(last=False)
+
+    def cursor(self, opened: Opened) -> duckdb.DuckDBPyConnection:
+        """The cursor of the database that sees these tables."""
+        if opened.cursor is None:
+            opened.cursor = database.cursor(self._database, opened.scans)
+        return opened.cursor
 
     def described(self, query: Query) -> tuple[list[str], pa.Schema]:
         """DuckDB's types of a query's result, and its schema. Raises InvalidSql."""
@@ -249,8 +279,10 @@ class Connection:
         return found if [str(type) for type in found.types] == query.types else Stays("the result has other types")
 
     def _known(self, known: OrderedDict[str, T], query: Query, find: Callable[[], T]) -> T:
-        """What was found of a text over these tables, unless it may be something else the next time."""
-        if query.values or _CLOCK.search(query.text):
+        """Remember what a text over these tables is, unless it may be something else the next time."""
+        tree = parsed(query.text)
+        names = {table.name.lower() for table in self.tables}
+        if query.values or _CLOCK.search(query.text) or tree is None or not reads_only(tree, names):
             return find()
         with self._lock:
             version = self._version
@@ -267,6 +299,17 @@ class Connection:
     def _describe(self, names: Sequence[str], types: list[str]) -> tuple[list[str], pa.Schema]:
         return types, self.schema_of(names, types)
 
+    def mistake(self, text: str, values: list[Any] | dict[str, Any]) -> duckdb.Error | None:
+        """What DuckDB says of a text that it does not bind, when it sees all tables, empty, with all their columns."""
+        found = self._database.cursor()
+        for table in self.tables:
+            found.register(table.name, table.schema.empty_table())
+        try:
+            found.execute(text, values)  # which shows the place, too
+        except duckdb.Error as error:
+            return error
+        return None
+
     def schema_of(self, names: Sequence[str], types: Sequence[str]) -> pa.Schema:
         """The schema of a result with these names and DuckDB's types."""
         if unknown := sorted({type for type in types if type not in self._types}):
@@ -275,9 +318,9 @@ class Connection:
             self._types.update(zip(unknown, found.types, strict=True))
         return pa.schema([(name, self._types[type]) for name, type in zip(names, types, strict=True)])
 
-    def check(self, scan: Scan) -> None:
+    def check(self, scan: Scan, database: duckdb.DuckDBPyConnection) -> None:
         """As Scan.check."""
-        scan.check(self._states.get(scan.table.name, {}))
+        scan.check(database, self._states.get(scan.table.name, {}))
 
     def data_files(self) -> dict[str, str]:
         """Files that stand for tables of Arrow data, with the tables' names."""
@@ -303,6 +346,7 @@ class Connection:
             self._described.clear()
             self._offloaded.clear()
             self._parts.clear()
+            self._idle.clear()
         self.experience.forget()
 
     def _read(self, table: Table) -> Operator | None:

@@ -21,7 +21,8 @@ def memory_max() -> int:
 
 
 def opened(spool_folder: Path) -> duckdb.DuckDBPyConnection:
-    """A database in memory, which installs and loads no extensions by itself and sees no variables of Python."""
+    """A database in memory, which installs and loads no extensions by itself and sees no variables of Python. Its
+    cursors have the same settings."""
     settings = {
         "memory_limit": f"'{memory_max()}B'",
         "threads": str(len(os.sched_getaffinity(0))),
@@ -32,7 +33,8 @@ def opened(spool_folder: Path) -> duckdb.DuckDBPyConnection:
         "autoload_known_extensions": "false",
     }
     database = duckdb.connect()
-    database.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
+    # of this database's cursors, too
+    database.execute("; ".join(f"SET GLOBAL {name} = {value}" for name, value in settings.items()))
     installed.register(database)
     return database
 

@@ -53,6 +53,20 @@ def column_names(tree: Tree) -> set[str]:
     return {name.lower() for name in found}
 
 
+def reads_only(tree: Tree, tables: set[str]) -> bool:
+    """Return whether the text reads nothing but these tables, which are named in small letters."""
+    found = list(nodes(tree))
+    named = {item["key"].lower() for node in found for item in node.get("cte_map", {}).get("map", ())}
+    return all(
+        node.get("type") != "TABLE_FUNCTION"
+        and (
+            node.get("type") != "BASE_TABLE"
+            or (not node.get("schema_name") and node["table_name"].lower() in tables | named)
+        )
+        for node in found
+    )
+
+
 def may_read_all(tree: Tree) -> bool:
     """Return whether the text may read columns that it does not name: by *, by place, or as a whole row."""
     found = list(nodes(tree))

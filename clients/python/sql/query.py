@@ -20,7 +20,6 @@ from jumpgate.client.duckdb.decide import BYTES_MIN, SMALL, Auto
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.duckdb.planning import Offloaded
 from jumpgate.client.duckdb.reasons import Stays
-from jumpgate.client.sql import tables
 from jumpgate.client.sql.conforming import conformed
 from jumpgate.client.sql.errors import InvalidSql, typed
 from jumpgate.client.sql.explain import Timings, explain_text
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from jumpgate.client.result import Result
     from jumpgate.client.session import Session
-    from jumpgate.client.sql.connection import Connection
+    from jumpgate.client.sql.connection import Connection, Opened
 
 #: rows of a batch that DuckDB computes
 BATCH_ROWS = 64 << 10
@@ -70,8 +69,9 @@ class Query:
         self._reading = False
         self._stop = Stop(connection.timeout_s)
         self.values = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
-        self.scans = tables.find(connection.tables, text, lambda: connection.session)
-        self._database: duckdb.DuckDBPyConnection | None = None
+        self._read_jobs: list[str] = []
+        self._opened: Opened | None = None
+        self._begin()
         self.types, self.schema = connection.described(self)
         try:
             self.split = Split([cut_of(self._offload())])
@@ -89,7 +89,7 @@ class Query:
     @property
     def jobs(self) -> tuple[str, ...]:
         """Ids of the jobs that ran for it so far."""
-        return tuple(result.job for result in (*self._results, *(job for scan in self.scans for job in scan.jobs)))
+        return (*(result.job for result in self._results), *self._read_jobs)
 
     def batches(self, *, watched: bool = False) -> Iterator[pa.RecordBatch]:
         """The result as it arrives; ends normally only if it is complete, else raises the error that ended it.
@@ -104,6 +104,7 @@ class Query:
         start = time.perf_counter()
         self.timings = Timings(planning_s=self.timings.planning_s)
         self._results.clear()
+        self._read_jobs.clear()
         try:
             for batch in conformed(self._answered(watched), self.schema):
                 self.timings.first_batch_s = self.timings.first_batch_s or time.perf_counter() - start
@@ -203,12 +204,16 @@ class Query:
         for scan in self.scans:
             scan.close()
 
+    def _begin(self) -> None:
+        """Finds the tables of the text, and a database that sees them if the text has run before."""
+        self._opened = self._connection.take(self.text)
+        self.scans = self._opened.scans
+
     @property
     def database(self) -> duckdb.DuckDBPyConnection:
         """DuckDB, which sees the query's tables."""
-        if self._database is None:
-            self._database = self._connection.cursor(self.scans)
-        return self._database
+        assert self._opened is not None
+        return self._connection.cursor(self._opened)
 
     def describe(self) -> tuple[list[str], list[str]]:
         """Names, which may repeat, and DuckDB's types of the result, which is not computed. Raises InvalidSql."""
@@ -218,8 +223,13 @@ class Query:
                 raise InvalidSql("the text holds no query")
             if kinds[-1] != _SELECT or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
                 raise InvalidSql("the text is not one query")
+            if self.values and len(kinds) == 1:  # with parameters, `sql` would run the text
+                described = self.database.execute(f"DESCRIBE {self.text}", self.values).fetchall()
+                return [name for name, *_ in described], [type for _, type, *_ in described]
             found = self.database.sql(self.text, params=self.values or None)
             return found.columns, [str(type) for type in found.types]
+        except (duckdb.BinderException, duckdb.CatalogException) as error:
+            raise self._typed(self._connection.mistake(self.text, self.values) or error) from error
         except (duckdb.Error, pa.ArrowException) as error:
             raise self._typed(error) from error
 
@@ -288,6 +298,7 @@ class Query:
                     yield from source
                 return
         yield from self._here(self.text, self.values)
+        self._keep()
 
     def _by_job(self, watched: bool) -> Iterator[pa.RecordBatch]:
         (cut,) = self.split.cuts
@@ -301,10 +312,13 @@ class Query:
     def _by_parts(self) -> Iterator[pa.RecordBatch]:
         """The answer to the text above the cuts."""
         start = time.perf_counter()
+        if self._opened is None:
+            self._begin()
         with tables_of(self.split.cuts, self.database, self._run, self._cancel):
             self.timings.jobs_s = time.perf_counter() - start
             self.timings.received_bytes = sum(result.received_bytes for result in self._results)
             yield from conformed(self._here(self.split.text, ()), self.schema)
+        self._keep()
 
     def _run(self, cut: Cut) -> Result:
         left_s = self._stop.left_s()
@@ -317,8 +331,14 @@ class Query:
 
     def _here(self, text: str, values: Parameters) -> Iterator[pa.RecordBatch]:
         """DuckDB's answer to a text; a file that changes meanwhile is a FileChanged."""
-        for scan in self.scans:
-            self._connection.check(scan)
+        if self._opened is None:
+            self._begin()
+        try:
+            database = self.database
+            for scan in self.scans:
+                self._connection.check(scan, database)
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise self._typed(error) from error
         states = file_states(file for scan in self.scans if scan.reads_files for file in scan.files)
         with ThreadPoolExecutor(1, "jumpgate-duckdb") as pool:
 
@@ -336,8 +356,15 @@ class Query:
                     yield batch
                 check_unchanged(states)
             finally:
+                self._read_jobs += [job.job for scan in self.scans for job in scan.jobs]
                 self._cancel()
             self.timings.rest_s = time.perf_counter() - start
+
+    def _keep(self) -> None:
+        """Keeps the database for the next query of this text."""
+        assert self._opened is not None
+        self._connection.keep(self.text, self._opened)
+        self._opened = None
 
     def _interrupt(self) -> None:
         for scan in self.scans:

@@ -1,4 +1,4 @@
-"""What of a query runs as jobs, and what DuckDB computes here, with the reasons."""
+"""The parts of a query that run as jobs, and those that DuckDB computes here, with the reasons."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ SETTINGS = {
     "TimeZone": "'UTC'",
     "python_enable_replacements": "false",
     "autoload_known_extensions": "false",
+    "enable_external_file_cache": "false",  # stand-ins that follow each other have the same path
     "allowed_directories": f"['/proc/{os.getpid()}/fd/']",
     "enable_external_access": "false",  # the last one: it closes the others
 }

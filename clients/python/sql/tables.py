@@ -103,11 +103,22 @@ class Scan:
     def add_to(self, database: duckdb.DuckDBPyConnection) -> None:
         """Makes the table one of the database."""
         if self.table.data is not None:
-            database.register(self.table.name, self._data(self.table.data))
+            self._register(database, self._data(self.table.data))
             return
         self.reads_files = bool(self.files) and self._add_files(database)
         if not self.reads_files:
-            database.register(self.table.name, self)
+            self._register(database, self)
+
+    def _register(self, database: duckdb.DuckDBPyConnection, data: object) -> None:
+        """Makes Arrow data the table. DuckDB would have Arrow's filters select its rows, for which NaN is no number
+        that is greater than others, and which lose nanoseconds: so columns are expressions, which are not theirs."""
+        name, source = quoted(self.table.name), quoted(f"jumpgate {self.table.name}")
+        columns = ", ".join(
+            f"least({quoted(field.name)}) AS {quoted(field.name)}" if _is_filtered(field.type) else quoted(field.name)
+            for field in self.schema
+        )
+        database.register(f"jumpgate {self.table.name}", data)
+        database.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {columns} FROM {source}")
 
     def _data(self, table: pa.Table) -> pa.Table:
         if not self.columns:
@@ -132,9 +143,9 @@ class Scan:
             database.execute(f"DROP VIEW {view}")
         return same
 
-    def check(self, known: FileStates) -> None:
+    def check(self, database: duckdb.DuckDBPyConnection, known: FileStates) -> None:
         """Check what DuckDB does not: that files that changed since they were `known` still have the columns of the
-        table, and checksums of pages. Raises SchemaMismatch, MalformedData, FileUnreadable."""
+        table, with their types, and checksums of pages. Raises SchemaMismatch, MalformedData, FileUnreadable."""
         if not self.reads_files:
             return
         assert isinstance(self.table.read, Read)
@@ -144,12 +155,23 @@ class Scan:
                 if name not in now:
                     message = f"table '{self.table.name}': its files have lost the column '{name}'; register it again"
                     raise SchemaMismatch(message, table=self.table.name, column=name)
+            if (
+                self.columns
+                and types_of(database, self.schema) != database.sql(f"FROM {quoted(self.table.name)}").types
+            ):
+                message = f"table '{self.table.name}': its files have columns of other types now; register it again"
+                raise SchemaMismatch(message, table=self.table.name)
         probe.check_pages(self.files, tuple(self.columns))
 
     def close(self) -> None:
         """Ends what still reads; may be called twice, and by several threads."""
-        for job in tuple(self.jobs):
-            job.cancel()
+        while self.jobs:
+            self.jobs.pop().cancel()
+
+
+def _is_filtered(type: pa.DataType) -> bool:
+    """Return whether DuckDB may have Arrow compare values of that type."""
+    return type.num_fields == 0 and not pa.types.is_null(type) or pa.types.is_struct(type)
 
 
 def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:

@@ -13,9 +13,9 @@ TEXTS_MAX = 64
 
 
 class Token(NamedTuple):
-    """A piece of a text and where it starts. kind: space, comment, hint (a comment `/*! … */`, of which DataFusion
-    reads the inside), string, name (a quoted one), number, marker (?, $1, $name), word, symbol, or open: a string,
-    name or comment that does not end, up to the end of the text."""
+    """A piece of a text and where it starts. kind: space, comment, string, name (a quoted one),
+    number, marker (?, $1, $name), word, symbol, or open: a string, name or comment that does not end, up to the end of
+    the text."""
 
     kind: str
     text: str
@@ -76,7 +76,7 @@ def tokens(text: str) -> tuple[Token, ...]:
         kind, end = str(match.lastgroup), match.end()
         if kind == "block":
             end, closed = _block_end(text, end)
-            kind = "open" if not closed else "hint" if text.startswith("!", match.end()) else "comment"
+            kind = "comment" if closed else "open"
         elif kind == "open":
             end = len(text)
         found.append(Token(kind, text[position:end], position))

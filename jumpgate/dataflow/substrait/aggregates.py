@@ -42,7 +42,7 @@ SUM_DIGITS = 10
 _WHOLE = (AGGREGATION_PHASE_UNSPECIFIED, AGGREGATION_PHASE_INITIAL_TO_RESULT)
 _DISTINCT = AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
 #: measures over groups that combine from those over finer groups
-_COMBINE = {"sum": "sum", "count": "sum", "count_star": "sum", "min": "min", "max": "max"}
+COMBINE = {"sum": "sum", "count": "sum", "count_star": "sum", "min": "min", "max": "max"}
 
 
 def read_aggregate(
@@ -190,6 +190,20 @@ def narrowed(node: Operator, keys: int, types: Sequence[DataType]) -> Operator:
     return Project(node, tuple(expressions), schema.names)
 
 
+def coarser(made: Mapping[tuple[int, ...], Aggregate], wanted: tuple[int, ...]) -> Aggregate:
+    """Return the states of a set, from those of the smallest set that was `made` with all of its keys."""
+    keys = min((keys for keys in made if set(wanted) <= set(keys)), key=len)
+    finer = made[keys]
+    schema = finer.schema
+    positions = [keys.index(k) for k in wanted]
+    parts = tuple(
+        Measure.of(COMBINE[m.function], column(schema, len(keys) + i), name=m.name)
+        for i, m in enumerate(finer.measures)
+    )
+    names = tuple(schema[p].name for p in positions)
+    return Aggregate(finer, tuple(column(schema, p) for p in positions), names, parts)
+
+
 @dataclass(frozen=True)
 class GroupingSets:
     """Aggregates by several sets of keys, as a union of one aggregate for each set."""
@@ -203,13 +217,13 @@ class GroupingSets:
     mask: bool  # a set's number is the bit mask of its absent keys, before the measures
 
     def union(self) -> Operator:
-        if not all(m.function in (*_COMBINE, "avg") for m in self.measures):
+        if not all(m.function in (*COMBINE, "avg") for m in self.measures):
             return UnionAll(tuple(self._from_rows(n) for n in range(len(self.sets))))
         finest = tuple(sorted({k for s in self.sets for k in s}))
         base, states = self._finest(finest)
         made = {finest: base}
         for wanted in sorted({tuple(sorted(set(s))) for s in self.sets} - {finest}, key=len, reverse=True):
-            made[wanted] = self._coarser(made, wanted)
+            made[wanted] = coarser(made, wanted)
         return UnionAll(tuple(self._combined(made, states, n) for n in range(len(self.sets))))
 
     def _finest(self, keys: tuple[int, ...]) -> tuple[Aggregate, list[tuple[int, ...]]]:
@@ -230,20 +244,6 @@ class GroupingSets:
             states.append(tuple(range(first, len(parts))))
         expressions = tuple(self.keys[k] for k in keys)
         return Aggregate(self.node, expressions, tuple(self.names[k] for k in keys), tuple(parts)), states
-
-    @staticmethod
-    def _coarser(made: Mapping[tuple[int, ...], Aggregate], wanted: tuple[int, ...]) -> Aggregate:
-        """Return the states of a set, from those of the smallest set with all of its keys."""
-        keys = min((keys for keys in made if set(wanted) <= set(keys)), key=len)
-        finer = made[keys]
-        schema = finer.schema
-        positions = [keys.index(k) for k in wanted]
-        parts = tuple(
-            Measure.of(_COMBINE[m.function], column(schema, len(keys) + i), name=m.name)
-            for i, m in enumerate(finer.measures)
-        )
-        names = tuple(schema[p].name for p in positions)
-        return Aggregate(finer, tuple(column(schema, p) for p in positions), names, parts)
 
     def _combined(
         self, made: Mapping[tuple[int, ...], Aggregate], states: list[tuple[int, ...]], number: int

@@ -1,0 +1,69 @@
+"""Compares the answers of a SQL connection in every mode with those of DuckDB alone over the same tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from pyarrow import parquet
+
+from jumpgate.client.duckdb.dialect import DUCKDB
+from jumpgate.client.sql.conforming import conformed
+from jumpgate.client.sql.connection import Connection
+from jumpgate.client.sql.query import Query
+from jumpgate.testing import oracle
+from tests.support.alike import unlike
+
+MODES = ("never", "auto", "always")
+
+
+def register(
+    connection: Connection, judge: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table], folder: Path
+) -> None:
+    """Writes Parquet files, which are tables of both."""
+    judge.execute("SET TimeZone = 'UTC'")
+    for name, table in tables.items():
+        file = folder / f"{name}.parquet"
+        parquet.write_table(table, file)
+        connection.register(name, file)
+        judge.execute(f"CREATE VIEW {name} AS FROM '{file}'")
+
+
+def differences(
+    connection: Connection,
+    judge: duckdb.DuckDBPyConnection,
+    text: str,
+    values: Sequence[Any] | Mapping[str, Any] = (),
+    *,
+    ordered: bool = False,
+    jobs: bool = False,
+) -> dict[str, str]:
+    """Return, by mode, how rows, names or types differ from DuckDB's; empty if they do not. jobs: run what is offloaded
+    as jobs, else as the reference does. ordered: rows must come in the same order."""
+    expected = judge.execute(text, values or None).to_arrow_table()
+    found = {}
+    for mode in MODES:
+        with connection.sql(text, values, offload=mode) as query:
+            table = query.to_arrow() if jobs or not query.split.cuts else by_reference(query)
+            assert table.schema == query.schema
+            found[mode] = unlike(table, expected, ordered)
+    return {mode: difference for mode, difference in found.items() if difference}
+
+
+def by_reference(query: Query) -> pa.Table:
+    """The answer of what is offloaded, which the reference computes."""
+    (cut,) = query.split.cuts
+    assert query._found is not None
+    query._found.files.fill()
+    query._connection.write_data(cut.operator)
+    batches = conformed(oracle.run(cut.operator, DUCKDB).to_batches(), query.schema)
+    return pa.Table.from_batches(batches, query.schema)
+
+
+def stays(connection: Connection, text: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> str:
+    """Return why DuckDB answers a text that should be offloaded; empty if it is a job."""
+    with connection.sql(text, values, offload="always") as query:
+        return "; ".join(kept.reason for kept in query.split.kept)
