@@ -170,7 +170,8 @@ def entries(
 @SOURCE
 @PROFILE
 @click.option(
-    "--port", "ports", multiple=True, metavar="N=HOST:PORT[/PEER_HOST:PORT][,frames|,as=PORT] | N=@INTERFACE",
+    "--port", "ports", multiple=True,
+    metavar="N=HOST:PORT[/PEER_HOST:PORT][,frames|,as=PORT] | N=@INTERFACE | N=loopback",
     help="May be repeated. Without a peer datagrams go where their headers say. See p4/switch/README.md.",
 )  # fmt: skip
 @click.option("--p4runtime", default="127.0.0.1:9559", show_default=True, help="Where controllers connect.")
@@ -199,7 +200,6 @@ def run(
         raise click.UsageError("--anyone asks for no token; leave out --token-file")
     from finsy.proto import p4r
 
-    from jumpgate.ntf.addresses import joined
     from jumpgate.p4.switch.build import build
     from jumpgate.p4.switch.device import Device, device_config
     from jumpgate.p4.switch.p4runtime import Server
@@ -222,7 +222,7 @@ def run(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
         for spec in machine.ports:
-            print(f"port {spec.number}: {spec.interface or joined(spec.host, spec.port)}", flush=True)
+            print(f"port {spec.number}: {spec}", flush=True)
         print(f"P4Runtime: port {server.port}, device {device_id}", flush=True)
         if until_eof:
             threading.Thread(target=_await_eof, args=(stopped,), daemon=True).start()

@@ -2,8 +2,9 @@
 
 Before a packet is sent the log has what it says; before a transaction is acknowledged, its number and results are
 there, and all is synced. One sync serves both: a log is read up to its first torn record, and whoever saw a transaction
-in the switch wrote behind its record, so what is left of a log explains its results. Cold statements are prepared in
-PostgreSQL, and the record is synced, before the packet is sent; they are committed once it was executed.
+in the switch wrote behind its record, so what is left of a log explains its results. Cold statements are prepared on
+each of PostgreSQL's servers that has some, and the record is synced, before the packet is sent; they are committed once
+it was executed.
 
 A database has one or more nodes, processes that share a folder. Node 0 is the `Database`, which alone moves values and
 rebuilds a switch; a `Node` executes transactions and settles its own.
@@ -12,6 +13,7 @@ rebuilds a switch; a `Node` executes transactions and settles its own.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import queue
 import re
@@ -25,18 +27,20 @@ from typing import Any, Self
 
 import psycopg
 
-from jumpgate.errors import InvalidDataflow, JumpgateError, Overflow, Unreachable
+from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError, Overflow, Unreachable
 from jumpgate.transactions import postgres
 from jumpgate.transactions.channel import Address, Answer, Channel, Lease, Records
 from jumpgate.transactions.log import Log
 from jumpgate.transactions.postgres import Name, Place
-from jumpgate.transactions.records import ANSWERED, SENT, SentRecord, prefix
+from jumpgate.transactions.records import ANSWERED, KEPT, SENT, SentRecord, prefix
 from jumpgate.transactions.shared import Folder, Latch
 from jumpgate.transactions.steps import VALUE_MAX, Compiled, Step, amount_max, compile_steps, text, too_large
 
 CONNECT_TIMEOUT_S = 10
 #: words that would end the transaction that a statement is in
 CONTROL = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(begin|start|commit|end|rollback|abort|prepare)\b", re.I | re.S)
+#: names of further servers, which are part of the names of prepared transactions
+SERVER = re.compile(r"[a-z0-9]{1,32}")
 
 Cells = dict[tuple[int, int], int]
 
@@ -51,13 +55,30 @@ class Outcome:
     gid: int = 0
 
 
+@dataclass(frozen=True)
+class Statement:
+    """SQL for one of PostgreSQL's servers; "" is the one that has the rows of hot values."""
+
+    text: str
+    parameters: Sequence[Any]
+    server: str
+
+
 @dataclass
 class Transaction:
     """Collects what a transaction does. Hot steps come after all cold statements, so these cannot use their values."""
 
     database: Coordinator
     steps: list[Step] = field(default_factory=list)
-    statements: list[tuple[str, Sequence[Any]]] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
+    is_kept: bool = False
+    is_sent: bool = False
+
+    @functools.cached_property
+    def number(self) -> int:
+        """Names the transaction, which is then committed once: `jumpgate.outcomes` is given the values that it saw."""
+        self.is_kept = True
+        return next(self.database._numbers)
 
     def read(self, table: str, key: Any, column: str) -> int:
         """Returns the number of the step, whose value the outcome has."""
@@ -70,11 +91,14 @@ class Transaction:
     def set(self, table: str, key: Any, column: str, value: int) -> int:
         return self._step(Step(self.database.name(table, key, column), value, sets=True))
 
-    def sql(self, statement: str, parameters: Sequence[Any] = ()) -> None:
-        """Adds a statement for PostgreSQL, with %s for parameters. Raises InvalidDataflow for BEGIN, COMMIT, …"""
+    def sql(self, statement: str, parameters: Sequence[Any] = (), server: str = "") -> None:
+        """Adds a statement for PostgreSQL, with %s for parameters; `server`: one of the further servers. Raises
+        InvalidDataflow for BEGIN, COMMIT, … and for a server that the database does not have."""
         if CONTROL.match(statement):
             raise InvalidDataflow(f"'{statement}' is no part of a transaction: leave it out")
-        self.statements.append((statement, parameters))
+        if server not in self.database.servers:
+            raise InvalidDataflow(f"the database has no server '{server}': give its URL where it is opened")
+        self.statements.append(Statement(statement, parameters, server))
 
     def _step(self, step: Step) -> int:
         self.steps.append(step)
@@ -86,23 +110,29 @@ class Worker:
     """Has one transaction at a time on the way."""
 
     channel: Channel
-    connection: psycopg.Connection[Any]
     latch: Latch
+    connections: dict[str, psycopg.Connection[Any]] = field(default_factory=dict)
 
 
 class Coordinator:
     """Use as a context manager, or call `close`. Methods may be called from any thread.
 
-    `folder` holds the log; `number` tells databases of one switch apart. `reach` is called with the name of each point
-    of a transaction that it reaches: tests end it there.
+    `folder` holds the log; `number` tells databases of one switch apart; `servers` are further ones of PostgreSQL, by
+    names. `reach` is called with the name of each point of a transaction that it reaches: tests end it there.
     """
 
     def __init__(
-        self, url: str, folder: Path, number: int, node: int, reach: Callable[[str], None] | None, lost_s: float
-    ) -> None:
-        self.url, self.number, self.node, self.reach, self._lost_s = url, number, node, reach, lost_s
+        self, url: str, folder: Path, number: int, node: int, reach: Callable[[str], None] | None, lost_s: float,
+        servers: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        self.servers = {"": url, **servers}
+        self.number, self.node, self.reach, self._lost_s = number, node, reach, lost_s
+        wrong = next((name for name in servers if not SERVER.fullmatch(name)), None)
+        if wrong is not None:
+            raise ConfigError(f"'{wrong}' names no server: use up to 32 lower-case letters and digits")
         self._folder = Folder(folder, number)
-        self._admin = self._connect()
+        self._admins = self._connect_all()
+        self._admin = self._admins[""]
         self._latch = self._folder.latch()
         self._log = Log(self._folder.log(node))
         self._base: dict[str, Any] = {}
@@ -116,7 +146,7 @@ class Coordinator:
         self._workers: list[Worker] = []
         self._workers_of_all = 0
         self._rest = threading.Lock()
-        self._is_closed = False
+        self._is_closed = self._has_kept = False
         self._numbers = itertools.count(secrets.randbits(62))
         try:
             self._open()
@@ -132,8 +162,19 @@ class Coordinator:
     def workers(self) -> int:
         return len(self._workers)
 
-    def _connect(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(self.url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+    def _connect(self, server: str) -> psycopg.Connection[Any]:
+        try:
+            return psycopg.connect(self.servers[server], autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+        except psycopg.OperationalError as error:
+            if not server:
+                raise
+            raise Unreachable(f"PostgreSQL's server '{server}' cannot be reached: {error}") from error
+
+    def _connect_all(self) -> dict[str, psycopg.Connection[Any]]:
+        with contextlib.ExitStack() as unless_all:
+            made = {name: unless_all.enter_context(contextlib.closing(self._connect(name))) for name in self.servers}
+            unless_all.pop_all()
+            return made
 
     def __enter__(self) -> Self:
         return self
@@ -152,10 +193,12 @@ class Coordinator:
             self._failure = InvalidDataflow("the database was closed: open it again")
             for worker in self._workers:
                 worker.channel.close()
-                worker.connection.close()
+                for connection in worker.connections.values():
+                    connection.close()
                 worker.latch.close()
             self._latch.close()
-            self._admin.close()
+            for connection in self._admins.values():
+                connection.close()
             self._log.close()
 
     @contextlib.contextmanager
@@ -193,7 +236,7 @@ class Coordinator:
             with self._worker() as worker:
                 self._check_names(transaction.steps)
                 if (name := self._lacks_room(transaction)) is None:
-                    return self._commit(transaction, worker.channel, worker.connection)
+                    return self._commit(transaction, worker)
             if (outcome := self._make_room(transaction, name)) is not None:
                 return outcome
 
@@ -201,22 +244,29 @@ class Coordinator:
         """Give a bigint another base; perhaps also execute the transaction. Raises Overflow where that cannot be."""
         raise Overflow(f"{text(name)} moved too far for the switch: checkpoint the database, which makes room")
 
-    def _commit(self, transaction: Transaction, channel: Channel, connection: psycopg.Connection[Any]) -> Outcome:
+    def _commit(self, transaction: Transaction, worker: Worker) -> Outcome:
         compiled = compile_steps(transaction.steps, self._places, amount_max(self._workers_of_all))
-        if not transaction.steps:
-            with connection.transaction():
-                _execute(connection, transaction.statements)
+        names = dict.fromkeys(statement.server for statement in transaction.statements)
+        connections = {name: self._connection(worker, name) for name in names}
+        if not transaction.steps and len(names) <= 1:
+            for connection in connections.values():
+                with connection.transaction():
+                    _execute(connections, transaction.statements)
             return Outcome(True)
-        number = next(self._numbers)
-        if transaction.statements:
-            self._prepare(connection, transaction.statements, number)
+        if transaction.is_sent:
+            raise InvalidDataflow("a transaction whose number was asked for is committed once: declare another")
+        number = transaction.number if transaction.is_kept else next(self._numbers)
+        if connections:
+            self._prepare(connections, transaction.statements, number)
         self._reached("prepared")
         with self._ending():
-            answer = self._send(channel, number, compiled, bool(transaction.statements))
+            answer = self._send(worker.channel, number, compiled, transaction)
             self._reached("executed")
             done = compiled.is_done(answer.results)
-            if transaction.statements:
-                postgres.decide(connection, self._id, self.node, number, done)
+            for name, connection in connections.items():
+                postgres.decide(connection, self._log_of(name), self.node, number, done)
+                self._reached("deciding")
+            if connections:
                 self._reached("decided")
         return self._outcome(transaction.steps, compiled, answer, done)
 
@@ -229,11 +279,20 @@ class Coordinator:
                 self._check()
                 if self._is_shared:
                     self._renew()
-                if worker.connection.closed:  # its server ended it, perhaps
-                    worker.connection = self._connect()
                 yield worker
         finally:
             self._idle.put(worker)
+
+    def _connection(self, worker: Worker, server: str) -> psycopg.Connection[Any]:
+        """Return a worker's connection, another one if the server ended it."""
+        found = worker.connections.get(server)
+        if found is None or found.closed:
+            found = worker.connections[server] = self._connect(server)
+        return found
+
+    def _log_of(self, server: str) -> str:
+        """Return what names a server's prepared transactions: two servers may be databases of one cluster."""
+        return f"{self._id}-{server}" if server else str(self._id)
 
     @property
     def _is_shared(self) -> bool:
@@ -269,7 +328,7 @@ class Coordinator:
     def _start(self, leases: Iterable[tuple[Lease, int]], address: Address) -> None:
         """Begin to take transactions; with each lease the sequence number of its last one."""
         for lease, sequence in leases:
-            worker = Worker(Channel(address, lease, self._lost_s), self._connect(), self._folder.latch())
+            worker = Worker(Channel(address, lease, self._lost_s), self._folder.latch())
             worker.channel.sequence = sequence
             self._workers.append(worker)
             self._idle.put(worker)
@@ -287,29 +346,50 @@ class Coordinator:
             self._failure = error if isinstance(error, JumpgateError) else Unreachable(
                 f"a transaction was broken off ({error}): open the database again, which recovers"
             )  # fmt: skip
+            if isinstance(error, psycopg.Error):
+                raise self._failure from error
             raise
 
-    def _prepare(self, connection: psycopg.Connection[Any], statements: Any, number: int) -> None:
-        connection.execute("BEGIN")
+    def _prepare(
+        self, connections: Mapping[str, psycopg.Connection[Any]], statements: Sequence[Statement], number: int
+    ) -> None:
+        """Execute statements, then prepare them on each server: on all or none."""
+        prepared: list[str] = []
         try:
-            _execute(connection, statements)
-            postgres.prepare(connection, self._id, self.node, number)
+            for connection in connections.values():
+                connection.execute("BEGIN")
+            _execute(connections, statements)
+            for name, connection in connections.items():
+                postgres.prepare(connection, self._log_of(name), self.node, number)
+                prepared.append(name)
+                self._reached("preparing")
         except BaseException as error:
-            if not connection.closed:
-                connection.execute("ROLLBACK")
-                raise
             with self._ending():  # it may be prepared
-                raise Unreachable(f"PostgreSQL was lost ({error}): open the database again, which recovers") from error
+                if any(connection.closed for connection in connections.values()):
+                    lost = f"PostgreSQL was lost ({error}): open the database again, which recovers"
+                    raise Unreachable(lost) from error
+                for name, connection in connections.items():
+                    if name in prepared:
+                        postgres.decide(connection, self._log_of(name), self.node, number, commit=False)
+                    else:
+                        connection.execute("ROLLBACK")
+            raise
 
     def _reached(self, point: str) -> None:
         if self.reach is not None:
             self.reach(point)
 
-    def _send(self, channel: Channel, number: int, compiled: Compiled, is_warm: bool) -> Answer:
+    def _send(self, channel: Channel, number: int, compiled: Compiled, transaction: Transaction) -> Answer:
         epoch = self._base["epoch"]
-        is_synced = is_warm or self._base["nodes"] > 1
+        is_synced = bool(transaction.statements) or self._base["nodes"] > 1
+        transaction.is_sent = transaction.is_kept
+        self._has_kept |= transaction.is_kept
         records = Records(
-            self._log, prefix(SENT, epoch, compiled.check), prefix(ANSWERED, epoch), is_synced, self.reach
+            self._log,
+            prefix(KEPT if transaction.is_kept else SENT, epoch, compiled.check),
+            prefix(ANSWERED, epoch),
+            is_synced,
+            self.reach,
         )
         return channel.execute_logged(compiled.instructions, number, records)
 
@@ -347,20 +427,36 @@ class Coordinator:
                 return step.name
         large = too_large(steps, self._places, amount_max(self._workers_of_all))
         is_slow = large is not None and self._places[large.name].is_wide and not transaction.statements
-        return large.name if large is not None and is_slow else None
+        return large.name if large is not None and is_slow and not transaction.is_kept else None
 
     # ---- what was broken off ----
 
     def _decide(self, sent: Mapping[int, SentRecord], answers: Mapping[int, Answer], node: int | None = None) -> None:
-        """Commit or roll back what is prepared, of one node or all."""
-        for of, number in postgres.prepared(self._admin, self._id, node):
-            commit = number in answers and sent[number].is_done(answers[number])
-            postgres.decide(self._admin, self._id, of, number, commit)
+        """Commit or roll back what is prepared on each server, of one node or all."""
+        for name in self.servers:
+            if self._admins[name].closed:
+                self._admins[name] = self._connect(name)
+            admin, log = self._admins[name], self._log_of(name)
+            for of, number in postgres.prepared(admin, log, node):
+                commit = number in answers and sent[number].is_done(answers[number])
+                postgres.decide(admin, log, of, number, commit)
+
+    def _join(self, base: Mapping[str, Any], known: Sequence[str]) -> None:
+        """Raise ConfigError unless the known servers, which may have prepared transactions, are among these."""
+        lacking = [name for name in known if name not in self.servers]
+        if lacking:
+            raise ConfigError(f"the database has a server '{lacking[0]}', too: give its URL", file=self._folder.base)
+        for name, admin in self._admins.items():
+            if name:
+                postgres.install(admin)
+            if not postgres.joined(admin, base["log"], name, name in known):
+                which = f"server '{name}'" if name else "first server"
+                raise ConfigError(f"this is not the {which} of the database: give the URL that it had")
 
 
-def _execute(connection: psycopg.Connection[Any], statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
-    for statement, parameters in statements:
-        connection.execute(statement, parameters, prepare=True)  # of several in one text the server refuses all
+def _execute(connections: Mapping[str, psycopg.Connection[Any]], statements: Sequence[Statement]) -> None:
+    for s in statements:  # of several in one text the server refuses all
+        connections[s.server].execute(s.text, s.parameters, prepare=True)
 
 
 def _workers_of(base: Mapping[str, Any]) -> tuple[object, ...]:

@@ -34,18 +34,20 @@ class Database(Coordinator):
     def __init__(
         self, url: str, switch: LocalSwitch, folder: Path, number: int = 0, workers: int = WORKERS,
         reach: Callable[[str], None] | None = None, lost_s: float = LOST_S, nodes: int = 1,
+        servers: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.switch, self.nodes, self._wanted = switch, nodes, workers
         self._leases: list[Lease] = []
         folder.mkdir(parents=True, exist_ok=True)
-        super().__init__(url, folder, number, 0, reach, lost_s)
+        super().__init__(url, folder, number, 0, reach, lost_s, servers or {})
 
     def _make_room(self, transaction: Transaction, name: Name) -> Outcome | None:
         """Give bigints their values as bases; a transaction without statements is executed, too."""
         with self._alone() as cells:
             self._check_names(transaction.steps)
             now = {name: place.base + cells[place.array, place.index] for name, place in self._places.items()}
-            outcome = None if transaction.statements else _executed(transaction.steps, now)
+            needs_switch = transaction.statements or transaction.is_kept
+            outcome = None if needs_switch else _executed(transaction.steps, now)
             for name in {step.name for step in transaction.steps}:
                 if abs(now[name]) > (WIDE_MAX if self._places[name].is_wide else VALUE_MAX):
                     raise Overflow(f"{text(name)} would be {now[name]}: release it, and change it by SQL")
@@ -146,7 +148,7 @@ class Database(Coordinator):
         with self._resting():
             self._check()  # of what was broken off the log must stay
             with self._latch.alone():
-                self._settle_others()
+                self._settle()
                 yield self._cells()
 
     # ---- recovery ----
@@ -160,7 +162,7 @@ class Database(Coordinator):
         base = {
             "log": self._id, "epoch": self._base["epoch"] + 1, "gid": self.switch.last(self.number),
             "incarnation": self.switch.incarnation if incarnation is None else incarnation,
-            "address": self.switch.address, "nodes": self.nodes,
+            "address": self.switch.address, "nodes": self.nodes, "servers": list(self.servers),
             "leases": [[lease.flow, lease.secret, self.switch.sequence(lease)] for lease in self._leases],
             "cells": [[*cell, value, bases[cell]] for cell, value in cells.items()],
         }  # fmt: skip
@@ -176,6 +178,7 @@ class Database(Coordinator):
                 "cells": [],
             }  # fmt: skip
             postgres.install(self._admin)
+            self._join(base, base.get("servers", []))
             self._adopt(base)
             self._leases = self.switch.lease(self.number, self._wanted * self.nodes, self._id)
             self._workers_of_all = len(self._leases)
@@ -188,17 +191,32 @@ class Database(Coordinator):
                 self._leases = self.switch.lease(self.number, self._wanted * self.nodes, self._id)
                 answers = self._rebuild(base, sent, answers)
             self._decide(sent, answers)
+            self._keep(sent, answers)
             self._restart(self._cells(), self._places)
             mine = self._leases[:: self.nodes]
             self._start([(lease, self.switch.sequence(lease)) for lease in mine], self.switch.address)
 
-    def _settle_others(self) -> None:
-        """Finish what other nodes broke off; of what they have on the way nothing is left, as they are kept out."""
-        paths = [path for node, path in self._folder.logs().items() if node != self.node]
+    def _settle(self) -> None:
+        """Finish what other nodes broke off; of what they have on the way nothing is left, as they are kept out. Keep
+        the values of all before the logs are emptied."""
+        paths = [path for node, path in self._folder.logs().items() if node != self.node or self._has_kept]
         if paths:
             sent, answers = read_records([r for path in paths for r in read_log(path)], self._base["epoch"])
             self._ask_again(sent, answers)
             self._decide(sent, answers)
+            self._keep(sent, answers)
+            self._has_kept = False
+
+    def _keep(self, sent: Mapping[int, SentRecord], answers: Mapping[int, Answer]) -> None:
+        """Give PostgreSQL what transactions saw whose numbers were asked for."""
+        names = {(p.array, p.index): (name, p.base) for name, p in self._places.items()}
+        kept: list[tuple[int, int, Name, int]] = []
+        for number, r in sent.items():
+            for cell, value in r.seen(answers[number]) if r.is_kept else ():
+                name, base = names[cell]
+                kept.append((number, answers[number].gid, name, base + value))
+        if kept:
+            postgres.keep(self._admin, kept)
 
     def _ask_again(self, sent: dict[int, SentRecord], answers: dict[int, Answer]) -> None:
         """The switch is as it was: what has no answer is sent again, and executed unless it was already."""

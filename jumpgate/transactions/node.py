@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from jumpgate.errors import ConfigError
@@ -16,9 +16,9 @@ class Node(Coordinator):
 
     def __init__(
         self, url: str, folder: Path, node: int, number: int = 0,
-        reach: Callable[[str], None] | None = None, lost_s: float = LOST_S,
+        reach: Callable[[str], None] | None = None, lost_s: float = LOST_S, servers: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(url, folder, number, node, reach, lost_s)
+        super().__init__(url, folder, number, node, reach, lost_s, servers or {})
 
     def _open(self) -> None:
         with self._latch.shared():
@@ -28,6 +28,9 @@ class Node(Coordinator):
                     f"database {self.number} of {self._folder.path} has no node {self.node}: open it with more nodes",
                     file=self._folder.base,
                 )
+            if set(self.servers) != set(base["servers"]):
+                raise ConfigError("node 0 was opened with other servers: give the same", file=self._folder.base)
+            self._join(base, base["servers"])
             self._stamp = self._folder.stamp()
             self._adopt(base)
             self._settle()

@@ -21,6 +21,10 @@ CREATE TABLE IF NOT EXISTS jumpgate.hot (
   relation text NOT NULL, relation_id oid NOT NULL, key text NOT NULL, key_column text NOT NULL,
   value_column text NOT NULL, array_number int NOT NULL, place int NOT NULL, is_wide boolean NOT NULL,
   PRIMARY KEY (relation, key, value_column), UNIQUE (array_number, place));
+CREATE TABLE IF NOT EXISTS jumpgate.server (log text PRIMARY KEY, name text NOT NULL);
+CREATE TABLE IF NOT EXISTS jumpgate.outcomes (
+  number bigint NOT NULL, gid bigint NOT NULL, relation text NOT NULL, key text NOT NULL, value_column text NOT NULL,
+  value bigint NOT NULL, PRIMARY KEY (number, relation, key, value_column));
 CREATE OR REPLACE FUNCTION jumpgate.guard() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE found text;
 BEGIN
@@ -59,6 +63,13 @@ def install(connection: psycopg.Connection[Any]) -> None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(7234010)")  # two that install at once would collide
         connection.execute(_SCHEMA)
+
+
+def joined(connection: psycopg.Connection[Any], log: str, name: str, is_known: bool) -> bool:
+    """Let a server be that of this name in a database, unless that was another one; tell if it is."""
+    if not is_known:
+        connection.execute("INSERT INTO jumpgate.server VALUES (%s, %s) ON CONFLICT DO NOTHING", (log, name))
+    return connection.execute("SELECT name FROM jumpgate.server WHERE log = %s", (log,)).fetchone() == (name,)
 
 
 def held(connection: psycopg.Connection[Any]) -> dict[Name, Place]:
@@ -151,6 +162,13 @@ def store(connection: psycopg.Connection[Any], found: Iterable[tuple[Name, int]]
             connection.execute(
                 "DELETE FROM jumpgate.hot WHERE relation = %s AND key = %s AND value_column = %s", (table, key, column)
             )
+
+
+def keep(connection: psycopg.Connection[Any], values: Iterable[tuple[int, int, Name, int]]) -> None:
+    """Add to `jumpgate.outcomes` number and gid of transactions, and values that they saw; some may be there."""
+    rows = [(number, gid, *name, value) for number, gid, name, value in values]
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.executemany("INSERT INTO jumpgate.outcomes VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING", rows)
 
 
 def prepared(connection: psycopg.Connection[Any], log: str, node: int | None = None) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.arithmetic import binary, cut, read, unary
+from jumpgate.p4.compiler.elaboration.mathunits import approximate
 from jumpgate.p4.compiler.walk import PARSER_ERROR_NO_MATCH, PARSER_ERROR_PARTIAL_HDR, parser_errors
 
 Words = tuple[int, ...]
@@ -251,6 +252,8 @@ class Pass:
                 return self._take(e.offset, e.type.width)
             case ir.Hash():
                 return cut(digest(e.algorithm, self._pack(e.inputs)), e.type)
+            case ir.Approximation():
+                return cut(approximate(e.unit, self.value(e.operand)), e.type)
             case ir.Random():
                 return cut(self.state.random(), e.type)
 

@@ -136,7 +136,25 @@ class Random:
     type: Bits
 
 
-Expr = Const | Get | Unary | Binary | Slice | Cast | Mux | Lookahead | Hash | Random
+@dataclass(frozen=True, slots=True)
+class MathUnit:
+    """A function of one number that a stateful ALU looks up. `values`: by the four bits from the number's highest set
+    bit on. They are shifted by `scale` and the place of that bit: doubled (`shift` 1), halved (-1), negated."""
+
+    invert: bool
+    shift: int
+    scale: int
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Approximation:
+    unit: MathUnit
+    operand: Expr
+    type: Bits
+
+
+Expr = Const | Get | Unary | Binary | Slice | Cast | Mux | Lookahead | Hash | Random | Approximation
 
 # ---- statements ----
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from jumpgate.p4.compiler import ir
 
 #: what parser_err says of them
 PARSER_ERROR_NO_MATCH, PARSER_ERROR_PARTIAL_HDR = 1, 2
 
+#: parts of a condition that stands in the place of its name
+CONDITION_MAX = 64
+
 # ---- expressions ----
 
 
 def parts(e: ir.Expr) -> tuple[ir.Expr, ...]:
     match e:
-        case ir.Unary() | ir.Slice() | ir.Cast():
+        case ir.Unary() | ir.Slice() | ir.Cast() | ir.Approximation():
             return (e.operand,)
         case ir.Binary():
             return (e.left, e.right)
@@ -49,6 +54,8 @@ def replaced(e: ir.Expr, swap: Callable[[ir.Slot], ir.Expr]) -> ir.Expr:
             return ir.Slice(replaced(e.operand, swap), e.high, e.low)
         case ir.Cast():
             return ir.Cast(replaced(e.operand, swap), e.type)
+        case ir.Approximation():
+            return ir.Approximation(e.unit, replaced(e.operand, swap), e.type)
         case ir.Mux():
             return ir.Mux(replaced(e.condition, swap), replaced(e.yes, swap), replaced(e.no, swap))
         case ir.Hash():
@@ -57,6 +64,37 @@ def replaced(e: ir.Expr, swap: Callable[[ir.Slot], ir.Expr]) -> ir.Expr:
 
 
 # ---- statements ----
+
+
+def conditions_inlined(
+    body: Sequence[ir.Stmt], known: Mapping[ir.Slot, ir.Expr] = MappingProxyType({})
+) -> tuple[ir.Stmt, ...]:
+    """The statements with conditions in the place of the bool variables that hold them, where nothing they read has
+    changed since. `known`: those that hold at first."""
+    held, out = dict(known), list[ir.Stmt]()
+
+    def value(e: ir.Expr) -> ir.Expr:
+        return replaced(e, lambda slot: held.get(slot, ir.Get(slot)))
+
+    for s in body:
+        match s:
+            case ir.Set():
+                s = ir.Set(s.slot, value(s.value), s.position)
+            case ir.If():
+                then, otherwise = (conditions_inlined(b, held) for b in (s.then, s.otherwise))
+                s = ir.If(value(s.condition), then, otherwise, s.position)
+            case ir.Scope():
+                s = ir.Scope(s.label, conditions_inlined(s.body, held))
+        out.append(s)
+        written = {x.slot for x in walk((s,)) if isinstance(x, ir.Set)}
+        held = {k: e for k, e in held.items() if k not in written and written.isdisjoint(gets(e))}
+        if isinstance(s, ir.Set) and s.slot.type.boolean and s.slot not in gets(s.value) and _is_small(s.value):
+            held[s.slot] = s.value
+    return tuple(out)
+
+
+def _is_small(e: ir.Expr) -> bool:
+    return sum(1 for _ in itertools.islice(every(e), CONDITION_MAX + 1)) <= CONDITION_MAX
 
 
 def walk(body: Sequence[ir.Stmt], registers: bool = True) -> Iterator[ir.Stmt]:

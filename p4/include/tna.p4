@@ -37,6 +37,7 @@ enum HashAlgorithm_t { IDENTITY, RANDOM, CRC8, CRC16, CRC32, CRC64, XOR8, XOR16,
 enum CounterType_t { PACKETS, BYTES, PACKETS_AND_BYTES }
 enum MeterType_t { PACKETS, BYTES }
 enum bit<8> MeterColor_t { GREEN = 0, YELLOW = 1, RED = 3 }
+enum MathOp_t { MUL, SQR, SQRT, DIV, RSQR, RSQRT }
 enum SelectorMode_t { FAIR, RESILIENT }
 
 header ingress_intrinsic_metadata_t {

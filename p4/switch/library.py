@@ -118,6 +118,7 @@ def load(variant: str | None = None) -> c.CDLL:
         ("destroy", None, handle),
         ("add_udp", text, handle, u16, i32, text, u16, text, u16, u16, c.POINTER(u16)),
         ("add_interface", text, handle, u16, text),
+        ("loop_port", text, handle, u16),
         ("stand_in", text, handle, text, text),
         ("start", text, handle),
         ("stop", None, handle),

@@ -173,7 +173,8 @@ class DigestMessage:
 
 @dataclass(frozen=True)
 class PortSpec:
-    """`number=HOST:PORT[/PEER_HOST:PORT][,frames|,as=PORT]` is a UDP socket, `number=@INTERFACE` a network interface.
+    """`number=HOST:PORT[/PEER_HOST:PORT][,frames|,as=PORT]` is a UDP socket, `number=@INTERFACE` a network interface;
+    what leaves by `number=loopback` comes in by it again.
 
     A UDP port without a peer sends each datagram where its IPv4 and UDP headers say. With `frames` the payload is the
     whole frame (a peer is needed then); without, see p4/switch/README.md. PORT 0 lets the system choose. `shown_port`
@@ -187,6 +188,10 @@ class PortSpec:
     frames: bool = False
     interface: str | None = None
     shown_port: int = 0
+    loopback: bool = False
+
+    def __str__(self) -> str:
+        return "loopback" if self.loopback else self.interface or joined(self.host, self.port)
 
     @classmethod
     def parse(cls, text: str) -> PortSpec:
@@ -197,6 +202,8 @@ class PortSpec:
                 raise ValueError(f"a port's number is 0 to {PORTS - 1}")
             if rest.startswith("@"):
                 return cls(int(number), interface=rest[1:])
+            if rest == "loopback":
+                return cls(int(number), loopback=True)
             rest, _, option = rest.partition(",")
             shown = _port(option.removeprefix("as=")) if option.startswith("as=") else 0
             if not shown and option not in ("", "frames"):
@@ -205,7 +212,9 @@ class PortSpec:
             peer_address = _address(peer) if peer else None
             spec = cls(int(number), *_address(local), peer_address, option == "frames", shown_port=shown)
         except ValueError as error:
-            raise ConfigError(f"not a port: '{text}': {error}; write e.g. 1=127.0.0.1:9001 or 2=@eth0") from error
+            raise ConfigError(
+                f"not a port: '{text}': {error}; write e.g. 1=127.0.0.1:9001, 2=@eth0 or 3=loopback"
+            ) from error
         if spec.frames and spec.peer is None:
             raise ConfigError(f"port '{text}' carries whole frames and needs a peer: {rest}/HOST:PORT,frames")
         return spec
@@ -370,9 +379,11 @@ class Switch:
         return out_count.value, out_ports, out_lengths, out_bytes.value
 
     def add_port(self, spec: PortSpec) -> int:
-        """Opens a port; returns its UDP port number (0 for an interface). Raises ConfigError."""
+        """Opens a port; returns its UDP port number (0 for others). Raises ConfigError."""
         bound = c.c_uint16()
-        if spec.interface is not None:
+        if spec.loopback:
+            problem = self._lib.jgsw_loop_port(self._sw, spec.number)
+        elif spec.interface is not None:
             problem = self._lib.jgsw_add_interface(self._sw, spec.number, spec.interface.encode())
         else:
             host, port = spec.peer or ("0.0.0.0", 0)
@@ -388,8 +399,7 @@ class Switch:
                 c.byref(bound),
             )
         if problem is not None:
-            where = spec.interface or joined(spec.host, spec.port)
-            raise ConfigError(f"cannot open port {spec.number} on {where}: {problem.decode()}", port=spec.number)
+            raise ConfigError(f"cannot open port {spec.number} on {spec}: {problem.decode()}", port=spec.number)
         return bound.value
 
     def stand_in(self, address: ipaddress.IPv4Address, host: ipaddress.IPv6Address) -> None:

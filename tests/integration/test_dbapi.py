@@ -89,7 +89,7 @@ def test_markers() -> None:
 
 
 def test_errors_are_of_the_hierarchy(connection: dbapi.Connection) -> None:
-    with pytest.raises(dbapi.ProgrammingError, match="there is no table 'tt'; did you mean 't'") as raised:
+    with pytest.raises(dbapi.ProgrammingError, match='Table with name tt does not exist!\nDid you mean "t"') as raised:
         connection.execute("SELECT * FROM tt")
     assert isinstance(raised.value.__cause__, JumpgateError)
     with pytest.raises(dbapi.ProgrammingError, match="1 question marks, but 2 parameters"):

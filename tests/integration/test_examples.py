@@ -14,6 +14,7 @@ PRINTED = {
     "dataflow.py": "'name': None",
     "service.py": "[5, 50, 500, 5000]",
     "errors.py": "schema 3 |",
+    "transactions.py": "[(1, 'Ada', 4), (2, 'Cleo', 6)]",
 }
 
 

@@ -88,6 +88,9 @@ SCANS = {
     "joined with itself": "SELECT count(*) n, max(a.t) t, sum(b.v) s"
     " FROM {fact} a JOIN {fact} b ON a.v = b.k WHERE a.k = 3 AND b.v > 40",
     "in its own": "SELECT k, t FROM {fact} WHERE v = 11 AND k IN (SELECT v FROM {fact} WHERE t = 'é')",
+    "two groups": "SELECT a.k, a.n, b.n m FROM"
+    " (SELECT f.k, count(*) n FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 1 GROUP BY f.k) a FULL JOIN"
+    " (SELECT f.k, count(*) n FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 1 AND v > 0 GROUP BY f.k) b ON a.k = b.k",
     "nothing": "SELECT count(*) n, max(t) t FROM {fact} WHERE k > 1000"
     " UNION ALL SELECT sum(v), min(t) FROM {fact} WHERE v > 1000",
 }
@@ -104,9 +107,6 @@ def test_text_is_parsed_once_for_all_and_gives_duckdbs_rows(tables: tuple[Any, A
 
 #: readers of one text who each join it by the same key
 PARTNERS = {
-    "two groups": "SELECT a.k, a.n, b.n m FROM"
-    " (SELECT f.k, count(*) n FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 1 GROUP BY f.k) a FULL JOIN"
-    " (SELECT f.k, count(*) n FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 1 AND v > 0 GROUP BY f.k) b ON a.k = b.k",
     "different partners": "SELECT sum(v) s, count(*) n, max(t) t FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 1"
     " UNION ALL SELECT sum(v), count(*), min(t) FROM {fact} f JOIN dim d ON f.k = d.k WHERE w = 2 AND d.k < 90",
     "in": "SELECT k, v FROM {fact} WHERE k IN (SELECT k FROM dim WHERE w = 4)"

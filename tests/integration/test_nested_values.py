@@ -254,13 +254,15 @@ def test_sql_takes_nested_values_apart_on_every_road(people: Path, offload: str)
         ]
 
 
-def test_arrow_tables_with_nested_columns_are_offloaded() -> None:
-    data = pa.table({"m": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())), "s": [{"x": 1}, {"x": 2}]})
-    with jumpgate.connect() as connection:
+def test_nested_columns_of_arrow_tables_stay_and_others_go_out() -> None:
+    maps = pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64()))
+    data = pa.table({"n": [1, 2], "m": maps, "s": [{"x": 1}, {"x": 2}]})
+    with jumpgate.connect(offload="always") as connection:
         connection.register("t", data)
-        query = connection.sql("SELECT m FROM t WHERE s.x = 1", offload="always")
-        assert query.to_pylist() == [{"m": [("a", 1)]}]
-        assert query.jobs
+        query = connection.sql("SELECT m, s FROM t WHERE s.x = 1")
+        assert query.to_pylist() == [{"m": [("a", 1)], "s": {"x": 1}}] and not query.jobs
+        query = connection.sql("SELECT n + 1 AS x FROM t WHERE n = 1")
+        assert query.to_pylist() == [{"x": 2}] and query.jobs
 
 
 def test_nested_values_are_not_compared(people: Path) -> None:

@@ -239,7 +239,6 @@ def test_bypass_egress(switch: Switch) -> None:
         ("tm.deflect_on_drop", "does not deflect packets"),
         ("egress.coalesce_flush", "does not coalesce"),
         ("egress.coalesce_length", "does not coalesce"),
-        ("oport.capture_tstamp_on_tx", "has no clock"),
         ("oport.update_delay_on_tx", "has no clock"),
     ],
 )

@@ -190,6 +190,63 @@ def test_parsers_tables_and_registers() -> None:
     check(compiled.program, compiled.cpp, structure_frames(1500))
 
 
+# ---- math units, residues of checksums, one control at two places ----
+
+UNITS = (
+    "MathOp_t.MUL, 3, 7", "MathOp_t.SQR, 2", "MathOp_t.SQRT, 5", "MathOp_t.DIV, 1000000", "MathOp_t.RSQRT, 77777",
+    "true, 1, 31, {255, 3, 7, 9, 200, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}",
+)  # fmt: skip
+
+
+def units_program() -> str:
+    declares, apply = "", ""
+    for i, unit in enumerate(UNITS):
+        declares += f"""
+    MathUnit<bit<32>>({unit}) unit{i};
+    Register<bit<32>, bit<8>>(4, {i + 1}) r{i};
+    RegisterAction<bit<32>, bit<8>, bit<32>>(r{i}) act{i} = {{
+        void apply(inout bit<32> v, out bit<32> o) {{
+            if (hdr.in_.b > 9) {{ v = unit{i}.execute(hdr.in_.x); }} else {{ v = v + unit{i}.execute(v); }}
+            o = v;
+        }}
+    }};"""
+        apply += f"hdr.out_.y{i} = act{i}.execute(0);\n"
+    fields = " ".join(f"bit<32> y{i};" for i in range(len(UNITS)))
+    return source(
+        headers=f"""
+header in_h {{ bit<16> sum; bit<32> x; bit<8> b; }}
+header more_h {{ bit<8> x; bit<8> y; }}
+header out_h {{ {fields} bit<16> left; }}
+struct headers_t {{ in_h in_; more_h more; out_h out_; }}
+control Adds(in bit<8> by, inout bit<8> sum) {{
+    bit<8> seen = 3;
+    apply {{ if (by == 0) {{ return; }} seen = seen + sum; sum = seen ^ by; }}
+}}""",
+        locals="    Checksum() c;\n",
+        states="""
+    state first {
+        pkt.extract(hdr.in_);
+        c.subtract(hdr.in_);
+        c.add({hdr.in_.b});
+        hdr.out_.setValid();
+        c.subtract_all_and_deposit(hdr.out_.left);
+        transition select(hdr.in_.b[0:0]) { 1: more; default: accept; }
+    }
+    state more { pkt.extract(hdr.more); transition accept; }
+""",
+        declarations=declares + "\n    Adds() adds;\n",
+        apply=apply + "adds.apply(hdr.in_.b, hdr.more.x); adds.apply(hdr.more.x, hdr.more.y);\n",
+    )
+
+
+def test_math_units_and_residues() -> None:
+    compiled = compile_source(units_program(), "units.p4", profile="none")
+    draws = random.Random(14)
+    frames = [draws.randbytes(2) + (draws.getrandbits(32) >> i % 33).to_bytes(4, "big") + draws.randbytes(9)
+              for i in range(400)]  # fmt: skip
+    check(compiled.program, compiled.cpp, frames)
+
+
 # ---- hashes ----
 
 #: the catalogue's check value of each: the CRC of "123456789"

@@ -194,6 +194,22 @@ def test_packets_take_every_way(switch: Switch) -> None:
     assert event is not None and event.data == frame(by_hand.MULTICAST, 4, 3)  # type: ignore[union-attr]
 
 
+def test_ports_in_loopback_mode(program: Path) -> None:
+    """What leaves by such a port comes in by it, is sent to it again, and so on."""
+    with Switch(program) as made:
+        assert made.add_port(PortSpec.parse("5=loopback")) == 0
+        table = made.table("exact_table")
+        for key, port in ((1, 5), (2, 9)):
+            made.insert(table, Entry((key,), (0,), 0, table.action("set_port"), (port,)))
+        assert ports_of(made, by_hand.EXACT, (0, 2)) == [9]
+        assert made.process([(3, frame(by_hand.EXACT, 0, 1))], passes_max=7) == []
+        counts = made.counts()
+        assert counts["recirculated"] > 7 and counts["loop_full"] == 1
+        for spec in ("5=127.0.0.1:0", "5=loopback"):
+            with pytest.raises(ConfigError, match=f"cannot open port 5 on {spec[2:]}.*: the port is already there"):
+                made.add_port(PortSpec.parse(spec))
+
+
 def test_what_circulates_for_ever_ends(switch: Switch) -> None:
     assert switch.process([(1, frame(by_hand.CIRCULATE, 0, 0))], passes_max=100) == []
     assert switch.counts()["loop_full"] == 1

@@ -12,9 +12,9 @@ from jumpgate.p4.compiler.interpret import Interpreter
 from tests.unit.test_p4_language import CASES, DATA, ran
 
 
-def made(headers: str, states: str, declares: str, apply: str, frame: bytes, before: str = "") -> bytes:
-    """The packet behind a program with its own headers (members of `own_t`) and states from `begin` on."""
-    text = f"""
+def written(headers: str, states: str, declares: str, apply: str, before: str = "") -> str:
+    """A program with its own headers (members of `own_t`) and states from `begin` on."""
+    return f"""
     #include "include/frame.p4h"
     {before}
     struct own_t {{ {headers} }}
@@ -27,6 +27,11 @@ def made(headers: str, states: str, declares: str, apply: str, frame: bytes, bef
     #define IngressParser Own
     #include "include/rest.p4h"
     """
+
+
+def made(headers: str, states: str, declares: str, apply: str, frame: bytes, before: str = "") -> bytes:
+    """The packet behind such a program; its C++ is made, too."""
+    text = written(headers, states, declares, apply, before)
     assert compile_source(text, str(CASES / "x.p4"), profile="none").cpp
     program = front_end(text, str(CASES / "x.p4"))
     done = Interpreter(program).run(program.ingress, frame, {})
@@ -140,7 +145,6 @@ def test_what_is_declared_outside_of_controls_only(inner: str) -> None:
         ("Register(4) r;", "Register<…> needs its type"),
         ("Hash<int>(HashAlgorithm_t.CRC16) h;", "numbers need a width"),
         ("Hash<bit<16>>(99) h;", "there is no hash algorithm 99"),
-        ("MathUnit<bit<32>>(MathOp_t.MUL, 1, 10) m;", "unknown type 'MathUnit': .*; look the values up in a table"),
         ("tuple<bit<8>, bit<16>> t;", "unknown type 'tuple': declare a struct with its fields"),
         ("RegisterParam<bit<8>>() p;", "a RegisterParam is made with its values"),
         ("Wred<bit<8>, bit<8>>() w;", "a Wred is made with its values"),
@@ -335,7 +339,7 @@ def test_actions_of_a_register_read_its_bits_signed_or_not() -> None:
 
 
 def test_controls_have_instances_of_one_name() -> None:
-    """Each with registers of its own; one instance is applied once."""
+    """Each with registers of its own."""
     before = """
     control Counts(inout bit<32> x) {
         Register<bit<32>, bit<8>>(4) r;
@@ -349,8 +353,6 @@ def test_controls_have_instances_of_one_name() -> None:
     """
     declares = "First() first; Second() second;"
     assert ran(declares, "first.apply(hdr); second.apply(hdr);", before=before) == (1, 2, 3, 1, 1, 6, 7)
-    with pytest.raises(P4Error, match="control 'first' is applied twice; make two instances"):
-        ran(declares, "first.apply(hdr); first.apply(hdr);", before=before)
 
 
 COUNTED = "ParserCounter() left;"

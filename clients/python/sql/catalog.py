@@ -196,4 +196,8 @@ def arrow_table(name: str, data: Any) -> Table:
             raise InvalidDataflow(message) from None
     if len(set(data.column_names)) < data.num_columns:
         raise InvalidDataflow(f"register: two columns of {name!r} have the same name")
+    for place, column in enumerate(data.columns):
+        if pa.types.is_nested(column.type):  # DuckDB takes other rows of structs that are slices of structs
+            chunks = [pa.concat_arrays([chunk[:0], chunk]) for chunk in column.chunks]
+            data = data.set_column(place, data.schema.field(place), pa.chunked_array(chunks, column.type))
     return Table(name, data.schema, data=data)

@@ -83,8 +83,8 @@ class Connection:
         self._version = 0  # of the tables
         self._described: OrderedDict[str, tuple[list[str], pa.Schema]] = OrderedDict()  # by text
         self._offloaded: OrderedDict[str, Offloaded | Stays] = OrderedDict()
-        self._parts: OrderedDict[str, Parts | Stays] = OrderedDict()
         self._idle: OrderedDict[str, Opened] = OrderedDict()
+        self._parts: OrderedDict[str, Parts | Stays] = OrderedDict()
         self.experience = Experience()
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
@@ -199,8 +199,8 @@ class Connection:
                 prober.release()
             self._holds = False
         self._offloaded.clear()
-        self._parts.clear()
         self._idle.clear()
+        self._parts.clear()
         self.stand_ins.close()
         self._data.close()
         self._database.close()
@@ -300,7 +300,7 @@ class Connection:
         return types, self.schema_of(names, types)
 
     def mistake(self, text: str, values: list[Any] | dict[str, Any]) -> duckdb.Error | None:
-        """What DuckDB says of a text that it does not bind, when it sees all tables, empty, with all their columns."""
+        """DuckDB's error of a text that it does not bind, when it sees all tables, empty, with all their columns."""
         found = self._database.cursor()
         for table in self.tables:
             found.register(table.name, table.schema.empty_table())
@@ -345,8 +345,8 @@ class Connection:
             self._version += 1
             self._described.clear()
             self._offloaded.clear()
-            self._parts.clear()
             self._idle.clear()
+            self._parts.clear()
         self.experience.forget()
 
     def _read(self, table: Table) -> Operator | None:

@@ -31,6 +31,7 @@ def opened(spool_folder: Path) -> duckdb.DuckDBPyConnection:
         "python_enable_replacements": "false",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
+        "enable_external_file_cache": "false",  # it takes a file that is written twice in a second for the first one
     }
     database = duckdb.connect()
     # of this database's cursors, too

@@ -212,6 +212,8 @@ class Query:
     @property
     def database(self) -> duckdb.DuckDBPyConnection:
         """DuckDB, which sees the query's tables."""
+        if self._opened is None:
+            self._begin()
         assert self._opened is not None
         return self._connection.cursor(self._opened)
 
@@ -298,7 +300,6 @@ class Query:
                     yield from source
                 return
         yield from self._here(self.text, self.values)
-        self._keep()
 
     def _by_job(self, watched: bool) -> Iterator[pa.RecordBatch]:
         (cut,) = self.split.cuts
@@ -312,13 +313,10 @@ class Query:
     def _by_parts(self) -> Iterator[pa.RecordBatch]:
         """The answer to the text above the cuts."""
         start = time.perf_counter()
-        if self._opened is None:
-            self._begin()
         with tables_of(self.split.cuts, self.database, self._run, self._cancel):
             self.timings.jobs_s = time.perf_counter() - start
             self.timings.received_bytes = sum(result.received_bytes for result in self._results)
             yield from conformed(self._here(self.split.text, ()), self.schema)
-        self._keep()
 
     def _run(self, cut: Cut) -> Result:
         left_s = self._stop.left_s()
@@ -331,8 +329,6 @@ class Query:
 
     def _here(self, text: str, values: Parameters) -> Iterator[pa.RecordBatch]:
         """DuckDB's answer to a text; a file that changes meanwhile is a FileChanged."""
-        if self._opened is None:
-            self._begin()
         try:
             database = self.database
             for scan in self.scans:
@@ -359,12 +355,9 @@ class Query:
                 self._read_jobs += [job.job for scan in self.scans for job in scan.jobs]
                 self._cancel()
             self.timings.rest_s = time.perf_counter() - start
-
-    def _keep(self) -> None:
-        """Keeps the database for the next query of this text."""
-        assert self._opened is not None
-        self._connection.keep(self.text, self._opened)
-        self._opened = None
+        if text == self.text and self._opened is not None:
+            self._connection.keep(text, self._opened)
+            self._opened = None
 
     def _interrupt(self) -> None:
         for scan in self.scans:

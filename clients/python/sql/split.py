@@ -29,8 +29,8 @@ def cut_of(found: Offloaded) -> Cut:
 
 @dataclass
 class Split:
-    """A query taken apart: one cut that is the whole query, or what DuckDB keeps. `text`: what it computes over the
-    results of cuts; empty if there are none, or nothing above one."""
+    """A query taken apart: one cut that is the whole query, or the parts that DuckDB keeps. `text`: what it computes
+    over the results of cuts; empty if there are none, or nothing above one."""
 
     cuts: list[Cut] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)

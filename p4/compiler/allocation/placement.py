@@ -314,10 +314,14 @@ def _complain(program: ir.Program, waiting: dict[int, Place], diagnostics: Diagn
     edges = {p.number: {n for n in p.needs if n in waiting} for p in waiting.values()}
     cycles = [c for p in waiting for c in [_way_back(p, edges)] if c or p in edges[p]]
     number = min(cycles[0])
-    found = dict.fromkeys(r for n in sorted(cycles[0]) for u in waiting[n].units for r in u.registers)
-    names = " and ".join(f"'{program.registers[r].name}'" for r in found)
+    units = [u for n in sorted(cycles[0]) for u in waiting[n].units]
+    registers = dict.fromkeys(f"'{program.registers[r].name}'" for u in units for r in u.registers)
+    others = dict.fromkeys(f"'{u.name}'" for u in units if u.kind == "table") or {"what stands here": None}
+    what = (
+        f"registers {' and '.join(registers)} are reached" if registers else f"{', '.join(others)} is reached twice, or"
+    )
     diagnostics.error(
         waiting[number].units[-1].position,
-        f"registers {names} are reached in two orders; all packets pass the stages in one: "
+        f"{what} in two orders; all packets pass the stages in one: "
         "access them in the same order on every path, or recirculate",
     )

@@ -9,12 +9,12 @@ from jumpgate.p4.compiler.walk import applied
 TM, OUT = "ingress_intrinsic_metadata_for_tm_t", "egress_intrinsic_metadata_for_output_port_t"
 EGRESS = "egress_intrinsic_metadata_for_deparser_t"
 #: what would leave otherwise than on hardware. Not in here: what changes when packets leave, not which
-#: (cut-through, colours at full queues), and hashes that choose members of LAGs, which P4Runtime's groups do not have
+#: (cut-through, colours at full queues), times of departure that drivers read, and hashes that choose members of LAGs,
+#: which P4Runtime's groups do not have
 UNKNOWN = {
     (TM, "deflect_on_drop"): "does not deflect packets",
     (EGRESS, "coalesce_flush"): "does not coalesce mirrored packets",
     (EGRESS, "coalesce_length"): "does not coalesce mirrored packets",
-    (OUT, "capture_tstamp_on_tx"): "has no clock at its ports",
     (OUT, "update_delay_on_tx"): "has no clock at its ports",
 }
 

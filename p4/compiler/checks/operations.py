@@ -49,7 +49,7 @@ def inverts_operands(e: ir.Expr) -> bool:
 def operations(e: ir.Expr) -> int:
     """Operations of the stages' ALUs that depend on each other; a plain field or constant is none."""
     match e:
-        case ir.Slice() | ir.Cast():
+        case ir.Slice() | ir.Cast() | ir.Approximation():
             return operations(e.operand)
         case ir.Unary(op="~", operand=ir.Binary(op=op)) if op in BITWISE:
             return operations(e.operand)

@@ -19,6 +19,7 @@ def check_stateful(program: ir.Program, profile: Profile, diagnostics: Diagnosti
     limits = profile.register
     names: dict[int, set[str]] = {}
     constants: dict[int, set[int]] = {}
+    units: dict[int, ir.MathUnit] = {}
     for access in (s for body in program.bodies for s in walk(body) if isinstance(s, ir.Execute)):
         known = names.setdefault(access.register, set())
         if access.name in known:
@@ -31,6 +32,9 @@ def check_stateful(program: ir.Program, profile: Profile, diagnostics: Diagnosti
             )
         for position, problem in _problems(access, limits):
             diagnostics.error(position, f"RegisterAction '{access.name}' {problem}")
+        for position, unit in _math_units(access):
+            if unit != units.setdefault(access.register, unit) and not limits["any_operation"]:
+                diagnostics.error(position, f"register '{name}' uses two MathUnits; its ALU has one")
         rows = constants.setdefault(access.register, set())
         for position, number in _constants(access, limits):
             rows_before = len(rows)
@@ -81,11 +85,26 @@ def _values(access: ir.Execute, limits: dict[str, int]) -> Iterator[tuple[Positi
             yield s.position, f"computes '{unknown[0]}'; {', '.join(OPERATIONS)} are possible"
         elif operations(s.value) > limits["depth"]:
             yield s.position, "computes with the result of another operation; one operation makes a value"
+        if not limits["any_operation"]:
+            yield from _approximations(access, s)
         if s.slot != access.output and (s.slot, s.value) not in computed:
             computed.add((s.slot, s.value))
             count += 1
             if count == limits["computed_values"] + 1:
                 yield s.position, f"computes more than {limits['computed_values']} values for the register"
+
+
+def _approximations(access: ir.Execute, s: ir.Set) -> Iterator[tuple[Position, str]]:
+    for e in (e for e in every(s.value) if isinstance(e, ir.Approximation)):
+        if s.slot != access.values[0]:
+            yield s.position, "gives out what a MathUnit makes, which goes to the register's value, the first of a pair"
+        if not isinstance(e.operand, ir.Get | ir.Const):
+            yield s.position, "gives a computed number to a MathUnit; it takes a field or the register's value"
+
+
+def _math_units(access: ir.Execute) -> Iterator[tuple[Position, ir.MathUnit]]:
+    for s in (s for s in walk(access.body) if isinstance(s, ir.Set)):
+        yield from ((s.position, e.unit) for e in every(s.value) if isinstance(e, ir.Approximation))
 
 
 def _constants(access: ir.Execute, limits: dict[str, int]) -> Iterator[tuple[Position, int]]:

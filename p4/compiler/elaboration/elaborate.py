@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from jumpgate.p4.compiler import ir
-from jumpgate.p4.compiler.elaboration.externs import Externs
+from jumpgate.p4.compiler.elaboration.controls import Controls
 from jumpgate.p4.compiler.elaboration.names import (
     PADDING,
     Broken,
@@ -45,7 +45,7 @@ def elaborate(source: ast.Source, name: str, diagnostics: Diagnostics) -> ir.Pro
     return program
 
 
-class Elaborate(Parsers, Externs):
+class Elaborate(Parsers, Controls):
     def run(self, source: ast.Source) -> None:
         self.ids = {}
         root = Scope()
@@ -60,7 +60,7 @@ class Elaborate(Parsers, Externs):
                 else:
                     self.declare(node, root)
             except Mistake as mistake:
-                self._broken(node, root, mistake)
+                self.broken(node, root, mistake)
         if main is None and self.diagnostics.found:
             return
         try:
@@ -70,7 +70,7 @@ class Elaborate(Parsers, Externs):
 
     # ---- declarations ----
 
-    def _broken(self, node: ast.Declaration, scope: Scope, mistake: Mistake) -> None:
+    def broken(self, node: ast.Declaration, scope: Scope, mistake: Mistake) -> None:
         self.diagnostics.add(mistake)
         scope.values.setdefault(node.name, Broken())
 
@@ -124,54 +124,6 @@ class Elaborate(Parsers, Externs):
             if name not in dict(members):
                 members.append((name, self.constant(value, scope) if value else len(members)))
         scope.types[node.name] = EnumType(node.name, bits, tuple(members))
-
-    # ---- controls ----
-
-    def made(
-        self, closure: Closure, arguments: Sequence[ast.Expression], scope: Scope, name: str, position: Position
-    ) -> Closure:
-        """An instance of a parser or control: what it is given stands for its constructor's parameters."""
-        node = closure.node
-        given = node.given if isinstance(node, ast.Parser | ast.Control) else ()
-        inner = closure.scope.inner()
-        values = [(a, scope) for a in in_order(arguments, [p.name for p in given], position)]
-        values += [(p.default, closure.scope) for p in given[len(values) :] if p.default is not None]
-        if len(values) != len(given):
-            raise Mistake(position, f"{node.name} is made with {len(given)} values, {len(values)} given")
-        for parameter, (argument, where) in zip(given, values, strict=True):
-            value = self.expression(argument, where)
-            if not isinstance(value, Instance | Closure):
-                kind = self.bits(self.type(parameter.type, inner), parameter.position)
-                value = self.convert(self.plain(value, argument.position), kind, argument.position)
-                if not isinstance(value, ir.Const):
-                    raise Mistake(argument.position, f"'{parameter.name}' must be known when the program is compiled")
-            inner.values[parameter.name] = value
-        return Closure(node, inner, name)
-
-    def block(self, closure: Closure, arguments: Sequence[Value], prefix: str) -> None:
-        """A control with its parameters bound: locals, then the body."""
-        node = closure.node
-        assert isinstance(node, ast.Control)
-        scope = Scope(closure.scope, prefix=prefix)
-        for parameter, argument in zip(node.parameters, arguments, strict=True):
-            scope.values[parameter.name] = argument
-        for local in node.locals:
-            try:
-                self.declare(local, scope)
-            except Mistake as mistake:
-                self._broken(local, scope, mistake)
-        self.scoped(lambda: self.body(node.body.body, scope.inner()), None, node.position)
-
-    def apply_block(self, block: Closure, node: ast.Call, scope: Scope) -> None:
-        control = block.node
-        if not isinstance(control, ast.Control):
-            raise Mistake(node.position, "only controls and tables can be applied here")
-        if any(block is other for other in self.blocks):
-            raise Mistake(node.position, f"control '{block.name}' is applied twice; make two instances")
-        self.blocks.append(block)
-        inner = Scope(block.scope)
-        self.bind(control.parameters, node, scope, inner)
-        self.block(block, [inner.values[p.name] for p in control.parameters], f"{scope.prefix}{block.name}.")
 
     # ---- tables ----
 

@@ -34,10 +34,10 @@ EXTERNS = {
     "Checksum": 0, "ParserCounter": 0, "ParserPriority": 0, "packet_in": 0, "packet_out": 0, "ActionProfile": 0,
     "ActionSelector": 0, "Atcam": 0, "Alpm": 0, "Meter": 1, "DirectMeter": 0, "Lpf": 2, "DirectLpf": 1, "Wred": 2,
     "DirectWred": 1, "value_set": 1, "RegisterParam": 1,
+    "MathUnit": 1,
 }  # fmt: skip
 #: of types that TNA has, what to write in their place
 INSTEAD = {
-    "MathUnit": ": its approximations are the hardware's own; look the values up in a table",
     "tuple": ": declare a struct with its fields",
 }
 

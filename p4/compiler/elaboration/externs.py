@@ -7,7 +7,9 @@ import zlib
 from collections.abc import Sequence
 
 from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.elaboration.arithmetic import read
 from jumpgate.p4.compiler.elaboration.lower import Lower
+from jumpgate.p4.compiler.elaboration.mathunits import MATH_OPERATIONS, OPERATIONS, SCALES, VALUES, configured
 from jumpgate.p4.compiler.elaboration.names import (
     Closure,
     ExternType,
@@ -123,6 +125,8 @@ class Externs(Lower):
                 return Instance(kind, name, data=value)
             case "Wred" | "DirectWred":
                 return Instance(kind, name, data=self.constant(node.arguments[-1], scope))
+            case "MathUnit":
+                return Instance(kind, name, data=self._math_unit(node, kind, scope))
             case "value_set":
                 size = self.constant(node.arguments[0], scope) if node.arguments else 0
                 if not 0 < size <= MEMBERS_MAX or not flat_fields(kind.arguments[0]):
@@ -216,6 +220,42 @@ class Externs(Lower):
             raise Mistake(node.position, f"the hash gives {limit} bits, bit<{width}> is wanted")
         return found
 
+    def _math_unit(self, node: ast.Instance, kind: ExternType, scope: Scope) -> ir.MathUnit:
+        """MathUnit(invert, shift, scale, {values 15 … 0}), MathUnit(operation, factor), MathUnit(operation, a, b)."""
+        at, count = node.position, len(node.arguments)
+        if self.bits(kind.arguments[0], at).width not in (8, 16, 32) or not 2 <= count <= 4:
+            raise Mistake(
+                at, "MathUnit<bit<8, 16 or 32>>(operation, factor[, divisor]), or (invert, shift, scale, {values})"
+            )
+        numbers = []
+        for argument in node.arguments[:3]:
+            value = self.expression(argument, scope)
+            if not isinstance(value, ir.Const):
+                raise Mistake(argument.position, "this must be known when the program is compiled")
+            numbers.append(read(value.value, value.type))
+        if count == 4:
+            given = scalars(self.expression(node.arguments[3], scope))
+            values = [e.value for e in given if isinstance(e, ir.Const) and 0 <= e.value < 256]
+            invert, shift, scale = numbers
+            if len(values) != len(given) or len(values) != VALUES or scale not in SCALES or shift not in (-1, 0, 1):
+                raise Mistake(at, "a MathUnit has 16 values of 8 bits, a scale of -32 to 31, and a shift of -1, 0 or 1")
+            return ir.MathUnit(bool(invert), shift, scale, tuple(reversed(values)))
+        operation = MATH_OPERATIONS[numbers[0]]
+        if operation not in OPERATIONS:
+            raise Mistake(at, f"compilers do not agree on MathOp_t.{operation}; give the 16 values")
+        if any(n <= 0 for n in numbers[1:]):
+            raise Mistake(at, "the factor of a MathUnit is positive")
+        return configured(operation, numbers[1] / (numbers[2] if count == 3 else 1))
+
+    def _approximated(self, base: Instance, inputs: Sequence[ir.Expr], position: Position) -> ir.Expr:
+        assert isinstance(base.data, ir.MathUnit)
+        kind = self.bits(base.type.arguments[0], position)
+        if not self.in_register:
+            raise Mistake(position, "a MathUnit is part of a register's ALU: execute it in a RegisterAction")
+        if len(inputs) != 1:
+            raise Mistake(position, "execute takes one number")
+        return ir.Approximation(base.data, self.convert(inputs[0], kind, position), kind)
+
     def value_set(self, values: Instance, keys: tuple[ir.Key, ...], position: Position) -> ir.Table:
         assert isinstance(values.data, int)
         member = ir.TableAction("NoAction", self.id("action", "NoAction"), (), (), (), "")
@@ -293,6 +333,8 @@ class Externs(Lower):
                 return self._checksum(base, name, inputs, node.position)
             case "ParserPriority", "set":
                 return None
+            case "MathUnit", "execute":
+                return self._approximated(base, inputs, node.position)
             case "this", "predicate":
                 return _predicate(inputs, self.bits(base.type.arguments[0], node.position), node.position)
         raise Mistake(node.position, f"{base.type.name}.{name} is not supported")
@@ -337,29 +379,45 @@ class Externs(Lower):
 
     def _checksum(self, base: Instance, name: str, inputs: list[ir.Expr], position: Position) -> ir.Expr | None:
         """RFC 1071. What was added to a parser's checksum, and subtracted, is kept between its states."""
-        kind = ir.Bits(16)
+        kind, zero = ir.Bits(16), ir.Const(0, ir.Bits(16))
         as_ones = inputs.pop() if name == "update" and inputs and inputs[-1].type == ir.BOOL else ir.Const(0, ir.BOOL)
-        if any(not e.type.width for e in inputs) or sum(e.type.width for e in inputs) % (8 if name == "update" else 16):
-            raise Mistake(position, "a checksum is over whole bytes, in a parser over whole words of 16 bits")
-        complement = ir.Hash("checksum", tuple(inputs), kind)
         if name == "update":
+            complement = _complement(inputs, position)
             if as_ones == ir.Const(0, ir.BOOL):
                 return complement
-            zero = ir.Binary("==", complement, ir.Const(0, kind), ir.BOOL)
-            return ir.Mux(ir.Binary("&&", as_ones, zero, ir.BOOL), ir.Const(0xFFFF, kind), complement)
+            is_zero = ir.Binary("==", complement, zero, ir.BOOL)
+            return ir.Mux(ir.Binary("&&", as_ones, is_zero, ir.BOOL), ir.Const(0xFFFF, kind), complement)
         if base.name not in self.sums:
             self.sums[base.name] = self.slot(f"{base.name}.sum", kind)
         sum_ = ir.Get(self.sums[base.name])
         match name:
             case "add" | "subtract" if inputs:
-                added = inputs if name == "add" else [complement]
-                self.set(sum_.slot, ir.Unary("~", ir.Hash("checksum", (sum_, *added), kind), kind))
+                added = inputs if name == "add" else [_complement(inputs, position)]
+                self.set(sum_.slot, ir.Unary("~", _complement([sum_, *added], position), kind))
+                return None
+            case "subtract_all_and_deposit":
+                into = inputs[0] if len(inputs) == 1 else None
+                if not isinstance(into, ir.Get) or into.type != kind:
+                    raise Mistake(position, "subtract_all_and_deposit takes a field of bit<16>")
+                self.set(into.slot, sum_)
+                self.deposits = (*(d for d in self.deposits if d != (sum_.slot, into.slot)), (sum_.slot, into.slot))
                 return None
             case "get":
                 return sum_
             case "verify":  # TNA: true where it is wrong
                 return ir.Binary("!=", sum_, ir.Const(0xFFFF, kind), ir.BOOL)
         raise Mistake(position, f"Checksum.{name} is not supported")
+
+    def subtract(self, fields: Sequence[ir.Slot], position: Position) -> None:
+        """Subtract a header from the sums that were deposited before it, and deposit them again."""
+        for sum_, into in self.deposits:
+            if sum(f.type.width for f in fields) % 16:
+                raise Mistake(
+                    position, "a header of an odd number of bytes behind subtract_all_and_deposit; deposit later"
+                )
+            rest = _complement([ir.Get(sum_), _complement([ir.Get(f) for f in fields], position)], position)
+            self.set(sum_, ir.Unary("~", rest, sum_.type))
+            self.set(into, ir.Get(sum_))
 
     def _kept(self, value: ir.Expr, name: str) -> ir.Expr:
         slot = self.slot(name, value.type)
@@ -395,6 +453,15 @@ def _parameters(extern: str, method: str) -> tuple[str, ...]:
         index = () if extern.startswith("Direct") else ("index",)
         return (*index, "color", "adjust_byte_count") if extern.endswith("Meter") else ("val", *index)
     return ARGUMENTS.get(method, ())
+
+
+def _complement(inputs: Sequence[ir.Expr], position: Position) -> ir.Expr:
+    """The inverted sum of 16-bit words; of an odd number of bytes the last one is a word's high one."""
+    bits = sum(e.type.width for e in inputs)
+    if any(not e.type.width for e in inputs) or bits % 8:
+        raise Mistake(position, "a checksum is over whole bytes")
+    padding = (ir.Const(0, ir.Bits(8)),) if bits % 16 else ()
+    return ir.Hash("checksum", (*inputs, *padding), ir.Bits(16))
 
 
 def _hash(algorithm: ir.Crc | str, inputs: tuple[ir.Expr, ...], kind: ir.Bits) -> ir.Expr:

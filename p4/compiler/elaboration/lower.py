@@ -31,7 +31,7 @@ from jumpgate.p4.compiler.elaboration.names import (
 from jumpgate.p4.compiler.elaboration.varbits import fixed, pieces
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
-from jumpgate.p4.compiler.walk import gets, leaves
+from jumpgate.p4.compiler.walk import conditions_inlined, gets, leaves
 
 CALLS_MAX = 40
 SLOTS_MAX = 100_000
@@ -50,11 +50,13 @@ class Lower(Expressions):
         self.result: list[Value | None] = []
         self.exit = -1
         self.calls = 0
+        self.in_register = False  # whether the statement at hand is a RegisterAction's
         self.at = Position(program.name, 1, 1)  # the statement at hand
         self.entry: ir.Slot | None = None  # of the table whose action is at hand
         self.applied: dict[str, int] = {}  # tables by name
-        self.blocks: list[Closure] = []  # instances of controls that were applied
+        self.blocks: list[tuple[Closure, Scope]] = []  # instances of controls that were applied
         self.sums: dict[str, ir.Slot] = {}  # of checksums and counters in the parser at hand, by name
+        self.deposits: tuple[tuple[ir.Slot, ir.Slot], ...] = ()  # sums, and where the parser put them, on the way here
 
     # ---- slots ----
 
@@ -147,12 +149,15 @@ class Lower(Expressions):
             scope.add(node.name, value, node.position)
             return
         target = self.storage(kind, node.name, node.position)
+        self.initialise(target, node, scope)
+        scope.add(node.name, target, node.position)
+
+    def initialise(self, target: Value, node: ast.Variable, scope: Scope) -> None:
         if node.value is not None:
             self.assign(target, self.expression(node.value, scope), node.position)
         else:
             for s in slots(target):
                 self.set(s, ir.Const(0, s.type))
-        scope.add(node.name, target, node.position)
 
     def assign(self, target: Value, value: Value, position: Position) -> None:
         if isinstance(target, Group):
@@ -303,10 +308,22 @@ class Lower(Expressions):
             return self.operate(function.name, a, b, node.position)
         if function.name == "NoAction" and not node.arguments:
             return None
+        if function.name == "invalidate" and len(node.arguments) == 1:
+            self._invalidate(node, scope)
+            return None
         found = scope.value(function.name)
         if not isinstance(found, Closure) or not isinstance(found.node, ast.Action):
             raise Mistake(node.position, f"'{function.name}' is not an action or function")
         return self.inline(found, node, scope)
+
+    def _invalidate(self, node: ast.Call, scope: Scope) -> None:
+        """Make a field of the intrinsic metadata as if nothing had been assigned to it."""
+        field = self.expression(node.arguments[0], scope)
+        if not isinstance(field, ir.Get) or field.slot not in self.gress.intrinsic.values():
+            raise Mistake(
+                node.position, "invalidate takes a field of the intrinsic metadata; of others use setInvalid()"
+            )
+        self.set(field.slot, ir.Const(field.slot.initial, field.type))
 
     def bind(self, parameters: Sequence[ast.Parameter], node: ast.Call, scope: Scope, inner: Scope) -> None:
         """`in` and directionless arguments are copied, out and inout ones are the caller's own storage."""
@@ -357,6 +374,9 @@ class Lower(Expressions):
     def value_set(self, values: Instance, keys: tuple[ir.Key, ...], position: Position) -> ir.Table:
         raise NotImplementedError
 
+    def subtract(self, fields: Sequence[ir.Slot], position: Position) -> None:
+        raise NotImplementedError
+
     def apply(self, table: Closure, position: Position) -> ir.Apply:
         raise NotImplementedError
 
@@ -403,7 +423,10 @@ class Lower(Expressions):
             output = self.slot(parameters[1].name, kind)
             inner.values[parameters[1].name] = ir.Get(output)
             inner.values["this"] = Instance(ExternType("this", (kind,)), action.name)
+        self.in_register = True
         body = self.captured(lambda: self.scoped(lambda: self.body(action.apply.body.body, inner), None, position))
+        self.in_register = False
+        body = conditions_inlined(body)
         if leaves(body, self.exit):
             raise Mistake(action.apply.position, "'exit' is not possible in a RegisterAction")
         values = slots(value)

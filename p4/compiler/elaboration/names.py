@@ -113,7 +113,7 @@ class Listed:
 
 Value = (
     ir.Const | ir.Get | ir.Unary | ir.Binary | ir.Slice | ir.Cast | ir.Mux | ir.Lookahead | ir.Hash | ir.Random
-    | Group | StackValue | Instance | Closure | RegisterAction | Packet | Listed | EnumType | Broken
+    | ir.Approximation | Group | StackValue | Instance | Closure | RegisterAction | Packet | Listed | EnumType | Broken
 )  # fmt: skip
 
 

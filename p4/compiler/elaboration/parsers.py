@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.elaboration.live import POSITIONS, live_stacks
 from jumpgate.p4.compiler.elaboration.lower import Lower
 from jumpgate.p4.compiler.elaboration.names import (
     Closure,
@@ -49,9 +50,11 @@ class Frame:
     kept: dict[tuple[str, int], Scope] = field(default_factory=dict)
     #: the stack whose position nobody asks for once this is done
     forgets: StackValue | None = None
+    #: of states: the stacks whose position they, or those behind them, ask for; None: any
+    live: dict[str, frozenset[int] | None] = field(default_factory=dict)
 
 
-Key = tuple[Frame, str, int, tuple[tuple[int, int], ...], int]
+Key = tuple[Frame, str, int, tuple[tuple[int, int], ...], int, tuple[tuple[ir.Slot, ir.Slot], ...]]
 
 
 class Parsers(Lower):
@@ -63,6 +66,7 @@ class Parsers(Lower):
         self.queue: list[Key] = []
         self.next: dict[int, int] = {}
         self.stacks: dict[int, StackValue] = {}
+        self.lasts: dict[Position, bool] = {}  # uses of `.last`: whether anything was extracted before, ever
         self.phase = 2
         self.in_parser = False
         self.shared: dict[str, Group] = {}  # of a gress: the intrinsic metadata, by their types
@@ -72,15 +76,18 @@ class Parsers(Lower):
     def parser(self, closure: Closure, arguments: Sequence[Value]) -> None:
         """Fills gress.states from the program's parser."""
         frame = self._frame(closure, arguments, None)
-        self.known, self.queue, self.next, self.stacks = {}, [], {}, {}
-        self.in_parser = True
+        self.known, self.queue, self.next, self.stacks, self.lasts = {}, [], {}, {}, {}
+        self.in_parser, self.deposits = True, ()
         self._reach(frame, "start", 0, 0, closure.node.position)
         for key in self.queue:  # grows meanwhile
             if len(self.queue) > STATES_MAX:
                 raise Mistake(closure.node.position, f"the parser unrolls to more than {STATES_MAX} states")
-            self.next, self.phase = dict(key[3]), key[4]
+            self.next, self.phase, self.deposits = dict(key[3]), key[4], key[5]
             self.gress.states.append(self._state(*key[:3]))
         self.in_parser = False
+        for position, ever in self.lasts.items():
+            if not ever:
+                self.diagnostics.error(position, "'.last' before anything was extracted into the stack")
         self._check_loops()
 
     def _frame(self, closure: Closure, arguments: Sequence[Value], back: tuple[Frame, str, int] | None) -> Frame:
@@ -110,11 +117,21 @@ class Parsers(Lower):
             return TARGETS[name]
         if name not in frame.states:
             raise Mistake(position, f"there is no state '{name}'")
-        key = (frame, name, at, tuple(sorted(self.next.items())), phase)
+        live = self._live(frame, name)
+        positions = sorted((s, n) for s, n in self.next.items() if live is None or s in live)
+        key = (frame, name, at, tuple(positions), phase, self.deposits)
         if key not in self.known:
             self.known[key] = len(self.queue)
             self.queue.append(key)
         return self.known[key]
+
+    def _live(self, frame: Frame, name: str) -> frozenset[int] | None:
+        """The stacks whose position matters from a state on, behind the end of its sub-parser, too."""
+        if name not in frame.live:
+            here = live_stacks(frame.states, name, lambda node: self.expression(node, frame.scope))
+            behind = self._live(*frame.back[:2]) if frame.back else frozenset()
+            frame.live[name] = None if here is None or behind is None else here | behind
+        return frame.live[name]
 
     def _state(self, frame: Frame, name: str, at: int) -> ir.State:
         node = frame.states[name]
@@ -276,7 +293,7 @@ class Parsers(Lower):
     # ---- packets and stacks ----
 
     def member(self, node: ast.Member, scope: Scope) -> Value:
-        if node.name in ("next", "last", "lastIndex"):
+        if node.name in POSITIONS:
             base = self.expression(node.base, scope)
             if isinstance(base, StackValue):
                 if not self.in_parser:
@@ -290,9 +307,10 @@ class Parsers(Lower):
         if node.name == "lastIndex":
             return ir.Const((at - 1) & 0xFFFFFFFF, ir.Bits(32))
         if node.name == "last":
-            if at == 0:
-                raise Mistake(node.position, "'.last' before anything was extracted into the stack")
-            return stack.elements[at - 1]
+            self.lasts[node.position] = self.lasts.get(node.position, False) or at > 0
+            if at == 0:  # StackOutOfBounds of the core library
+                self.out.append(ir.Fail(ir.Const(1, ir.BOOL)))
+            return stack.elements[max(at - 1, 0)]
         if at >= len(stack.elements):
             self.out.append(ir.Fail(ir.Const(1, ir.BOOL)))
             return stack.elements[-1]
@@ -424,6 +442,7 @@ class Parsers(Lower):
                 raise Mistake(node.position, "8 bytes of port or resubmission metadata come first: extract or advance")
             source, self.phase = "resubmit", 2
         self.out.append(ir.Extract(fields, value.valid, node.position, source))
+        self.subtract(fields, node.position)
         if isinstance(node, ast.Member) and node.name == "next":
             stack = self.expression(node.base, scope)
             assert isinstance(stack, StackValue)

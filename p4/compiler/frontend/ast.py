@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 
 from jumpgate.p4.compiler.frontend.source import Position
 
@@ -323,3 +324,19 @@ class Source:
     """A whole program."""
 
     declarations: list[Declaration] = field(default_factory=list)
+
+
+def walk(node: object) -> Iterator[Node]:
+    """Yield the nodes in a node, or in a tuple of such, itself first.
+
+    >>> at = Position("", 1, 1)
+    >>> [type(n).__name__ for n in walk(Member(at, Name(at, "hdr"), "x"))]
+    ['Member', 'Name']
+    """
+    if isinstance(node, tuple):
+        for part in node:
+            yield from walk(part)
+    elif isinstance(node, Node):
+        yield node
+        for f in fields(node):
+            yield from walk(getattr(node, f.name))

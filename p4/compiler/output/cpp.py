@@ -88,6 +88,11 @@ def expression(e: ir.Expr) -> str:
             return f"({value} != 0)" if e.type.boolean else value
         case ir.Hash():
             return _hash(e)
+        case ir.Approximation():
+            unit = e.unit
+            settings = f"{str(unit.invert).lower()}, {unit.shift}, {unit.scale}"
+            values = ", ".join(map(str, unit.values))
+            return cut(f"u64(jgsw::approximate<{settings}>(uint32_t({expression(e.operand)}), {{{values}}}))", e.type)
         case ir.Random():
             return cut(f"{cpp_type(e.type)}(jgsw::random_bits(context))", e.type)
 

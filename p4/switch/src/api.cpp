@@ -57,6 +57,10 @@ const char* jgsw_add_interface(Switch* sw, uint16_t number, const char* name) {
   if (opened == nullptr) return failed(problem);
   return sw->add_port(opened, problem) ? nullptr : failed(problem);
 }
+const char* jgsw_loop_port(Switch* sw, uint16_t number) {
+  std::string problem;
+  return sw->loop_port(number, problem) ? nullptr : failed(problem);
+}
 // From now on `v4` stands for the IPv6 host in the headers that programs see.
 const char* jgsw_stand_in(Switch* sw, const char* v4, const char* v6) {
   in_addr name;

@@ -158,7 +158,7 @@ void Pipe::leave(Buffer* buffer) {
   Packet& packet = buffer->packet;
   if (packet.length > kFrameBytesMax) return drop(buffer, counts.oversized);
   const uint16_t port = packet.egress_port;
-  if (is_loopback(port)) {
+  if (recirculates(port) || loopback[port]) {
     recentre(buffer);
     uint8_t* data = packet.data;
     const uint32_t length = packet.length;

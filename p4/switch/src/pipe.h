@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -23,12 +24,12 @@ inline constexpr uint32_t kBuffers = 4096;
 inline constexpr uint32_t kLoopedMax = 512;  // packets waiting at one recirculation port, or copies waiting for egress
 inline constexpr uint16_t kPorts = 512;
 
-// Of each group of 128 ports (a Tofino's pipe) 68 … 71 lead back to ingress.
-inline constexpr bool is_loopback(uint16_t port) { return (port & 0x7c) == 68; }
+// Of each group of 128 ports (a Tofino's pipe) 68 … 71 lead back to ingress, whatever mode they are in.
+inline constexpr bool recirculates(uint16_t port) { return (port & 0x7c) == 68; }
 
-// What a looped packet waits for: queue 0 is egress, the others are recirculation ports.
-inline constexpr uint32_t kLoopQueues = 1 + kPorts / 128 * 4;
-inline constexpr uint32_t loop_queue(uint16_t port) { return 1u + (port >> 7) * 4u + (port & 3u); }
+// What a looped packet waits for: queue 0 is egress, the others are ports that lead back to ingress.
+inline constexpr uint32_t kLoopQueues = 1 + kPorts;
+inline constexpr uint32_t loop_queue(uint16_t port) { return 1u + port; }
 
 // What became of packets. Everything that is lost is counted under a reason.
 struct Counts {
@@ -80,6 +81,7 @@ class Pipe {
   Counts counts;
   std::unordered_map<uint32_t, std::vector<Replica>> multicast;
   std::unordered_map<uint32_t, uint16_t> mirror_sessions;
+  std::bitset<kPorts> loopback;  // ports whose packets come in again, as if a cable led from each to itself
 
  private:
   struct Looped {

@@ -72,8 +72,14 @@ void Switch::packet_out(const uint8_t* bytes, uint32_t length) {
 
 bool Switch::add_port(Port* port, std::string& problem) {
   std::unique_ptr<Port> owned(port);
-  if (ports[port->number()] != nullptr) return problem = "the port is already there", false;
+  if (is_taken(port->number())) return problem = "the port is already there", false;
   ports[port->number()] = std::move(owned);
+  return true;
+}
+
+bool Switch::loop_port(uint16_t number, std::string& problem) {
+  if (is_taken(number)) return problem = "the port is already there", false;
+  pipe.loopback.set(number);
   return true;
 }
 

@@ -67,7 +67,8 @@ class Switch : private Outlet {
   // A frame from the controller: it comes in at the CPU port, and what leaves goes out of the switch's ports.
   void packet_out(const uint8_t* bytes, uint32_t length);
 
-  bool add_port(Port* port, std::string& problem);  // takes the port; before start() only
+  bool add_port(Port* port, std::string& problem);        // takes the port; before start() only
+  bool loop_port(uint16_t number, std::string& problem);  // its packets come in again; before start() only
   bool start(std::string& problem);
   void stop();
 
@@ -80,6 +81,7 @@ class Switch : private Outlet {
   std::array<std::unique_ptr<Port>, kPorts> ports;
 
  private:
+  bool is_taken(uint16_t number) const { return ports[number] != nullptr || pipe.loopback[number]; }
   void send(uint16_t port, Buffer* buffer) override;
   void packet_in(const Packet& packet) override;
   void digest(uint32_t index, const uint64_t* words, uint32_t count) override;

