@@ -47,7 +47,7 @@ def differences(
     found = {}
     for mode in MODES:
         with connection.sql(text, values, offload=mode) as query:
-            table = query.to_arrow() if jobs or query.split.kept else by_reference(query)
+            table = by_reference(query) if query.split.cuts and not (jobs or query.split.text) else query.to_arrow()
             assert table.schema == query.schema
             found[mode] = unlike(table, expected, ordered)
     return {mode: difference for mode, difference in found.items() if difference}
