@@ -218,7 +218,8 @@ def _read_parquet(path: str, mtime_ns: int, size: int) -> Footer:
 
     def misread() -> bool:
         int96 = any(metadata.schema.column(i).physical_type == "INT96" for i in range(metadata.num_columns))
-        return int96 or rows != metadata.num_rows or not all(_are_bounded(groups, *of) for of in known.values())
+        unbounded = not all(_are_bounded(groups, *of) for of in known.values())
+        return int96 or rows != metadata.num_rows or (unbounded and not metadata.created_by.startswith("DuckDB"))
 
     return Footer(path, schema, rows, sizes, lambda name: _parquet_range(groups, *known[name]), _misread=misread)
 
