@@ -345,9 +345,17 @@ def _are_bounded(groups: list[Any], leaf: int, type_: DataType) -> bool:
     for chunk in (group.column(leaf) for group in groups if group.num_rows):
         statistics = chunk.statistics if chunk.is_stats_set else None
         is_null = statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values
-        if not is_null and _bounds(statistics, type_) == (None, None):
+        if not is_null and not (statistics is not None and statistics.has_min_max and _are_in_order(statistics)):
             return False
     return True
+
+
+def _are_in_order(statistics: Any) -> bool:
+    """Return whether a minimum and a maximum can be such, as NaN cannot."""
+    try:
+        return bool(statistics.min <= statistics.max)
+    except (TypeError, ValueError, ArithmeticError):  # values that pyarrow gives in another form
+        return True
 
 
 def _bounds(statistics: Any, type_: DataType) -> tuple[Any, Any]:

@@ -80,7 +80,10 @@ def test_files_of_single_hosts(lab: Lab) -> None:
         "sales": [f"file://{name}{data}/sales*" for name in names],
         "items": f"file://worker1{data}/items.parquet",
     }
-    text = "SELECT name, sum(x) AS s, initcap(name) AS t FROM sales JOIN items USING (k) GROUP BY name ORDER BY name"
+    text = (
+        "SELECT name, CAST(sum(x) AS BIGINT) AS s, printf('%s', upper(name)) AS t FROM sales JOIN items USING (k)"
+        " GROUP BY name ORDER BY name"
+    )
     *answers, given = ask(
         lab,
         service,

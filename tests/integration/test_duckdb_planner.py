@@ -38,18 +38,11 @@ def connection(one_host: str, judge: duckdb.DuckDBPyConnection, folder: Path) ->
         yield found
 
 
-def as_read(table: pa.Table) -> pa.Table:
-    """The table with the types of files that Jumpgate reads, as one of their columns has no bounds."""
-    signed = {("u", pa.uint32()): pa.int64(), ("max(u)", pa.uint32()): pa.int64()}
-    signed |= {("small", pa.uint8()): pa.int16(), ("min(small)", pa.uint8()): pa.int16()}
-    return table.cast(pa.schema([f.with_type(signed.get((f.name, f.type), f.type)) for f in table.schema]))
-
-
 @pytest.mark.parametrize("text", duckdb_texts.OFFLOADED[::3])
 def test_what_is_offloaded_has_duckdbs_types(
     connection: Connection, judge: duckdb.DuckDBPyConnection, text: str
 ) -> None:
-    expected = as_read(judge.execute(text).to_arrow_table())
+    expected = judge.execute(text).to_arrow_table()
     with connection.sql(text, offload="never") as here, connection.sql(text, offload="always") as query:
         assert not unlike(here.to_arrow(), expected)
         assert query.schema == here.schema == here.to_arrow().schema
@@ -86,7 +79,8 @@ def test_what_stays_is_named_and_answered(connection: Connection, judge: duckdb.
         ("SELECT unnest([1, 2]), a FROM t", [], "operator LOGICAL_UNNEST is not offloaded"),
     ):
         with connection.sql(text, values, offload="always") as query:
-            assert [kept.reason for kept in query.split.kept] == [reason]
+            (kept,) = query.split.kept
+            assert kept.reason.startswith(reason)
             assert not unlike(query.to_arrow(), judge.execute(text, values).to_arrow_table())
 
 

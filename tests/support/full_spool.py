@@ -20,6 +20,7 @@ from jumpgate.client.sql.connection import Connection
 from jumpgate.codegen import cache
 from jumpgate.errors import JumpgateError
 from jumpgate.testing.leaks import wait_until
+from tests.support.modes import by_job
 
 #: beside the 512 MiB that are left to others
 LITTLE, ENOUGH = 516 << 20, 2 << 30
@@ -28,7 +29,7 @@ LIMIT_BYTES = 12 << 20
 
 def _asked(connection: Connection, text: str) -> dict[str, Any]:
     try:
-        return {"rows": [[str(v) for v in row.values()] for row in connection.sql(text).to_arrow().to_pylist()]}
+        return {"rows": [[str(v) for v in row.values()] for row in by_job(connection, text).to_pylist()]}
     except JumpgateError as error:
         return {"code": error.code, "message": str(error)}
 

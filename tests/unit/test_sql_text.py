@@ -52,7 +52,7 @@ def test_tokens_joined_are_the_text() -> None:
         ("$t$ open", [("open", "$t$ open")]),
         ("/* a /* b */ c */d", [("comment", "/* a /* b */ c */"), ("word", "d")]),
         ("/* a /* b */", [("open", "/* a /* b */")]),
-        ("/*! 1 */ -- 2\n3", [("hint", "/*! 1 */"), ("comment", "-- 2"), ("number", "3")]),
+        ("/*! 1 */ -- 2\n3", [("comment", "/*! 1 */"), ("comment", "-- 2"), ("number", "3")]),
         ("1..2 .5.5", [("number", "1."), ("number", ".2"), ("number", ".5"), ("number", ".5")]),
         ("1e5 1e 0x1e 1.e-5L", [("number", "1e5"), ("number", "1"), ("word", "e"), ("number", "0x1e"),
                                 ("number", "1.e-5L")]),

@@ -146,7 +146,11 @@ def read_table(name: str, root: Operator, closed: bool = False) -> Table:
 def parquet_table(table: Table) -> Table:
     """The table of plain Parquet files with the types that the files declare, which are more than Jumpgate's."""
     assert isinstance(table.read, Read)
-    fields = [f for f in table.read.schema if f.type.is_opaque or f.type.is_integer or f.type.is_nested]
+    fields = [
+        f
+        for f in table.read.schema
+        if f.type.is_opaque or f.type.is_integer or f.type.is_nested or f.type.kind == "time"
+    ]
     if not fields:
         return table
     declared = [parquet_arrow_schema(file) for file in table.read.files]

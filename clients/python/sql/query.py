@@ -255,7 +255,7 @@ class Query:
         try:
             found = self._connection.parts(self)
         except Stays as stays:
-            self._leave(f"{why}; of its parts: {stays}")
+            self._leave(why if str(stays) == why else f"{why}; of its parts: {stays}")
         else:
             root, *rest = found.kept
             self.split = Split(list(map(cut_of, found.cuts)), [Kept(root.kind, why), *rest], found.text)
