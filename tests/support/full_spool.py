@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +40,24 @@ def _used(folder: Path) -> int:
     return (found.f_blocks - found.f_bfree) * found.f_frsize
 
 
+def _is_back(folder: Path, planned: int) -> bool:
+    return _used(folder) <= planned
+
+
 def main(file: str) -> None:
     folder = cache.folder("spool")
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={LITTLE}", "tmpfs", folder], check=True)
     with jumpgate.connect(offload="always", memory_limit_bytes=LIMIT_BYTES) as connection:
         connection.register("facts", file)
         for text in json.load(sys.stdin):
+            connection.sql(text).close()
+            planned = _used(folder)  # stand-ins of the tables, which stay
             refused = _asked(connection, text)
-            is_empty = wait_until(lambda: _used(folder) == 0)
+            is_empty = wait_until(partial(_is_back, folder, planned))
             small = _asked(connection, "SELECT count(*) FROM facts WHERE v > 0")
             subprocess.run(["mount", "-o", f"remount,size={ENOUGH}", folder], check=True)
             answered = _asked(connection, text)
-            wait_until(lambda: _used(folder) == 0)
+            wait_until(partial(_is_back, folder, planned))
             subprocess.run(["mount", "-o", f"remount,size={LITTLE}", folder], check=True)
             line = {"refused": refused, "is_empty": is_empty, "small": small, "answered": answered}
             print(json.dumps({**line, "left": os.listdir(folder)}), flush=True)
