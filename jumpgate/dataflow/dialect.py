@@ -40,5 +40,3 @@ class Dialect:
 
 
 DEFAULT = Dialect()
-#: DataFusion's choices
-DATAFUSION = Dialect(division_by_zero="ieee", to_integer="truncate")

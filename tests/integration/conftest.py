@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import duckdb
 import pytest
 import simdjson
 
@@ -33,6 +34,13 @@ def builds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     optimised = OPTIMISED if request.config.getoption("--run") == "ci" else OPTIMISED + OPTIMISED_NIGHTLY
     if request.path.stem in optimised:
         monkeypatch.setenv("JUMPGATE_QUICK_BUILDS", "never")
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[duckdb.DuckDBPyConnection]:
+    """DuckDB alone."""
+    with duckdb.connect() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -41,12 +41,6 @@ def table() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def connection(
     one_host: str, judge: duckdb.DuckDBPyConnection, table: pa.Table, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Connection]:

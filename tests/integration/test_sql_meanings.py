@@ -170,12 +170,6 @@ STAYING = (
 
 
 @pytest.fixture(scope="module")
-def judge() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def connection(
     one_host: str, judge: duckdb.DuckDBPyConnection, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Connection]:

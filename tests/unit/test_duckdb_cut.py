@@ -56,7 +56,6 @@ class Cutter:
             rows = relation_over(self.database, oracle.run(cut.operator, DUCKDB), names, cut.types)
             cursor.register(cut_name(number), rows.to_arrow_table())
         found = cursor.sql(parts.text).to_arrow_table().rename_columns(expected.column_names)
-        parts.close()
         return unlike(found, expected, ordered)
 
 
@@ -89,7 +88,6 @@ def test_parts_give_the_answer(cutter: Cutter, text: str, cuts: int, kept: list[
     found = cutter.cut(text)
     assert len(found.cuts) == cuts
     assert kept is None or [item.kind for item in found.kept] == kept
-    found.close()
     assert cutter.difference(text) == ""
 
 

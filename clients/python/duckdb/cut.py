@@ -53,11 +53,6 @@ class Parts:
     text: str
     kept: tuple[Kept, ...]
 
-    def close(self) -> None:
-        """Drops what the cuts read; may be called twice."""
-        for cut in self.cuts:
-            cut.files.close()
-
 
 def cut(
     connection: duckdb.DuckDBPyConnection, text: str, files: Callable[[], Files], tables: Mapping[str, str]

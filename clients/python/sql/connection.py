@@ -46,9 +46,12 @@ TEXTS_MAX, IDLE_MAX = 256, 16
 #: of a text that may ask for the time, which is a constant in its plan
 _CLOCK = re.compile(r"(?i)\b(now|today|(get_)?current_\w+|localtime(stamp)?|\w+_timestamp)\b")
 
-T = TypeVar("T")
 #: of a text, parsed: its parts take some 300 times as much memory. Values belong into parameters
 TEXT_CHARACTERS_MAX = 1_000_000
+#: the place of an error in a text below one line more
+_LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -237,6 +240,8 @@ class Connection:
     def keep(self, text: str, opened: Opened) -> None:
         """Keep a cursor for the next run of its text."""
         with self._lock:
+            if opened.version != self._version:
+                return  # it holds tables that are gone
             self._idle[text] = opened
             if len(self._idle) > IDLE_MAX:
                 self._idle.popitem(last=False)
@@ -305,9 +310,9 @@ class Connection:
         for table in self.tables:
             found.register(table.name, table.schema.empty_table())
         try:
-            found.execute(text, values)  # which shows the place, too
+            found.execute(f"EXPLAIN\n{text}", values)  # which shows the place, too, and does not run it
         except duckdb.Error as error:
-            return error
+            return type(error)(_LINE.sub(_line_above, str(error)))
         return None
 
     def schema_of(self, names: Sequence[str], types: Sequence[str]) -> pa.Schema:
@@ -359,6 +364,10 @@ class Connection:
 def _read(query: Query) -> list[tuple[Table, pa.Schema]]:
     """The tables that a query reads, with the columns that DuckDB has of them."""
     return [(scan.table, pa.schema(map(as_read, scan.table.schema))) for scan in query.scans]
+
+
+def _line_above(match: re.Match[str]) -> str:
+    return f"LINE {int(match[1]) - 1}:".ljust(len(match[0]))
 
 
 def _one_of(what: str, value: str, choices: Sequence[str]) -> str:
