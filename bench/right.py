@@ -20,7 +20,7 @@ import click
 
 import jumpgate
 from bench._measure import Figure, remark, report
-from tests.support import roads_run, sqllogic, sqllogic_run
+from tests.support import roads_run, sqllogic, sqllogic_run, suites
 from tests.support.hostile_runs import files_right_or_typed
 from tests.support.random_trial import Trial
 
@@ -46,7 +46,7 @@ class Bench:
 
     @cached_property
     def logic(self) -> sqllogic_run.Summary:
-        chosen = sqllogic.sample(sqllogic.files(self.suites), self.queries, self.seed)
+        chosen = sqllogic.sample(suites.files(self.suites), self.queries, self.seed)
         outcomes = sqllogic_run.run(chosen, self.seed, workers=len(os.sched_getaffinity(0)))
         found = sqllogic_run.summary(map(_told, watched(outcomes, "queries on a road")))
         remark(f"  {dict(found.verdicts)}")

@@ -26,7 +26,7 @@ from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.explain import explain_data
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import JumpgateError
-from tests.support import sqllogic, tables
+from tests.support import sqllogic, suites, tables
 from tests.support.duckdb_judge import Answer, Judge, model
 
 #: formats of a file's tables, by chance of the name; a table that a format cannot hold is Parquet
@@ -137,7 +137,7 @@ def run(path: Path, chosen: set[int], since: At, connections: dict[str, Connecti
         _enter(path, stack)
         there = Tables(folder, connections, path.stem)
         stack.callback(there.close)
-        for number, record in enumerate(sqllogic.parse(path)):
+        for number, record in enumerate(suites.records(path)):
             if not chosen or number > max(chosen):
                 return
             if isinstance(record, sqllogic.Statement) or not _READS.match(record.text):
