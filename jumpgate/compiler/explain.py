@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jumpgate.compiler.describe import tree
-from jumpgate.compiler.figures import measured
+from jumpgate.compiler.physical.figures import measured
 from jumpgate.compiler.plan import Candidate, PhysicalPlan
 from jumpgate.dataflow.operators import Read, numbered
 from jumpgate.nca.interface import Edge, Figures, InstancePlan, JobFigures

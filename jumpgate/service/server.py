@@ -16,7 +16,7 @@ import grpc
 
 from jumpgate import deadline, debug, errors, extras
 from jumpgate.compiler.explain import explain_text, links
-from jumpgate.compiler.figures import measured
+from jumpgate.compiler.physical.figures import measured
 from jumpgate.converters import probe
 from jumpgate.dataflow import proto
 from jumpgate.errors import (

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.support import suites
 from tests.support.alike import unlike
 from tests.support.duckdb_judge import Judge
-from tests.support import suites
 from tests.support.sqllogic import Malformed, Query, Statement, parse, pick, render, sample
 
 TEXT = """
@@ -137,7 +137,8 @@ def test_scripts_of_psql(tmp_path: Path) -> None:
     )
     script = tmp_path / "a.sql"
     script.write_text(
-        "COPY t FROM stdin;\nselect; 'x\n\\.\n\\d t\n/* ; */ select ';', a\n  from t; -- all\n\nINSERT INTO t VALUES ('b');"
+        "COPY t FROM stdin;\nselect; 'x\n\\.\n\\d t\n"
+        "/* ; */ select ';', a\n  from t; -- all\n\nINSERT INTO t VALUES ('b');"
     )
     assert list(suites.records(script)) == [
         Statement(0, "CREATE TYPE name AS VARCHAR", True),

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from jumpgate import deadline
-from jumpgate.compiler.arrange_joins import best_order, run_of
 from jumpgate.compiler.describe import short
-from jumpgate.compiler.links import arriving, moved, saved_by_device
+from jumpgate.compiler.mapping.arrange_joins import best_order, run_of
+from jumpgate.compiler.mapping.links import arriving, moved, saved_by_device
+from jumpgate.compiler.mapping.text_codes import text_codes
 from jumpgate.compiler.plan import Candidate, Mapped, MappedPlan, Plan, Site
-from jumpgate.compiler.text_codes import text_codes
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow.operators import Join, Operator
