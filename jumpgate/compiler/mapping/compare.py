@@ -36,8 +36,8 @@ def compare(plan: MappedPlan) -> MappedPlan:
         found.append(replace(rival, seconds=seconds))
     if not found:
         return plan
-    per_money = plan.options.seconds_per_money
-    found.sort(key=lambda c: ((c.seconds or 0.0) + c.money * per_money, c.fragments, c.matches))
+    objective = plan.options.objective
+    found.sort(key=lambda c: (*objective.rank(c.seconds or 0.0, c.money), c.fragments, c.matches))
     return replace(plan, candidates=tuple(found))
 
 
