@@ -22,6 +22,7 @@ import duckdb
 import pyarrow as pa
 
 import jumpgate
+from jumpgate.client.duckdb.planning import is_query
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.explain import explain_data
 from jumpgate.dataflow.formats import formats
@@ -39,8 +40,12 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _CHANGES = re.compile(r"^\s*(?:create|insert|update|delete|drop|truncate|alter|copy)\b", re.IGNORECASE)
 #: what asks of DuckDB's own tables, catalog or settings, not of rows: registered tables are views there
 _CATALOG = re.compile(
-    r"\b(?:rowid|pragma\w*|duckdb_\w+|pg_\w+|sqlite_master|information_schema|current_setting)\b", re.I
-)  # fmt: skip
+    r"\b(?:rowid|pragma\w*|duckdb_\w+|pg_\w+|sqlite_master|information_schema|current_setting|stats|"
+    r"json_execute_serialized_sql)\b",
+    re.IGNORECASE,
+)
+#: types that Arrow does not have: other ones come back
+_UNKNOWN = re.compile(r"BIGNUM|GEOMETRY|BIT\b|VARIANT")
 #: a COPY to one of these would write into the answers
 _DEVICE = "/dev/"
 _READS = re.compile(r"^\s*(?:select|with|values|\(|from|table)\b", re.IGNORECASE)
@@ -89,6 +94,8 @@ class Tables:
         for name in sorted(there):
             if name.lower() not in words:
                 continue
+            if any(_UNKNOWN.search(str(type)) for type in self._model.table(name).types):
+                raise duckdb.NotImplementedException(f"{name} has a type that Arrow does not have")
             if name not in self._kept or name.lower() in self._stale or there[name] == "VIEW":
                 self._take(name)
             found[name] = self._kept[name]
@@ -159,8 +166,8 @@ def _query(
 ) -> Iterator[At | Outcome]:
     yield number, REFERENCE
     place = ("/".join(path.parts[-FILE_PARTS:]), record.line, record.text)
-    if _CATALOG.search(record.text):
-        yield Outcome(*place, "duckdb", "unanswered", "it asks of the catalog")
+    if _CATALOG.search(record.text) or not is_query(duckdb.default_connection(), record.text):
+        yield Outcome(*place, "duckdb", "unanswered", "it asks of the catalog, or changes tables")
         return
     try:
         named = there.named_in(record.text)
