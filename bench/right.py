@@ -43,7 +43,11 @@ class Bench:
         self.queries, self.random, self.seed = queries, random, seed
         named = [Path(f) for f in os.environ.get("JUMPGATE_SLT", "").split(os.pathsep) if f]
         self.suites = named or [CASES]
-        self.which = f"suites: {', '.join(folder.name for folder in named)}" if named else "no suite at hand: the repository's cases"
+        self.which = (
+            f"suites: {', '.join(folder.name for folder in named)}"
+            if named
+            else "no suite at hand: the repository's cases"
+        )
 
     @cached_property
     def logic(self) -> sqllogic_run.Summary:
