@@ -1,4 +1,4 @@
-"""What a plan is to save, time or cost, and the most that it may take of either."""
+"""The objective of plans: time or cost, and the most that a plan may take of either."""
 
 from __future__ import annotations
 

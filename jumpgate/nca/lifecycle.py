@@ -25,10 +25,14 @@ class WorkerLifecycle:
 
     def host(self, instance: InstancePlan, context: JobContext) -> Host:
         """Return the host of the process: the instance's own or, for a device without an agent, that of its first
-        sender, where it acts as the device's gateway."""
-        first = context.plan.edge(instance.inputs[0]).producers[0]
-        sender = next(i for i in context.plan.instances if i.id == first)
-        return context.hosts.get(instance.device.name) or context.hosts[sender.device.name]
+        sender, where it acts as the device's gateway; of a leaf that of its first receiver, else any."""
+        if own := context.hosts.get(instance.device.name):
+            return own
+        edges = [context.plan.edge(edge) for edge in (*instance.inputs, instance.output)]
+        near = [name for edge in edges for name in (*edge.producers, *edge.consumers) if name != instance.id]
+        devices = {other.id: other.device.name for other in context.plan.instances}
+        hosts = (context.hosts.get(devices[name]) for name in near)
+        return next((host for host in hosts if host is not None), None) or next(iter(context.hosts.values()))
 
     async def compile(self, instance: InstancePlan, host: Host | None) -> dict[str, Any]:
         """Return the configuration as the artifact. Raises ConfigError for a partitioning that a worker does not

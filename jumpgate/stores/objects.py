@@ -119,6 +119,13 @@ def grant(name: str) -> Grant:
     return Grant(url, found.tag, found.modified, found.size)
 
 
+def selecting(name: str) -> str:
+    """Return the URL by which S3 Select is asked about an object, without credentials, for a while. It is a secret."""
+    url = s3.signed_select(name, GRANT_S)
+    settings.check_secure(url, settings.store_of(name), name)
+    return url
+
+
 def lend(grants: Mapping[str, Grant]) -> None:
     """Make these all that this process, which has no credentials, knows of objects."""
     global _lent

@@ -51,6 +51,25 @@ def signed(name: str, seconds: int) -> str:
     return str(url)
 
 
+def signed_select(name: str, seconds: int) -> str:
+    """Return a URL by which S3 Select is asked about the object, whatever the statement. Raises FileUnreadable."""
+    address = signed(name, seconds).partition("?")[0] + "?select=&select-type=2"
+    store = settings.store_of(name)
+    if store.anonymous:
+        return address
+    with extras.explained():
+        from botocore.auth import S3SigV4QueryAuth
+        from botocore.awsrequest import AWSRequest
+
+    credentials = _asked(name, lambda _: _session(store).get_credentials())
+    if credentials is None:
+        raise _without_credentials(name)
+    request = AWSRequest("POST", address)
+    region = _asked(name, lambda client: client.meta.region_name)
+    S3SigV4QueryAuth(credentials.get_frozen_credentials(), "s3", region, seconds).add_auth(request)
+    return str(request.url)
+
+
 def access(name: str) -> dict[str, str]:
     """Return how other libraries reach the store of `name` at this moment, by the names of AWS's environment variables.
     Credentials are among them. Raises FileUnreadable, Forbidden."""

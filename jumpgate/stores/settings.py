@@ -17,7 +17,8 @@ from jumpgate.stores.names import canonical, is_remote
 @dataclass(frozen=True)
 class Store:
     """How names that begin with `url` are reached. Credentials are those of `profile`, else those that AWS's tools
-    would use; none if `anonymous`. `insecure`: its endpoint may be http."""
+    would use; none if `anonymous`. `insecure`: its endpoint may be http. `select`: it has S3
+    Select, which may be used."""
 
     url: str
     endpoint: str = ""
@@ -25,6 +26,7 @@ class Store:
     profile: str = ""
     anonymous: bool = False
     insecure: bool = False
+    select: bool = False
 
     def has(self, name: str) -> bool:
         """Return whether the name lies in the store, by whole parts of the path."""

@@ -171,7 +171,7 @@ def _files(scan: str, source: FileSource, first: InstancePlan, context: JobConte
     }
     return {
         "files": files,
-        **({"objects": [_object(file, context) for file in remote]} if remote else {}),
+        **({"objects": [granted(file, context) for file in remote]} if remote else {}),
         "states": known if first.device.name in context.here else [state[:1] for state in known],
         "share_index": Gap(lambda i: _place(i, siblings)) if len(siblings) > 1 else 0,
         "share_count": len(siblings),
@@ -179,7 +179,7 @@ def _files(scan: str, source: FileSource, first: InstancePlan, context: JobConte
     }
 
 
-def _object(file: str, context: JobContext) -> dict[str, Any]:
+def granted(file: str, context: JobContext) -> dict[str, Any]:
     """Return what reads an object for the life of a job, in the version that was planned for. The URL is a secret."""
     grant = objects.grant(file)
     planned = context.plan.files.get(file)

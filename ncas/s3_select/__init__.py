@@ -1,0 +1,74 @@
+"""S3 Select as an accelerator: the store reads Parquet, filters, and sends the columns that are asked for.
+
+`__init__` declares what it takes, `sql` writes the store's SQL, `lifecycle` starts and configures instances, `worker`
+is the instance. A store takes part where `select = true` in its `[[store]]` says so (docs/object-stores.md).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.operators import Filter, Operator, Project, Read
+from jumpgate.nca.interface import Completeness, Device, LifeCycle, Match, Unsupported
+from jumpgate.nca.speeds import Speeds
+from jumpgate.nca.transport import TCP, Transport
+from jumpgate.ncas.s3_select.sql import refusal
+from jumpgate.ntf.descriptor import Descriptor
+from jumpgate.stores import settings
+from jumpgate.stores.names import is_s3
+
+#: the time to start a Python process; the factor over generated programs, as rows come as text
+SPEEDS = Speeds(setup_s=0.5, factor=4.0)
+
+
+class S3Select:
+    """Filters and columns of Parquet objects, computed by their store."""
+
+    name = "s3_select"
+
+    @property
+    def operators(self) -> S3Select:
+        return self
+
+    @cached_property
+    def lifecycle(self) -> LifeCycle:
+        from jumpgate.ncas.s3_select.lifecycle import SelectLifecycle
+
+        return SelectLifecycle()
+
+    def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
+        return Unsupported("S3 Select reads objects, and nothing from other accelerators", "edge")
+
+    def match_operations(
+        self, node: Operator, device: Device, dialect: Dialect = DEFAULT
+    ) -> Match | Unsupported | None:
+        if device.kind != "host":
+            return None
+        found = chain(node)
+        if found is None or not all(map(is_s3, found[-1].inputs[0].files)):  # type: ignore[attr-defined]
+            return None
+        operators = found
+        read = operators[-1].inputs[0]
+        assert isinstance(read, Read)
+        if not all(settings.store_of(file).select for file in read.files):
+            return Unsupported("a store computes only where select = true in its [[store]]", "store", "Set it there.")
+        return refusal(operators, read) or Match(self.name, (*operators, read), Completeness.FULL, node.schema)
+
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
+        return Descriptor.of(match.schema, layout), TCP
+
+    def speeds(self, device: Device) -> Speeds:
+        return SPEEDS
+
+
+def chain(node: Operator) -> tuple[Operator, ...] | None:
+    """Return the operators above a read, the last one a filter: a filter, or a projection of columns over one."""
+    if isinstance(node, Filter) and isinstance(node.input, Read):
+        return (node,)
+    if isinstance(node, Project) and isinstance(node.input, Filter) and isinstance(node.input.input, Read):
+        return (node, node.input)
+    return None
+
+
+S3_SELECT = S3Select()
