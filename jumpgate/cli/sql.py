@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,9 +94,12 @@ def command(
 def _connect(address: str | None, offload: str, reads: bool, options: dict[str, Any]) -> Iterator[Connection]:
     """A connection. reads: it is going to look into files."""
     import jumpgate
+    from jumpgate.converters.prober import prober
 
     load_arrow()
-    with jumpgate.connect(address, offload=offload, **options) as connection:
+    with nullcontext() if reads else prober.on_demand():
+        connection = jumpgate.connect(address, offload=offload, **options)
+    with connection:
         yield connection
 
 

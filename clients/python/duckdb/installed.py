@@ -16,7 +16,7 @@ from jumpgate.dataflow.function import Function
 from jumpgate.dataflow.functions import apply, installed
 from jumpgate.dataflow.signatures import Exactly
 from jumpgate.dataflow.types import DataType
-from jumpgate.ntf.codec import arrow_type
+from jumpgate.ntf.arrow_types import arrow_type
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from jumpgate.dataflow.operators import Operator, Project, Read, UnionAll
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow, NotFound
-from jumpgate.ntf.codec import arrow_type
+from jumpgate.ntf.arrow_types import arrow_type
 from jumpgate.words import counted
 
 
