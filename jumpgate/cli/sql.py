@@ -20,12 +20,24 @@ if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
 
 
+class Format(click.ParamType):
+    """A format's name; formats are loaded when one is given."""
+
+    name = "format"
+
+    def convert(self, value: str, parameter: click.Parameter | None, context: click.Context | None) -> str:
+        known = formats()
+        if value not in known:
+            self.fail(f"{value!r} is not one of {', '.join(known)}", parameter, context)
+        return value
+
+
 @click.command("sql")
 @click.argument("file", metavar="[FILE|-]", required=False)
 @click.option("--command", "-c", "texts", multiple=True, metavar="SQL", help="Run this text; may be repeated.")
 @click.option("--table", "-t", "tables", multiple=True, metavar="NAME=PATH", help="A file, glob or directory.")
 @click.option("--tables", "directory", type=click.Path(path_type=Path), help="Every file or folder in it is a table.")
-@click.option("--format", type=click.Choice(tuple(formats())), help="Of all tables. [default: suffix]")
+@click.option("--format", type=Format(), help="Of all tables. [default: suffix]")
 @click.option(
     "--option", "options_given", multiple=True, metavar="NAME=VALUE", help="delimiter=;, header=false, null=NA …"
 )
@@ -135,10 +147,10 @@ def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) 
 
 def _options(given: tuple[str, ...]) -> dict[str, str]:
     """Options of reads by name. Raises ConfigError for one that no format has."""
-    from jumpgate.dataflow.resolve import suggest
-
     found = {}
     for text in given:
+        from jumpgate.dataflow.resolve import suggest
+
         name, value = _pair(text, "--option", "delimiter=;")
         known = sorted({option.name for format in formats().values() for option in format.all_options})
         if name not in known:

@@ -29,7 +29,6 @@ from jumpgate.codegen import cache
 from jumpgate.converters.probe import misread
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow import located
-from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.file_state import FileStates, file_states
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Schema
@@ -149,6 +148,8 @@ class Connection:
             if isinstance(table.read, Read) and not table.is_converted:
                 table = parquet_table(table) if not misread(table.files) else replace(table, closed=True)
             return self.tables.add(table)
+        from jumpgate.dataflow.builder import Dataflow
+
         if isinstance(source, Dataflow):
             if not is_plain(source.root):
                 raise InvalidDataflow(

@@ -25,7 +25,6 @@ from jumpgate.client.sql.split import Cut, Split, cut_of
 from jumpgate.client.sql.stopping import Stop
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
-from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.file_state import check_unchanged, file_states
 from jumpgate.dataflow.operators import Read
 from jumpgate.errors import CannotPlace, ComputeError, DataError, InvalidDataflow, JumpgateError
@@ -319,6 +318,8 @@ class Query:
             yield from conformed(self._here(self.split.text, ()), self.schema)
 
     def _run(self, cut: Cut) -> Result:
+        from jumpgate.dataflow.builder import Dataflow
+
         left_s = self._stop.left_s()
         cut.files.fill()
         self._connection.write_data(cut.operator)

@@ -19,15 +19,14 @@ from jumpgate.client.sql.parsing import column_names, may_read_all, parsed, tabl
 from jumpgate.client.sql.tokens import parts_of, quoted, unquoted
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
-from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.file_state import FileStates, file_states
-from jumpgate.dataflow.measures import count
 from jumpgate.dataflow.operators import Read
 from jumpgate.errors import JumpgateError, NotFound, SchemaMismatch
 
 if TYPE_CHECKING:
     from jumpgate.client.result import Result
     from jumpgate.client.session import Session
+    from jumpgate.dataflow.builder import Dataflow
 
 #: the column of a table of which no column is named
 ROWS = "rows"
@@ -80,6 +79,8 @@ class Scan:
             raise
 
     def _dataflow(self) -> Dataflow:
+        from jumpgate.dataflow.builder import Dataflow
+        from jumpgate.dataflow.measures import count
         from jumpgate.dataflow.substrait.reader import select
 
         read = self.table.read
