@@ -20,16 +20,11 @@ if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
 
 
-class Format(click.ParamType):
+def _format(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """A format's name; formats are loaded when one is given."""
-
-    name = "format"
-
-    def convert(self, value: str, parameter: click.Parameter | None, context: click.Context | None) -> str:
-        known = formats()
-        if value not in known:
-            self.fail(f"{value!r} is not one of {', '.join(known)}", parameter, context)
-        return value
+    if value is not None and value not in formats():
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(formats())}")
+    return value
 
 
 @click.command("sql")
@@ -37,7 +32,7 @@ class Format(click.ParamType):
 @click.option("--command", "-c", "texts", multiple=True, metavar="SQL", help="Run this text; may be repeated.")
 @click.option("--table", "-t", "tables", multiple=True, metavar="NAME=PATH", help="A file, glob or directory.")
 @click.option("--tables", "directory", type=click.Path(path_type=Path), help="Every file or folder in it is a table.")
-@click.option("--format", type=Format(), help="Of all tables. [default: suffix]")
+@click.option("--format", metavar="FORMAT", callback=_format, help="Of all tables. [default: suffix]")
 @click.option(
     "--option", "options_given", multiple=True, metavar="NAME=VALUE", help="delimiter=;, header=false, null=NA …"
 )

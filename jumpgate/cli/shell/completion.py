@@ -95,7 +95,7 @@ def functions() -> tuple[str, ...]:
 
 
 def _matching(typed: str, candidates: Iterable[tuple[str, str]]) -> Iterator[Completion]:
-    """Those that begin with what was typed; keywords in capitals, unless small letters were typed."""
+    """Complete what was typed to those that begin with it; keywords in capitals, unless small letters were typed."""
     bare = typed.lstrip('"').lower()
     seen = set()
     for name, what in candidates:

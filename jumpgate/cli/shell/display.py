@@ -37,20 +37,22 @@ def cells(text: str) -> int:
 
 
 def visible(text: str) -> str:
-    """Write control characters as DuckDB does, so that each row stays on its line and no value moves the cursor."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\u00a0" else _ESCAPES.get(c) or _escaped(c) for c in text)
+    """Write control characters with backslashes, so that each row stays on its line and no value moves the cursor."""
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    code = ord(character)
+    if code >= 0xA0 and character not in _BREAKS:
+        return character  # also the joiners of emoji and scripts
+    return character if character.isprintable() else f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    if code >= 0x80 and character not in "\u0085\u2028\u2029":
-        return character  # joiners of emoji and scripts
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+#: ends of lines and paragraphs, and what turns the direction of the text that follows
+_BREAKS = frozenset("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def cut(text: str, width: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.filters import Condition, completion_is_selected
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -91,11 +91,15 @@ def _continuation(width: int, line: int, wrapped: int) -> StyleAndTextTuples:
 
 
 def _bindings() -> KeyBindings:
-    """Enter runs a complete text, and begins a line of others."""
+    """Enter takes the completion that is chosen, runs a complete text, and begins a line of others."""
     bindings = KeyBindings()
     complete = Condition(lambda: is_complete(get_app().current_buffer.text))
 
-    @bindings.add("enter", filter=complete & ~has_completions)
+    @bindings.add("enter", filter=completion_is_selected)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.complete_state = None
+
+    @bindings.add("enter", filter=complete & ~completion_is_selected)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
 

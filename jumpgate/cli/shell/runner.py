@@ -33,7 +33,8 @@ _LINE = re.compile(r"^LINE (\d+):(.*)\n( *)\^", re.MULTILINE)
 
 @dataclass
 class Settings:
-    """What dot commands change. target: where the next results go, None for stdout; once: only the next one."""
+    """Settings that dot commands change. target: the file of the next results, None for stdout; once: of the next
+    one alone."""
 
     mode: str = "table"
     timer: bool = False

@@ -93,7 +93,7 @@ def _writer(type: pa.DataType) -> Callable[[Any], str]:
 
 
 def _finite(text: str) -> str:
-    """What to_json says, with strings for the numbers that JSON does not have."""
+    """Write what to_json says with strings for the numbers that JSON does not have."""
     if "NaN" not in text and "Infinity" not in text:
         return text
     return json.dumps(json.loads(text, parse_constant=str), ensure_ascii=False)
