@@ -1,7 +1,7 @@
 """The paper's experiments 1 to 3 (ADMS 2019): three joins shuffled between hosts, or answered by a card in the network.
 
-At full size by the network model (jumpgate.compiler.links); at a thousandth of the rows by what crosses the links of
-four machines in network namespaces, of a job on its hosts and of the same job through the emulated card.
+At full size by the network model (jumpgate.compiler.mapping.links); at a thousandth of the rows by what crosses the
+links of four machines in network namespaces, of a job on its hosts and of the same job through the emulated card.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench._filters import share_programs
 from bench._measure import Figure, remark
 from bench._star import HOSTS, write
 from bench._stealing import STATIC
-from jumpgate.compiler.links import Chain, Links, taken
+from jumpgate.compiler.mapping.links import Chain, Links, taken
 from jumpgate.study import charts, report
 from jumpgate.study.paper.network import Machine, line
 from tests.cluster.lab import Lab
@@ -50,7 +50,7 @@ plan.CompileOptions.__init__ = lambda self, *a, **k: init(self, *a, **{{**k, "br
 PLAIN = (
     SHUFFLED
     + """
-from jumpgate.compiler import skew
+from jumpgate.compiler.mapping import skew
 compile.PASSES = tuple(step for step in compile.PASSES if step.__name__ != "filter_edges")
 skew.HEAVY_SHARE = float("inf")
 """

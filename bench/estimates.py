@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jumpgate.compiler.explain import AGAIN
-from jumpgate.compiler.figures import measured
+from jumpgate.compiler.physical.figures import measured
 
 
 def quotients(record: dict[str, Any]) -> Iterator[tuple[float, float, float, float, str]]:

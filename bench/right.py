@@ -2,7 +2,8 @@
 
     ./dev bench right --json [--queries 8000] [--random 20000] [--seed 0] [--only FIGURE …]
 
-JUMPGATE_SLT names folders of sqllogictest files, as PATH does; without them the cases of this repository are run.
+JUMPGATE_SLT names folders of suites, as PATH does: sqllogictest files (SQLite's, DuckDB's) and psql's scripts
+(PostgreSQL's src/test/regress). Without them the cases of this repository are run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import click
 
 import jumpgate
 from bench._measure import Figure, remark, report
-from tests.support import roads_run, sqllogic, sqllogic_run
+from tests.support import roads_run, sqllogic, sqllogic_run, suites
 from tests.support.hostile_runs import files_right_or_typed
 from tests.support.random_trial import Trial
 
@@ -42,11 +43,15 @@ class Bench:
         self.queries, self.random, self.seed = queries, random, seed
         named = [Path(f) for f in os.environ.get("JUMPGATE_SLT", "").split(os.pathsep) if f]
         self.suites = named or [CASES]
-        self.which = f"suites in {', '.join(map(str, named))}" if named else "no suite at hand: the repository's cases"
+        self.which = (
+            f"suites: {', '.join(folder.name for folder in named)}"
+            if named
+            else "no suite at hand: the repository's cases"
+        )
 
     @cached_property
     def logic(self) -> sqllogic_run.Summary:
-        chosen = sqllogic.sample(sqllogic.files(self.suites), self.queries, self.seed)
+        chosen = sqllogic.sample(suites.files(self.suites), self.queries, self.seed)
         outcomes = sqllogic_run.run(chosen, self.seed, workers=len(os.sched_getaffinity(0)))
         found = sqllogic_run.summary(map(_told, watched(outcomes, "queries on a road")))
         remark(f"  {dict(found.verdicts)}")

@@ -133,7 +133,9 @@ class Session:
     service. parallelism: instances per operator (0: one on each host). threads: of each instance (0: its host's cores).
     timeout_ms: of a whole run, retries included (0: none). memory_limit_bytes: of each instance's tables (0: what its
     host can give).
-    prefer: accelerators to use wherever they match. wait_s: how long to wait for a service at `address` that is only
+    prefer: accelerators to use wherever they match. objective: what plans are to save, `time` (the default) or `cost`,
+    by the prices of the service's devices; seconds_max, cost_max: the most that a plan may be estimated to take of each
+    (0: no bound; CannotPlace if none is within them). wait_s: how long to wait for a service at `address` that is only
     starting. token_file: a file with the token to show there (None: $JUMPGATE_TOKEN_FILE, else that of a service of
     this user on this machine). tls: the folder of this machine's certificate (None: $JUMPGATE_TLS where the service is
     on another machine; without either the connection is not encrypted). retries: how often a dataflow is run again
@@ -155,6 +157,9 @@ class Session:
         timeout_ms: int = 0,
         memory_limit_bytes: int = 0,
         prefer: tuple[str, ...] = (),
+        objective: str = "",
+        seconds_max: float = 0.0,
+        cost_max: float = 0.0,
         wait_s: float = 0.0,
         token_file: str | Path | None = None,
         tls: str | Path | None = None,
@@ -180,6 +185,9 @@ class Session:
             timeout_ms=timeout_ms,
             memory_limit_bytes=memory_limit_bytes,
             prefer=prefer,
+            objective=objective,
+            seconds_max=seconds_max,
+            cost_max=cost_max,
         )
         self._token_file = token_file
         tokens.for_service(address, token_file)  # one that cannot be read is an error at once

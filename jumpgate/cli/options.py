@@ -37,6 +37,9 @@ def job_options(command: F) -> F:
     """Add the options of a job that a command passes on to client.connect."""
     for option in (
         click.option("--prefer", multiple=True, metavar="NCA", help="Use it wherever it matches; may be repeated."),
+        click.option("--objective", type=click.Choice(("time", "cost")), default="time", help="What to save."),
+        click.option("--seconds-max", type=click.FloatRange(0), default=0.0, help="No plan may be estimated longer."),
+        click.option("--cost-max", type=click.FloatRange(0), default=0.0, help="No plan may be estimated dearer."),
         click.option("--timeout-ms", type=click.IntRange(0), default=0, help="Of the whole job. [default: none]"),
         click.option("--threads", type=click.IntRange(0), default=0, help="Of each instance. [default: all cores]"),
         click.option("--parallelism", type=click.IntRange(0), default=0, help="Instances of each operator."),

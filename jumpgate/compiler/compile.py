@@ -7,72 +7,24 @@ from dataclasses import replace
 from typing import Any
 
 from jumpgate import deadline
-from jumpgate.compiler.build_quickly import build_quickly
-from jumpgate.compiler.choose import choose
-from jumpgate.compiler.compare import compare
-from jumpgate.compiler.cut import RESULT, cut
 from jumpgate.compiler.describe import tree
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import explain_data
-from jumpgate.compiler.figures import figures
-from jumpgate.compiler.filter_edges import filter_edges
-from jumpgate.compiler.first_rows import first_rows
-from jumpgate.compiler.keep_rows import keep_rows
-from jumpgate.compiler.limit_memory import limit_memory
-from jumpgate.compiler.look_ahead import look_ahead
-from jumpgate.compiler.map_operators import map_operators
-from jumpgate.compiler.member_columns import member_columns
-from jumpgate.compiler.normalise import normalise
-from jumpgate.compiler.opaque_columns import opaque_columns
-from jumpgate.compiler.order_joins import order_joins
-from jumpgate.compiler.parallelise import parallelise
+from jumpgate.compiler.logical.passes import PASSES as LOGICAL
+from jumpgate.compiler.mapping.passes import PASSES as MAPPING
+from jumpgate.compiler.physical.cut import RESULT
+from jumpgate.compiler.physical.passes import PASSES as PHYSICAL
 from jumpgate.compiler.plan import CompileOptions, DeviceFull, PhysicalPlan, Plan
-from jumpgate.compiler.prune_columns import prune_columns
-from jumpgate.compiler.push_filters import push_filters
-from jumpgate.compiler.reduce_groups import reduce_groups
-from jumpgate.compiler.reduce_outer_joins import reduce_outer_joins
-from jumpgate.compiler.reduce_scans import reduce_scans
-from jumpgate.compiler.semi_joins import anti_joins, semi_joins
-from jumpgate.compiler.share_scans import share_scans
 from jumpgate.compiler.verify import Verifier
 from jumpgate.dataflow.operators import Operator, Send
 from jumpgate.errors import CannotPlace, ConfigError
 from jumpgate.nca.interface import Device, JobPlan
 from jumpgate.nca.registry import Registry
 
-#: takes a kind of plan (plan.py) that the pass before returns
+#: takes the kind of plan (plan.py) that the pass before returns
 Pass = Callable[[Any], Plan]
 
-#: push_filters runs again for filters that outer joins held back; prune_columns runs again to narrow the edges that
-#: parallelise has made
-PASSES: tuple[Pass, ...] = (
-    opaque_columns,
-    member_columns,
-    normalise,
-    push_filters,
-    reduce_outer_joins,
-    push_filters,
-    anti_joins,
-    look_ahead,
-    semi_joins,
-    order_joins,
-    reduce_groups,
-    prune_columns,
-    share_scans,
-    reduce_scans,
-    first_rows,
-    map_operators,
-    compare,
-    choose,
-    parallelise,
-    prune_columns,
-    filter_edges,
-    cut,
-    figures,
-    keep_rows,
-    limit_memory,
-    build_quickly,
-)
+PASSES: tuple[Pass, ...] = (*LOGICAL, *MAPPING, *PHYSICAL)
 
 
 def compile_dataflow(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jumpgate.compiler.describe import tree
-from jumpgate.compiler.figures import measured
+from jumpgate.compiler.physical.figures import measured
 from jumpgate.compiler.plan import Candidate, PhysicalPlan
 from jumpgate.dataflow.operators import Read, numbered
 from jumpgate.nca.interface import Edge, Figures, InstancePlan, JobFigures
@@ -274,6 +274,8 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
     estimate = (
         "no statistics: fewest fragments" if cost["seconds"] is None else f"estimated {_seconds(cost['seconds'])}"
     )
+    if cost["money"]:
+        estimate += f", cost {cost['money']:.3g}"
     if data["seconds"] is not None:
         estimate += f", the whole job {_seconds(data['seconds'])}"
     lines.append(

@@ -11,6 +11,7 @@ from jumpgate.dataflow import bloom
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
+from jumpgate.dataflow.objective import Objective
 from jumpgate.dataflow.operators import Distinct, Operator, Partitioning, Project, Send, Unary
 from jumpgate.dataflow.traits import Places
 from jumpgate.dataflow.types import Field, Schema
@@ -35,7 +36,7 @@ class CompileOptions:
     threads: of each instance; 0 = the host's cores, shared by its instances.
     broadcast_bytes_max: a build side estimated larger is partitioned by its keys instead of broadcast.
     speeds: measured cost units in core seconds (jumpgate.nca.speeds), in place of the built-in ones.
-    seconds_per_money: seconds that a unit of money is worth; 0 = money is free.
+    objective: what the plan is to save, and its bounds.
     endpoints: where the client listens (host:port per partition) if the request does not say.
     statistics: returns the statistics of files; None = none. look: prefetches them.
     beam: alternatives kept for each operator.
@@ -51,7 +52,7 @@ class CompileOptions:
     threads: int = 0
     broadcast_bytes_max: float = 64e6
     speeds: Mapping[str, float] = field(default_factory=dict)
-    seconds_per_money: float = 0.0
+    objective: Objective = Objective()
     dialect: Dialect = field(default_factory=Dialect)
     endpoints: tuple[str, ...] = ()
     statistics: StatisticsFunction | None = None

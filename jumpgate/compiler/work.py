@@ -15,6 +15,10 @@ from jumpgate.nca.speeds import LARGE, SMALL, Work, seconds_of
 
 #: a build row's overhead: its hash, its chain and its place in a directory at most half full
 JOIN_ROW_BYTES, GROUP_ROW_BYTES = 32.0, 32.0
+#: core seconds to keep and read back a row, and each value of it
+KEPT_ROW, KEPT_VALUE, KEPT_TEXT = 15e-9, 3e-9, 15e-9
+#: the fewest seconds to save: keeping rows adds a step to the job
+SAVED_MIN = 5e-4
 
 
 def work(node: Operator, estimator: Estimator) -> Work | None:
@@ -51,6 +55,11 @@ def _by_rows(node: Operator, rows: list[float], output: float, estimator: Estima
         kept = min(rows[0], float(offset + most))
         return {"filter": rows[0], "sort": kept * _levels(kept)}
     return {"sort": rows[0] * _levels(rows[0])}
+
+
+def kept_seconds(node: Operator, rows: float) -> float:
+    """Return the core seconds to keep `rows` rows of `node` and read them again."""
+    return rows * (KEPT_ROW + sum(KEPT_TEXT if f.type.is_text else KEPT_VALUE for f in node.schema))
 
 
 def takes(node: Operator, estimator: Estimator, seconds: Mapping[str, float]) -> float:

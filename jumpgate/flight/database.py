@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from jumpgate.client.duckdb.connection import Connection, Shared
 from jumpgate.client.duckdb.sources import quoted
+from jumpgate.dataflow.objective import TIME
 from jumpgate.errors import Forbidden
 from jumpgate.flight.lakes import error_select, literal
 from jumpgate.flight.running import OwnService
@@ -55,15 +56,21 @@ class Database:
             allowed = ", ".join(literal(file) for source in files.values() for file in source.files)
             self._own.execute(f"SET allowed_paths = [{allowed}]")
             self._own.execute("SET enable_external_access = false")
-        self._shared = Shared(service.address, {"service": service, "progress": False})
+        self._service = service
+        self._shared: dict[str, Shared] = {}  # by objective
 
-    def cursor(self, offload: str = "never") -> Cursor:
-        """Return another connection to the database; offload: as the mode of jumpgate.accelerate."""
-        return Cursor(Connection(self._own.cursor(), offload, self._shared, is_cursor=True, streams=True))
+    def cursor(self, offload: str = "never", objective: str = TIME) -> Cursor:
+        """Return another connection to the database; offload: as the mode of jumpgate.accelerate; objective: TIME or
+        COST."""
+        if objective not in self._shared:
+            options = {"service": self._service, "progress": False, "objective": objective}
+            self._shared[objective] = Shared(self._service.address, options)
+        return Cursor(Connection(self._own.cursor(), offload, self._shared[objective], is_cursor=True, streams=True))
 
     def close(self) -> None:
         """End what runs; cursors that are open stay usable."""
-        self._shared.close()
+        for shared in self._shared.values():
+            shared.close()
         self._own.close()
 
 

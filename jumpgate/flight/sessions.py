@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from jumpgate.client.duckdb.connection import MODES
+from jumpgate.dataflow.objective import COST, TIME
 from jumpgate.errors import Cancelled, CapacityExceeded, FileChanged, JumpgateError, NotFound, Unreachable
 from jumpgate.flight.database import BATCH_ROWS, CATALOG, Cursor, Database
 from jumpgate.flight.limits import (
@@ -92,7 +93,7 @@ class Session:
     ) -> None:
         self.id = secrets.token_bytes(_ID_BYTES)
         self.client = client
-        self.offload, self.timeout_ms = "auto", 0
+        self.offload, self.objective, self.timeout_ms = "auto", TIME, 0
         self.used = time.monotonic()
         self._make, self._files, self._forget = make, files, forget
         self._database = make(files())
@@ -166,7 +167,7 @@ class Session:
             with inside.lock, self._runs(inside, is_gone) as running:
                 table = inside.table(statement, rows)
                 return Answered(statement, None, table.schema, running, inside.connection.last_reason, table)
-        cursor = self.database().cursor(self.offload)
+        cursor = self.database().cursor(self.offload, self.objective)
         try:
             with self._runs(cursor, is_gone) as running:
                 if len(rows) == 1:
@@ -218,7 +219,7 @@ class Session:
         with answered.lock:
             stream, cursor = answered.stream, answered.cursor
             answered.stream = answered.cursor = None
-        cursor = cursor or self.database().cursor(self.offload)
+        cursor = cursor or self.database().cursor(self.offload, self.objective)
         try:
             with self._runs(cursor, is_gone) as running:
                 answered.running = running
@@ -305,12 +306,17 @@ class Session:
 
     def options(self) -> dict[str, str | int]:
         """Return the session's options."""
-        return {"offload": self.offload, "timeout_ms": self.timeout_ms, "catalog": CATALOG, "schema": "main"}
+        return {
+            "offload": self.offload, "objective": self.objective, "timeout_ms": self.timeout_ms, "catalog": CATALOG,
+            "schema": "main",
+        }  # fmt: skip
 
     def set_option(self, name: str, value: object) -> bool:
         """Set an option of `options`; return whether it can have that value."""
         if name == "offload" and value in MODES:
             self.offload = str(value)
+        elif name == "objective" and value in (TIME, COST):
+            self.objective = str(value)
         elif name == "timeout_ms" and str(value).isdigit():
             self.timeout_ms = int(str(value))
         else:

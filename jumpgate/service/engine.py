@@ -19,6 +19,7 @@ from jumpgate.converters import probe
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow import located
 from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.objective import Objective
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import InvalidDataflow, JumpgateError, NotFound, Unreachable
 from jumpgate.hosts.config import Config
@@ -61,6 +62,7 @@ class RunOptions:
     memory_limit_bytes: int = 0
     prefer: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    objective: Objective = Objective()
 
 
 class Engine:
@@ -143,6 +145,7 @@ class Engine:
             look=probe.look,
             prefer=options.prefer,
             without=options.without,
+            objective=options.objective,
             lost=tuple(sorted(self.lost)),
             memory_limit_bytes=options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0),
             trace=trace or debug.level() >= 3,

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +17,10 @@ import grpc
 
 from jumpgate import deadline, debug, errors, extras
 from jumpgate.compiler.explain import explain_text, links
-from jumpgate.compiler.figures import measured
+from jumpgate.compiler.physical.figures import measured
 from jumpgate.converters import probe
 from jumpgate.dataflow import proto
+from jumpgate.dataflow.objective import TIME, Objective
 from jumpgate.errors import (
     CannotPlace,
     CapacityExceeded,
@@ -549,7 +551,7 @@ def _analyzed(record: JobRecord, verbose: bool) -> pb.ExplainResponse:
 def _options(o: pb.Options) -> RunOptions:
     return RunOptions(
         o.parallelism, o.threads, o.timeout_ms, o.stall_timeout_ms, o.memory_limit_bytes, tuple(o.prefer),
-        tuple(o.without),
+        tuple(o.without), Objective(o.objective or TIME, o.seconds_max or math.inf, o.cost_max or math.inf),
     )  # fmt: skip
 
 

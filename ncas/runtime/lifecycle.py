@@ -41,8 +41,8 @@ class Live:
 
 @dataclass
 class _Lowered:
-    """A lowered fragment, and its artifacts by their path on hosts. `root` is kept alive, as its identity is the
-    key."""
+    """A lowered fragment, and its artifacts by their path on hosts. `root` is kept alive, as its identity is a part of
+    what it is found by."""
 
     root: Operator
     program: Program
@@ -65,18 +65,25 @@ class _Lowered:
         return self.artifacts[path]
 
 
+def _depends_on(instance: InstancePlan) -> tuple[object, ...]:
+    """Return what a lowered fragment depends on: the root by its identity, which is found sooner than its hash."""
+    how = (instance.filters, instance.joins_on_disk, instance.kept_rows, instance.dialect)
+    return id(instance.root), instance.inputs, instance.input_stages, instance.stage, *how
+
+
 class SoftwareLifecycle:
     """compile → allocate → configure → execute (once a stage) → destroy, each on the instance's host."""
 
     queues_stages = joins_on_disk = keeps_rows = True
 
     def __init__(self) -> None:
-        #: recently lowered fragments, by the identity of their roots: plans of repeated requests share theirs
-        self._lowered: OrderedDict[int, _Lowered] = OrderedDict()
+        #: recently lowered fragments, by what they depend on: plans of repeated requests share their roots
+        self._lowered: OrderedDict[tuple[object, ...], _Lowered] = OrderedDict()
         self._uses = quick_builds.Uses()
 
     def _lower(self, instance: InstancePlan) -> _Lowered:
-        if id(instance.root) not in self._lowered:
+        key = _depends_on(instance)
+        if key not in self._lowered:
             stages = dict(zip(instance.inputs, instance.input_stages, strict=False))
             program = lower_fragment(
                 instance.root, stages, instance.stage, instance.filters, instance.joins_on_disk, instance.kept_rows
@@ -86,10 +93,10 @@ class SoftwareLifecycle:
                 raise errors.InternalError(
                     f"{instance.id} sends in stage {instance.stage}, its program in stage {last}"
                 )
-            self._lowered[id(instance.root)] = _Lowered(instance.root, program, dialect, shape_key(program, dialect))
+            self._lowered[key] = _Lowered(instance.root, program, dialect, shape_key(program, dialect))
             if len(self._lowered) > LOWERED_MAX:
                 self._lowered.popitem(last=False)
-        return self._lowered[id(instance.root)]
+        return self._lowered[key]
 
     async def compile(self, instance: InstancePlan, host: Host) -> Artifact:
         lowered = self._lower(instance)

@@ -78,7 +78,7 @@ def passes_page() -> str:
         "# Passes of the compiler",
         "",
         "In the order in which they run; the plan is verified after each, and `jumpgate explain --verbose` prints it.",
-        "Each is one module of jumpgate/compiler.",
+        "Each is one module of jumpgate/compiler/logical, mapping or physical.",
         MADE,
         "",
         "| pass | what it does |",

@@ -130,7 +130,7 @@ def test_a_large_result_is_whole(shop: Shop) -> None:
 
 def test_a_query_is_offloaded_where_the_session_says_so(shop: Shop) -> None:
     raw, before = shop.raw("guest"), shop.jobs()
-    assert not raw.option("offload", "always").errors
+    assert not raw.option("offload", "always").errors and not raw.option("objective", "cost").errors
     info = raw.info("SELECT b, sum(a) AS s FROM t GROUP BY b ORDER BY b")
     assert json.loads(info.app_metadata) == {"offloaded": True, "reason": ""}
     assert raw.get(info).read_all().to_pylist()[0] == {"b": "x0", "s": sum(range(0, ROWS, 10))}
@@ -144,9 +144,12 @@ def test_session_options(shop: Shop) -> None:
     assert raw.option("offload", "sometimes").errors["offload"].value == sql.SetSessionOptionsResult.INVALID_VALUE
     assert raw.option("colour", "red").errors["colour"].value == sql.SetSessionOptionsResult.INVALID_NAME
     assert not raw.option("timeout_ms", "200").errors
+    assert raw.option("objective", "fame").errors["objective"].value == sql.SetSessionOptionsResult.INVALID_VALUE
+    assert not raw.option("objective", "cost").errors
     answer = raw.action("GetSessionOptions", sql.GetSessionOptionsRequest(), wrapped=False)
     found = sql.GetSessionOptionsResult.FromString(answer).session_options
     assert (found["timeout_ms"].int64_value, found["offload"].string_value) == (200, "auto")
+    assert found["objective"].string_value == "cost"
     with pytest.raises(flight.FlightTimedOutError, match="longer than 200 ms: raise the session option timeout_ms"):
         raw.get(raw.info(ENDLESS)).read_all()
     raw.action("CloseSession", sql.CloseSessionRequest(), wrapped=False)

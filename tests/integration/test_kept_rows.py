@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import jumpgate
-from jumpgate.compiler import keep_rows
+from jumpgate.compiler.physical import keep_rows
 from jumpgate.dataflow.formats import formats
 
 ROWS = 40_000

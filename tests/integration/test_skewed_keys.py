@@ -15,7 +15,8 @@ import pytest
 
 from jumpgate.client import count, read, sum_
 from jumpgate.client.session import Session
-from jumpgate.compiler import CompileOptions, skew
+from jumpgate.compiler import CompileOptions
+from jumpgate.compiler.mapping import skew
 from jumpgate.service import engine
 
 ROWS, KEYS = 100_000, 2_000

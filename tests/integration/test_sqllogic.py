@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import sqllogic, sqllogic_run
+from tests.support import sqllogic, sqllogic_run, suites
 from tests.support.duckdb_judge import model
 from tests.support.sqllogic_run import Outcome, Worker
 from tests.support.sqllogic_worker import ROADS
@@ -21,7 +21,7 @@ def told(outcomes: tuple[Outcome, ...]) -> str:
     return "\n".join(f"{o.file}:{o.line}: {o.text}\n  {o.road}: {o.verdict}: {o.detail}" for o in outcomes)
 
 
-def suites() -> list[Path]:
+def named() -> list[Path]:
     folders = [Path(folder) for folder in os.environ.get("JUMPGATE_SLT", "").split(os.pathsep) if folder]
     return folders or [CASES]
 
@@ -29,7 +29,7 @@ def suites() -> list[Path]:
 @pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("count", [COUNT // 3, COUNT])
 def test_every_road_answers_as_duckdb_does(count: int) -> None:
-    chosen = sqllogic.sample(sqllogic.files(suites()), count)
+    chosen = sqllogic.sample(suites.files(named()), count)
     found = sqllogic_run.summary(sqllogic_run.run(chosen))
     assert not found.wrong, told(found.wrong)
     assert found.answered >= count // 2

@@ -13,7 +13,7 @@ import pytest
 
 from jumpgate.client import Dataflow, col, count, sum_
 from jumpgate.client.session import Session
-from jumpgate.compiler import filter_edges
+from jumpgate.compiler.mapping import filter_edges
 from jumpgate.testing.lab import Lab
 
 ROWS = 20_000

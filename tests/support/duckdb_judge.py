@@ -35,27 +35,28 @@ class Judge:
 
     def difference(self, found: pa.Table, answer: Answer) -> str | None:
         """Return the problem of `found`; empty if there is none, None if the query does not determine its answer:
-        DuckDB itself gives another one when rows arrive in another order."""
+        DuckDB itself gives another one when rows arrive in another order, or to several threads."""
         wrong = unlike(found, answer.table, answer.ordered)
         if not wrong:
             return ""
         turned = {name: reversed_rows(table) for name, table in self.tables.items()}
-        with _database(turned) as database:
-            again = database.execute(answer.text).to_arrow_table()
-        if not unlike(again, answer.table, answer.ordered):
-            return wrong
-        return None if unlike(found, answer.table) else ""
+        for threads in (1, 4):
+            with _database(turned, threads) as database:
+                again = database.execute(answer.text).to_arrow_table()
+            if unlike(again, answer.table, answer.ordered):
+                return None if unlike(found, answer.table) else ""
+        return wrong
 
 
-def model() -> duckdb.DuckDBPyConnection:
-    """An empty DuckDB in UTC, which gives the same answer to the same rows each time."""
-    database = duckdb.connect(config={"threads": 1})
+def model(threads: int = 1) -> duckdb.DuckDBPyConnection:
+    """An empty DuckDB in UTC; with one thread it gives the same answer to the same rows each time."""
+    database = duckdb.connect(config={"threads": threads})
     database.execute("SET TimeZone = 'UTC'")
     return database
 
 
-def _database(tables: Mapping[str, pa.Table]) -> duckdb.DuckDBPyConnection:
-    database = model()
+def _database(tables: Mapping[str, pa.Table], threads: int = 1) -> duckdb.DuckDBPyConnection:
+    database = model(threads)
     for name, table in tables.items():
         database.register("given", table)
         database.execute(f'CREATE TABLE "{name}" AS FROM given')

@@ -23,7 +23,6 @@ from tests.support.alike import rows
 
 #: names of the compared engine in skipif and onlyif
 ENGINES = ("duckdb",)
-SUFFIXES = (".slt", ".test")
 SORT_MODES = ("nosort", "rowsort", "valuesort")
 INCLUDES_MAX = 16
 _HASHED = re.compile(r"(\d+) values hashing to ([0-9a-f]{32})")
@@ -139,11 +138,6 @@ def _sort_mode(mode: str, path: Path, line: int) -> str:
     if mode not in SORT_MODES:
         raise Malformed(f"{path}:{line}: no sort mode {mode!r}; there are {', '.join(SORT_MODES)}")
     return mode
-
-
-def files(folders: Sequence[Path]) -> list[list[Path]]:
-    """The files of each suite, sorted."""
-    return [sorted(p for p in folder.rglob("*") if p.suffix in SUFFIXES and p.is_file()) for folder in folders]
 
 
 def sample(suites: Sequence[Sequence[Path]], count: int, seed: int = 0) -> dict[Path, int]:

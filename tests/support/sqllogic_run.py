@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from jumpgate.codegen import toolchain
-from tests.support import sqllogic
+from tests.support import sqllogic, suites
 from tests.support.sqllogic_worker import FILE_PARTS, REFERENCE, ROADS, Outcome, serve
 
 QUERY_S = 20.0
@@ -85,7 +85,7 @@ class Worker:
         theirs.close()
 
     def _dead(self, path: Path, number: int, road: int, verdict: str) -> Outcome:
-        record = next(r for i, r in enumerate(sqllogic.parse(path)) if i == number)
+        record = next(r for i, r in enumerate(suites.records(path)) if i == number)
         place = ("/".join(path.parts[-FILE_PARTS:]), record.line, record.text)
         if road == REFERENCE:
             return Outcome(*place, "duckdb", "unanswered", verdict)
@@ -149,7 +149,7 @@ def run(
             for path, count in left:  # shared: next() of a dictionary's iterator is atomic
                 if time.monotonic() > end:
                     return
-                records = list(sqllogic.parse(path))
+                records = list(suites.records(path))
                 for outcome in worker.run(path, sqllogic.pick(records, count, seed, path.name)):
                     queue.put(outcome)
         finally:

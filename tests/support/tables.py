@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,6 +66,16 @@ def _decoded(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
 def nullable(table: pa.Table) -> pa.Table:
     """Make all columns nullable: text files cannot say otherwise."""
     return table.cast(pa.schema([column.with_nullable(True) for column in table.schema]))
+
+
+def unsigned_nans(table: pa.Table) -> pa.Table:
+    """Make every NaN positive: text files know one NaN."""
+    for index, column in enumerate(table.schema):
+        if pa.types.is_floating(column.type):
+            values = table.column(index)
+            nan = pa.scalar(math.nan, column.type)
+            table = table.set_column(index, column, pc.if_else(pc.is_nan(values), nan, values))
+    return table
 
 
 def _plain_type(type: pa.DataType) -> pa.DataType:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jumpgate.compiler.arrange_joins import best_order, run_of
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.explain import explain_text
+from jumpgate.compiler.mapping.arrange_joins import best_order, run_of
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.expressions import ColumnRef
 from jumpgate.dataflow.join_types import JoinType

@@ -6,12 +6,12 @@ import itertools
 
 import pytest
 
-from jumpgate.compiler.common_terms import factored
 from jumpgate.compiler.describe import tree
 from jumpgate.compiler.estimate import Estimator
-from jumpgate.compiler.normalise import normalise
+from jumpgate.compiler.logical.common_terms import factored
+from jumpgate.compiler.logical.normalise import normalise
+from jumpgate.compiler.logical.push_filters import push_filters
 from jumpgate.compiler.plan import CompileOptions, Plan
-from jumpgate.compiler.push_filters import push_filters
 from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.expressions import Expression, Literal, conjunction

@@ -9,11 +9,11 @@ import pytest
 
 from jumpgate.compiler.describe import tree
 from jumpgate.compiler.estimate import Estimator
-from jumpgate.compiler.normalise import fold, normalise
-from jumpgate.compiler.order_joins import order_joins
+from jumpgate.compiler.logical.normalise import fold, normalise
+from jumpgate.compiler.logical.order_joins import order_joins
+from jumpgate.compiler.logical.prune_columns import prune_columns
+from jumpgate.compiler.logical.push_filters import push_filters
 from jumpgate.compiler.plan import CompileOptions, Plan
-from jumpgate.compiler.prune_columns import prune_columns
-from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.tree import project, references, unique
 from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.expressions import Cast, Expression, Literal

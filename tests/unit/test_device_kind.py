@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +15,14 @@ from pyarrow import parquet
 from jumpgate import plugins
 from jumpgate.client import col, count, read
 from jumpgate.compiler.compile import compile_dataflow
+from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.converters.probe import estimate
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.objective import Objective
 from jumpgate.dataflow.operators import Aggregate, Filter, Operator
-from jumpgate.errors import ConfigError
+from jumpgate.errors import CannotPlace, ConfigError, InvalidDataflow
 from jumpgate.hosts.config import parse
 from jumpgate.nca.device_kind import DeviceKind, DeviceKinds, Key
 from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, Match, Offer, Statistics, Unsupported
@@ -141,6 +144,37 @@ def test_money_per_hour_is_part_of_the_cost(flow: Dataflow) -> None:
     options = CompileOptions(prefer=("boards",), statistics=lambda *_: Statistics(9, 36))
     plan = compile_dataflow(flow.root, devices, registry, options)
     assert plan.explain["cost"]["money"] == pytest.approx(1.0, rel=0.01)
+    assert ", cost 1" in explain_text(plan.explain)
+
+
+class Readers(FakeNCA):
+    """Compute a whole plan on a board."""
+
+    def answer(self, node: Operator) -> Match | Unsupported | None:
+        operators = tuple(node.walk())
+        return Match(self.name, operators, Completeness.FULL, node.schema) if isinstance(node, Aggregate) else None
+
+
+def priced(flow: Dataflow, objective: Objective) -> set[str]:
+    """The accelerators of a plan where boards are fast and cost, and hosts are slow and free."""
+    registry = Registry([*default_registry(), Readers("boards", "board", speeds_of=Speeds(money=1.0, factor=1e-6))])
+    options = CompileOptions(statistics=lambda *_: Statistics(10**9, 4 * 10**9), objective=objective)
+    plan = compile_dataflow(flow.root, (host("h"), BOARD.device("b")), registry, options)
+    return {instance.nca for instance in plan.instances}
+
+
+def test_a_plan_saves_time_or_cost(flow: Dataflow) -> None:
+    assert "boards" in priced(flow, Objective())
+    assert "boards" not in priced(flow, Objective("cost"))
+    assert "boards" not in priced(flow, Objective(cost_max=0.5))
+    with pytest.raises(CannotPlace, match="no plan is within the bounds: the best one found would cost .* and take"):
+        priced(flow, Objective("cost", seconds_max=1e-9))
+
+
+@pytest.mark.parametrize("values", [("speed",), ("time", 0.0), ("time", -1.0), ("cost", 1.0, math.nan)])
+def test_an_objective_that_is_none(values: tuple[object, ...]) -> None:
+    with pytest.raises(InvalidDataflow, match="it can be time or cost|must be more than 0"):
+        Objective(*values)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

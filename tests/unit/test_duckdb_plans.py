@@ -164,6 +164,12 @@ def test_plans_of_other_versions_are_not_read(monkeypatch: pytest.MonkeyPatch) -
     assert planning.supported() == "DuckDB 2.0.0 is installed, and the plans of 1.5 are known"
 
 
+@pytest.mark.parametrize("constant", ["-(0::BIGNUM)", "set_bit('0101'::BIT, 2, 1)"])
+def test_constants_that_no_plan_shows(connection: duckdb.DuckDBPyConnection, constant: str) -> None:
+    with pytest.raises(Stays, match="does not hand out its plan"):
+        planning.offload(connection, f"SELECT {constant}")
+
+
 def test_only_one_select_is_a_query(connection: duckdb.DuckDBPyConnection) -> None:
     texts = ("SELECT 1", "FROM t", "VALUES (1)", "WITH x AS (SELECT 1) FROM x")
     assert all(planning.is_query(connection, text) for text in texts)

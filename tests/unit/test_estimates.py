@@ -15,10 +15,10 @@ from jumpgate.compiler.columns import met, overlap, remaining, united
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import count as shown
 from jumpgate.compiler.explain import explain_text
-from jumpgate.compiler.figures import measured
-from jumpgate.compiler.normalise import normalise
+from jumpgate.compiler.logical.normalise import normalise
+from jumpgate.compiler.logical.push_filters import push_filters
+from jumpgate.compiler.physical.figures import measured
 from jumpgate.compiler.plan import Plan
-from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.work import by_size, work
 from jumpgate.converters.probe import estimate
 from jumpgate.dataflow.builder import Dataflow

@@ -10,9 +10,9 @@ import pytest
 from pyarrow import parquet
 
 from jumpgate.client import read
-from jumpgate.compiler import filter_edges
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.explain import explain_text
+from jumpgate.compiler.mapping import filter_edges
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.converters.probe import estimate
 from jumpgate.dataflow.functions import bind

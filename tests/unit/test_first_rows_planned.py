@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from jumpgate.compiler.estimate import Estimator
-from jumpgate.compiler.first_rows import first_rows
+from jumpgate.compiler.logical.first_rows import first_rows
 from jumpgate.compiler.plan import CompileOptions, Plan
 from jumpgate.compiler.work import state_bytes, work
 from jumpgate.dataflow.expressions import Expression, Literal

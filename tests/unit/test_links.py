@@ -10,7 +10,7 @@ import pytest
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import explain_text
-from jumpgate.compiler.links import (
+from jumpgate.compiler.mapping.links import (
     Chain,
     Links,
     by_hosts,
@@ -22,8 +22,8 @@ from jumpgate.compiler.links import (
     taken,
     to_device,
 )
+from jumpgate.compiler.mapping.skew import goes
 from jumpgate.compiler.plan import CompileOptions
-from jumpgate.compiler.skew import goes
 from jumpgate.dataflow.fingerprints import fingerprint
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import int64

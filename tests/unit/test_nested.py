@@ -11,7 +11,7 @@ import pytest
 
 from jumpgate.client import col, count, when
 from jumpgate.compiler.estimate import Estimator
-from jumpgate.compiler.member_columns import member_columns
+from jumpgate.compiler.logical.member_columns import member_columns
 from jumpgate.compiler.plan import CompileOptions, Plan
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from jumpgate.compiler.normalise import fold
-from jumpgate.compiler.null_rejection import rejects
+from jumpgate.compiler.logical.normalise import fold
+from jumpgate.compiler.logical.null_rejection import rejects
 from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, conjuncts

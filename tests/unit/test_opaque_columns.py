@@ -12,7 +12,7 @@ import pytest
 from jumpgate.client import read
 from jumpgate.compiler import PASSES
 from jumpgate.compiler.estimate import Estimator
-from jumpgate.compiler.opaque_columns import opaque_columns
+from jumpgate.compiler.logical.opaque_columns import opaque_columns
 from jumpgate.compiler.plan import CompileOptions, Plan
 from jumpgate.converters import footers
 from jumpgate.dataflow import proto

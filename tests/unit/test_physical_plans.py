@@ -12,9 +12,9 @@ import pytest
 from test_tidy import texts
 
 from jumpgate.compiler.compile import PASSES, compile_dataflow
-from jumpgate.compiler.cut import cut
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import explain_data
+from jumpgate.compiler.physical.cut import cut
 from jumpgate.compiler.plan import CompileOptions, PhysicalPlan, Plan
 from jumpgate.compiler.verify import Verifier
 from jumpgate.dataflow.operators import Operator, Project, Send, UnionAll, numbered

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from jumpgate.compiler.estimate import Estimator
+from jumpgate.compiler.logical.reduce_groups import reduce_groups
 from jumpgate.compiler.plan import CompileOptions, Plan
-from jumpgate.compiler.reduce_groups import reduce_groups
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import (
     Aggregate,

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from jumpgate.compiler.estimate import Estimator
-from jumpgate.compiler.normalise import normalise
-from jumpgate.compiler.order_joins import order_joins
+from jumpgate.compiler.logical.normalise import normalise
+from jumpgate.compiler.logical.order_joins import order_joins
+from jumpgate.compiler.logical.push_filters import push_filters
+from jumpgate.compiler.logical.reduce_outer_joins import reduce_outer_joins
 from jumpgate.compiler.plan import CompileOptions, Plan
-from jumpgate.compiler.push_filters import push_filters
-from jumpgate.compiler.reduce_outer_joins import reduce_outer_joins
 from jumpgate.compiler.tree import project, references, unique
 from jumpgate.compiler.verify import problem
 from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Literal, conjunction

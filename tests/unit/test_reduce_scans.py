@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jumpgate.compiler import reduce_scans
 from jumpgate.compiler.estimate import Estimator
+from jumpgate.compiler.logical import reduce_scans
 from jumpgate.compiler.plan import CompileOptions, Plan
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.join_types import JoinType

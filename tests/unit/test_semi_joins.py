@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jumpgate.compiler import semi_joins
 from jumpgate.compiler.estimate import Estimator
+from jumpgate.compiler.logical import semi_joins
 from jumpgate.compiler.plan import CompileOptions, Plan
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, Project, Send

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jumpgate.compiler.estimate import Estimator
+from jumpgate.compiler.logical.share_scans import share_scans
 from jumpgate.compiler.plan import CompileOptions, Plan
-from jumpgate.compiler.share_scans import share_scans
 from jumpgate.dataflow.expressions import Literal
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Filter, Operator, Project, Read, Send, UnionAll, numbered

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.support import suites
 from tests.support.alike import unlike
 from tests.support.duckdb_judge import Judge
 from tests.support.sqllogic import Malformed, Query, Statement, parse, pick, render, sample
@@ -127,3 +128,24 @@ def test_what_a_text_leaves_open_is_no_difference() -> None:
     assert wrong("SELECT a, b FROM t ORDER BY b, a", {"a": [2, 1, 3], "b": ["x", "x", "y"]})
     assert wrong("SELECT sum(a)::BIGINT AS s FROM t", {"s": [7]})
     assert wrong("SELECT a FROM t", {"a": [3, 2, 1]}) == ""
+
+
+def test_scripts_of_psql(tmp_path: Path) -> None:
+    (tmp_path / "test_setup.sql").write_text(
+        "\\getenv abs_srcdir PG_ABS_SRCDIR\n-- data\n\\set filename :abs_srcdir '/data/t.data'\n"
+        "CREATE TABLE t(a name);\nCOPY t FROM :'filename';\n"
+    )
+    script = tmp_path / "a.sql"
+    script.write_text(
+        "COPY t FROM stdin;\nselect; 'x\n\\.\n\\d t\n"
+        "/* ; */ select ';', a\n  from t; -- all\n\nINSERT INTO t VALUES ('b');"
+    )
+    assert list(suites.records(script)) == [
+        Statement(0, "CREATE TYPE name AS VARCHAR", True),
+        Statement(4, "CREATE TABLE t(a name)", True),
+        Statement(5, f"COPY t FROM '{tmp_path.parent}/data/t.data'", True),
+        Statement(1, "COPY t FROM stdin", True),
+        Query(5, "select ';', a\n  from t"),
+        Statement(8, "INSERT INTO t VALUES ('b')", True),
+    ]
+    assert suites.files([tmp_path]) == [[script, tmp_path / "test_setup.sql"]]

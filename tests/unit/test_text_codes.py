@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jumpgate.compiler.arrange_joins import run_of
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.explain import explain_text
+from jumpgate.compiler.mapping.arrange_joins import run_of
+from jumpgate.compiler.mapping.text_codes import CODE, text_codes
 from jumpgate.compiler.plan import CompileOptions
-from jumpgate.compiler.text_codes import CODE, text_codes
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Aggregate, Filter, Join, Limit, Operator, Project, Sort, SortKey, Window

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from jumpgate.compiler import CompileOptions, compile_dataflow
-from jumpgate.compiler.traffic import Traffic
+from jumpgate.compiler.physical.traffic import Traffic
 from jumpgate.dataflow.operators import Partitioning
 from jumpgate.dataflow.types import int64
 from jumpgate.hosts.config import parse

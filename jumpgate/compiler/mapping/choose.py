@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jumpgate.compiler.map_operators import fused
+from jumpgate.compiler.mapping.map_operators import fused
 from jumpgate.compiler.plan import Exchange, Mapped, MappedPlan
 from jumpgate.compiler.tree import project
 from jumpgate.dataflow.operators import Operator, Partitioning, Prune, Receive, rewrite

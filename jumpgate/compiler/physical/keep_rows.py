@@ -9,17 +9,14 @@ from collections.abc import Mapping
 
 from jumpgate.compiler.plan import PhysicalPlan
 from jumpgate.compiler.tree import unique
+from jumpgate.compiler.work import SAVED_MIN, kept_seconds
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Join, Operator, Read, Receive, State, numbered
 from jumpgate.nca.interface import InstancePlan, KeepsRows
 
-#: core seconds to keep and read back a row, and each value of it
-ROW, VALUE, TEXT = 15e-9, 3e-9, 15e-9
 #: recomputing the rows must take this many times as long as keeping them: filters that joins push into scans do not
 #: reach through kept rows and may save much of that; for text files they save little
 WORTH, WORTH_TEXT = 3.0, 1.5
-#: the fewest seconds to save: keeping rows adds a step to the job
-SAVED_MIN = 5e-4
 #: the largest error factor to plan for
 DOUBT_MAX = 4.0
 
@@ -30,11 +27,6 @@ def keep_rows(plan: PhysicalPlan) -> PhysicalPlan:
     able = (i for i in first if isinstance(of := plan.registry.lifecycle(i.nca), KeepsRows) and of.keeps_rows)
     chosen = {i.fragment: found for i in able if (found := _chosen(plan, i))}
     return plan.changed({name: {"kept_rows": frozenset(numbers)} for name, numbers in chosen.items()})
-
-
-def kept_seconds(node: Operator, rows: float) -> float:
-    """Return the core seconds to keep `rows` rows of `node` and read them again."""
-    return rows * (ROW + sum(TEXT if f.type.is_text else VALUE for f in node.schema))
 
 
 def _chosen(plan: PhysicalPlan, instance: InstancePlan) -> list[int]:

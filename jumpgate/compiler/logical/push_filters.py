@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from jumpgate.compiler.common_terms import implied
+from jumpgate.compiler.logical.common_terms import implied
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import references, uses
 from jumpgate.dataflow.expressions import Call, Expression, conjunction, conjuncts

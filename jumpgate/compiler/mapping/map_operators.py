@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from jumpgate import deadline
-from jumpgate.compiler.arrange_joins import best_order, run_of
 from jumpgate.compiler.describe import short
-from jumpgate.compiler.links import arriving, moved, saved_by_device
+from jumpgate.compiler.mapping.arrange_joins import best_order, run_of
+from jumpgate.compiler.mapping.links import arriving, moved, saved_by_device
+from jumpgate.compiler.mapping.text_codes import text_codes
 from jumpgate.compiler.plan import Candidate, Mapped, MappedPlan, Plan, Site
-from jumpgate.compiler.text_codes import text_codes
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
+from jumpgate.dataflow.objective import Objective
 from jumpgate.dataflow.operators import Join, Operator
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import NCA, Answer, Completeness, Device, Match, Unsupported
@@ -49,12 +50,12 @@ class Alternative:
         site = self.node.site
         return (site.fusion or site.nca, site.devices[0], id(self.node.match.operators[0]))
 
-    def rank(self, seconds_per_money: float) -> tuple[float, ...]:
+    def rank(self, objective: Objective) -> tuple[float, ...]:
+        """Return the sort key: among equals, fewer fragments and matches come first."""
         if self.seconds is None:
             return (-self.preferred, self.overloaded, self.fragments, self.matches)
-        # sums of the same costs differ in their last digits: treat these as equal and prefer fewer matches
-        worth = float(f"{self.seconds + self.money * seconds_per_money:.9g}")
-        return (-self.preferred, self.overloaded, worth, self.fragments, self.matches)
+        ranked = objective.rank(self.seconds, self.money)
+        return (-self.preferred, self.overloaded, *ranked, self.fragments, self.matches)
 
 
 def map_operators(plan: Plan) -> MappedPlan:
@@ -118,7 +119,7 @@ class _Mapper:
         others."""
         if len(found) < 2:
             return found
-        found.sort(key=lambda a: a.rank(self.options.seconds_per_money))
+        found.sort(key=lambda a: a.rank(self.options.objective))
         seen: set[object] = set()
         kinds: set[object] = set()
         first: list[Alternative] = []
@@ -132,7 +133,7 @@ class _Mapper:
             (rest if kind in kinds else first).append(a)
             kinds.add(kind)
         kept = (first + rest)[: self.options.beam]
-        kept.sort(key=lambda a: a.rank(self.options.seconds_per_money))
+        kept.sort(key=lambda a: a.rank(self.options.objective))
         return kept
 
     def _find(self, node: Operator, excluded: frozenset[str]) -> Iterator[Alternative]:

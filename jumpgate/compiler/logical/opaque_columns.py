@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from jumpgate.compiler.logical.prune_columns import prune_columns
 from jumpgate.compiler.plan import Plan
-from jumpgate.compiler.prune_columns import prune_columns
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import Field, not_read

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.estimate import Estimator
-from jumpgate.compiler.late_joins import after, may_wait
+from jumpgate.compiler.logical.late_joins import after, may_wait
 from jumpgate.compiler.origins import Keys, columns_of, through
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import mirrored, project, references, uses

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from jumpgate.compiler.logical.prune_columns import prune_columns
 from jumpgate.compiler.plan import Plan
-from jumpgate.compiler.prune_columns import prune_columns
 from jumpgate.compiler.tree import project, references, unique
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Member
 from jumpgate.dataflow.operators import Operator, Project, Read, Send, UnionAll, column

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from jumpgate.compiler.physical.traffic import Traffic
 from jumpgate.compiler.plan import PhysicalPlan
-from jumpgate.compiler.traffic import Traffic
 from jumpgate.compiler.work import work
 from jumpgate.dataflow.operators import Emit, Operator, Read, Receive, numbered
 from jumpgate.nca.interface import Figures, JobFigures

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from jumpgate.compiler.choose import choose
-from jumpgate.compiler.cut import cut
-from jumpgate.compiler.figures import figures
-from jumpgate.compiler.filter_edges import filter_edges
-from jumpgate.compiler.parallelise import parallelise
+from jumpgate.compiler.logical.prune_columns import prune_columns
+from jumpgate.compiler.mapping.choose import choose
+from jumpgate.compiler.mapping.filter_edges import filter_edges
+from jumpgate.compiler.mapping.parallelise import parallelise
+from jumpgate.compiler.physical.cut import cut
+from jumpgate.compiler.physical.figures import figures
 from jumpgate.compiler.plan import Candidate, DeviceFull, Mapped, MappedPlan
-from jumpgate.compiler.prune_columns import prune_columns
 from jumpgate.compiler.tree import unique
 
 
@@ -36,8 +36,8 @@ def compare(plan: MappedPlan) -> MappedPlan:
         found.append(replace(rival, seconds=seconds))
     if not found:
         return plan
-    per_money = plan.options.seconds_per_money
-    found.sort(key=lambda c: ((c.seconds or 0.0) + c.money * per_money, c.fragments, c.matches))
+    objective = plan.options.objective
+    found.sort(key=lambda c: (*objective.rank(c.seconds or 0.0, c.money), c.fragments, c.matches))
     return replace(plan, candidates=tuple(found))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
-from jumpgate.compiler.normalise import computed
+from jumpgate.compiler.logical.normalise import computed
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, Literal, Member, conjuncts
 from jumpgate.dataflow.failing import may_fail

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from jumpgate.compiler.ask_again import AskAgain
+from jumpgate.compiler.mapping.ask_again import AskAgain
+from jumpgate.compiler.mapping.skew import dealt_out
 from jumpgate.compiler.plan import Exchange, MappedPlan, Site
-from jumpgate.compiler.skew import dealt_out
 from jumpgate.compiler.tree import pair_references, project, references
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.operators import Aggregate, Join, Operator, Partitioning, Project, Read, Shuffle, UnionAll

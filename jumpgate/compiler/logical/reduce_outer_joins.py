@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from jumpgate.compiler.null_rejection import is_null, rejects, with_nulls
+from jumpgate.compiler.logical.null_rejection import is_null, rejects, with_nulls
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import pair_references, unique
 from jumpgate.dataflow.dialect import Dialect

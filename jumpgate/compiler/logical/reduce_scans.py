@@ -12,10 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from jumpgate.compiler.keep_rows import SAVED_MIN, kept_seconds
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import project, unique
-from jumpgate.compiler.work import takes_again
+from jumpgate.compiler.work import SAVED_MIN, kept_seconds, takes_again
 from jumpgate.dataflow.expressions import ColumnRef
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.join_types import Output

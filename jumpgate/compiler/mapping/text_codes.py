@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from jumpgate.compiler.arrange_joins import Run, Step
+from jumpgate.compiler.mapping.arrange_joins import Run, Step
 from jumpgate.compiler.tree import references, unique
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.join_types import JoinType

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jumpgate.compiler.common_terms import factored
+from jumpgate.compiler.logical.common_terms import factored
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import is_identity, project, references
 from jumpgate.dataflow.dialect import Dialect
