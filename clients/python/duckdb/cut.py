@@ -157,7 +157,7 @@ def _require_same(
         for name, found in zip(names, cuts, strict=True):
             columns = ", ".join(f"c{i} {type}" for i, type in enumerate(found.types))
             connection.execute(f"CREATE OR REPLACE TEMP TABLE {quoted(name)} ({columns})")
-        bound = planning.bound_plan(connection, text, planning.written())
+        bound = planning.bound_plan(connection, text, planning.WRITTEN)
     except duckdb.Error as error:
         raise Stays(f"DuckDB: {error}") from None
     finally:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
+from jumpgate.client.duckdb.plan import read_plan
 from jumpgate.client.duckdb.reasons import Stays
-
-if TYPE_CHECKING:
-    from jumpgate.client.duckdb.sources import Files
-    from jumpgate.client.duckdb.types import SqlType
-    from jumpgate.dataflow.operators import Operator
+from jumpgate.client.duckdb.sources import Files
+from jumpgate.client.duckdb.translate import translate
+from jumpgate.client.duckdb.types import SqlType
+from jumpgate.dataflow.operators import Operator
 
 #: versions of DuckDB whose plans are known, as its major and minor numbers
 VERSIONS = ((1, 5),)
@@ -25,6 +24,11 @@ VERSIONS = ((1, 5),)
 _DISABLED = (
     "column_lifetime", "common_aggregate", "common_subexpressions", "compressed_materialization",
     "late_materialization", "top_n_window_elimination",
+)  # fmt: skip
+#: all rewrites but that of expressions: constants are folded, operators stay as they are written
+WRITTEN = tuple(
+    name for (name,) in duckdb.connect().execute("SELECT name FROM duckdb_optimizers()").fetchall()
+    if name != "expression_rewriter"
 )  # fmt: skip
 #: settings under which the plan means what it is taken for
 _REQUIRED = {"ieee_floating_point_ops": True, "preserve_insertion_order": True}
@@ -39,13 +43,6 @@ class Offloaded:
     operator: Operator
     types: tuple[SqlType, ...]
     files: Files
-
-
-@functools.cache
-def written() -> tuple[str, ...]:
-    """Return all rewrites but that of expressions: constants are folded, operators stay as they are written."""
-    known = duckdb.connect().execute("SELECT name FROM duckdb_optimizers()").fetchall()
-    return tuple(name for (name,) in known if name != "expression_rewriter")
 
 
 def supported() -> str:
@@ -71,10 +68,6 @@ def offload(
 ) -> Offloaded:
     """The dataflow that a text is, whole; files: how its leaves are read, if not from the connection; constants: it
     need not read any table. Raises Stays."""
-    from jumpgate.client.duckdb.plan import read_plan
-    from jumpgate.client.duckdb.sources import Files
-    from jumpgate.client.duckdb.translate import translate
-
     reason = supported()
     if reason:
         raise Stays(reason)

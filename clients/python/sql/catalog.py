@@ -5,20 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Literal
+from jumpgate.dataflow.files import Paths
 from jumpgate.dataflow.formats import PARTITIONS, formats
 from jumpgate.dataflow.operators import Operator, Project, Read, UnionAll
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow, NotFound
 from jumpgate.ntf.arrow_types import arrow_type
 from jumpgate.words import counted
-
-if TYPE_CHECKING:
-    from jumpgate.dataflow.files import Paths
 
 
 @dataclass(frozen=True)

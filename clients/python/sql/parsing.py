@@ -20,11 +20,10 @@ _parser = duckdb.connect()
 @functools.lru_cache(TREES_MAX)
 def parsed(text: str) -> Tree | None:
     """Return the tree of a query; None for a text that DuckDB does not parse as one SELECT."""
-    literal = "'{}'".format(text.replace("'", "''"))  # for a parameter, DuckDB would look whether it is of pandas
-    call = f"SELECT json_serialize_sql({literal}, skip_null := true, skip_default := true)"
+    call = "SELECT json_serialize_sql($1, skip_null := true, skip_default := true)"
     try:
         with _lock:
-            found: Tree = json.loads(_parser.execute(call).fetchall()[0][0])
+            found: Tree = json.loads(_parser.execute(call, [text]).fetchall()[0][0])
     except (duckdb.Error, RecursionError, UnicodeError):
         return None
     return None if found["error"] else found

@@ -20,6 +20,7 @@ from jumpgate.cli.shell.statements import Piece, pieces
 from jumpgate.cli.shell.waiting import waiting
 from jumpgate.client.sql.tokens import tokens
 from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError
+from jumpgate.extras import without_pandas
 from jumpgate.words import counted, duration
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ class Runner:
         self._check_target()
         self.last = text
         parameters = self.parameters if any(token.kind == "marker" for token in tokens(text)) else ()
-        query = self.connection.sql(text, parameters)
+        with without_pandas():  # DuckDB looks whether values of parameters are of pandas
+            query = self.connection.sql(text, parameters)
         try:
             if self.settings.explained or self.settings.analyze:
                 self._explain(query)
