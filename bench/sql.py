@@ -10,6 +10,10 @@ from __future__ import annotations
 
 import os
 import re
+import statistics
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
@@ -41,6 +45,7 @@ from jumpgate.tpch import TPCH
 
 THREADS = len(os.sched_getaffinity(0))
 RUNS = 3
+STARTS = 9  # of shell_start_cpu_s
 SECONDS_MAX = 20.0  # for one query and format
 LARGE = 10.0  # scale of tpch_sf10_parquet_vs_duckdb
 #: of `auto` beside others the worst of 99 ratios counts, which is as good as their noise: rounds for all, rounds for
@@ -285,6 +290,25 @@ def answer(connection: Connection, text: str, offload: str) -> None:
         connection.sql(text, offload=offload).to_arrow()
 
 
+def shell_start_cpu_s() -> float:
+    """Return the CPU seconds, the kernel's among them, of a process of `jumpgate sql` that runs one statement."""
+    command = [str(Path(sys.executable).with_name("jumpgate")), "sql", "-c", "SELECT 1"]
+    with tempfile.TemporaryDirectory() as compiled:  # as installed, where Python's bytecode is there
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        found = [_cpu_s(command, environment) for _ in range(STARTS + 1)][1:]
+    return statistics.median(found)
+
+
+def _cpu_s(command: Sequence[str], environment: Mapping[str, str]) -> float:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return usage.ru_utime + usage.ru_stime
+
+
 def artifacts() -> set[str]:
     """The programs in the cache, optimised or not."""
     return {file.stem.removesuffix("-quick") for file in (cache.root() / "artifacts").glob("*/*.so")}
@@ -342,6 +366,10 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
         "peak_memory_gb": lambda: Figure(
             "peak_memory_gb", max(q.peak_bytes for q in bench.parquet.queries) / 1e9, 8.0, "lower",
             f"of all instances of the hungriest query, {where}",
+        ),
+        "shell_start_cpu_s": lambda: Figure(
+            "shell_start_cpu_s", shell_start_cpu_s(), 0.5, "lower",
+            f'`jumpgate sql -c "SELECT 1"`, user and system, median of {STARTS} processes',
         ),
         "auto_worst": lambda: Figure(
             "auto_worst", bench.auto_worst(), 0.95, "higher",

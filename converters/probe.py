@@ -15,13 +15,12 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from jumpgate.converters.prober import prober
-from jumpgate.dataflow import proto
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.file_state import FileState, FileStates, file_state
 from jumpgate.dataflow.operators import Filter, Operator, Read
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import JumpgateError, MalformedData, MemoryLimit
-from jumpgate.nca.interface import ColumnStatistics, Selection, Statistics
+from jumpgate.nca.statistics import ColumnStatistics, Selection, Statistics
 
 #: the most cached answers: about files, and about conditions on their rows, whose constants vary by request
 ANSWERS_MAX, SELECTIONS_MAX = 100_000, 1000
@@ -245,6 +244,8 @@ def _tried(
 @functools.lru_cache(maxsize=1000)
 def _encoded(format: str, schema: Schema, predicate: Expression) -> bytes:
     read = Read(("/",), format, schema, tuple(range(len(schema))))
+    from jumpgate.dataflow import proto
+
     return proto.encode(Filter(read, predicate)).SerializeToString(deterministic=True)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import ProtocolError
-from jumpgate.nca.interface import ColumnStatistics, Selection, Statistics
+from jumpgate.nca.statistics import ColumnStatistics, Selection, Statistics
 
 #: the most bytes of a frame: a schema of a few hundred thousand columns
 FRAME_BYTES_MAX = 64 << 20

@@ -63,6 +63,7 @@ class Prober:
 
     def __init__(self, limit_s: float = LIMIT_S) -> None:
         self._limit_s = limit_s
+        self._on_demand = False
         self._begin()
 
     def _begin(self) -> None:
@@ -76,7 +77,7 @@ class Prober:
         """Start a worker, without waiting for it, and keep workers until `release`."""
         with self._condition:
             self._holders += 1
-            if not self._idle and not self._busy:
+            if not self._on_demand and not self._idle and not self._busy:
                 with contextlib.suppress(OSError):  # the next request reports it
                     self._idle.append(_Worker(self._generation))
 
@@ -96,6 +97,15 @@ class Prober:
             yield
         finally:
             self.release()
+
+    @contextlib.contextmanager
+    def on_demand(self) -> Iterator[None]:
+        """Let `hold` start no worker in the block: perhaps nothing is going to be asked."""
+        before, self._on_demand = self._on_demand, True
+        try:
+            yield
+        finally:
+            self._on_demand = before
 
     def close(self) -> None:
         """End all workers; a later request starts one again."""

@@ -25,6 +25,7 @@ EXTRAS = {
     "paramiko": "ssh",
     "polars": "dataframes",
     "prometheus_client": "metrics",
+    "prompt_toolkit": "sql",
     "pyiceberg": "iceberg",
     "pyspark": "spark",
     "substrait": "sql",
@@ -63,13 +64,21 @@ class _NoPandas:
             raise ModuleNotFoundError(name, name=name)
 
 
-def load_arrow() -> None:
-    """Loads pyarrow for a process that meets no data of pandas: before it converts its first list it looks for pandas,
-    whose import takes 0.25 s, and finds none. Others, and conversions to pandas, find it afterwards."""
+@contextmanager
+def without_pandas() -> Iterator[None]:
+    """Hides pandas, unless it is loaded, from those who only look whether data is of pandas: its import takes 0.25 s.
+    It is found again afterwards."""
     sys.meta_path.insert(0, _NoPandas)
     try:
+        yield
+    finally:
+        sys.meta_path.remove(_NoPandas)
+
+
+def load_arrow() -> None:
+    """Loads pyarrow for a process that meets no data of pandas: before it converts its first list it looks for pandas.
+    Others, and conversions to pandas, find it afterwards."""
+    with without_pandas():
         import pyarrow
 
         pyarrow.array([0])
-    finally:
-        sys.meta_path.remove(_NoPandas)

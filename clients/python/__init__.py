@@ -8,47 +8,55 @@ Writing dataflows imports neither gRPC nor Arrow; the first `connect` or `run` d
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from jumpgate.client.reading import read, read_delta, read_iceberg
-from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.measures import (
-    any_value,
-    approx_distinct,
-    arg_max,
-    arg_min,
-    avg,
-    avg_distinct,
-    corr,
-    count,
-    count_distinct,
-    covar_pop,
-    covar_samp,
-    first_value,
-    last_value,
-    max_,
-    measure,
-    median,
-    min_,
-    mode,
-    quantile_cont,
-    quantile_disc,
-    regr,
-    stddev,
-    stddev_pop,
-    string_agg,
-    sum_,
-    sum_distinct,
-    variance,
-    variance_pop,
-)
-from jumpgate.dataflow.unresolved import col, f, lit, when
-
 if TYPE_CHECKING:
+    from jumpgate.client.reading import read, read_delta, read_iceberg
     from jumpgate.client.result import Result
     from jumpgate.client.session import Session
+    from jumpgate.dataflow.builder import Dataflow
+    from jumpgate.dataflow.dialect import Dialect
+    from jumpgate.dataflow.measures import (
+        any_value,
+        approx_distinct,
+        arg_max,
+        arg_min,
+        avg,
+        avg_distinct,
+        corr,
+        count,
+        count_distinct,
+        covar_pop,
+        covar_samp,
+        first_value,
+        last_value,
+        max_,
+        measure,
+        median,
+        min_,
+        mode,
+        quantile_cont,
+        quantile_disc,
+        regr,
+        stddev,
+        stddev_pop,
+        string_agg,
+        sum_,
+        sum_distinct,
+        variance,
+        variance_pop,
+    )
+    from jumpgate.dataflow.unresolved import col, f, lit, when
 
+#: where the names below are, in this order
+_PLACES = (
+    "jumpgate.client.reading",
+    "jumpgate.dataflow.builder",
+    "jumpgate.dataflow.dialect",
+    "jumpgate.dataflow.measures",
+    "jumpgate.dataflow.unresolved",
+)
 __all__ = [
     "Dataflow",
     "Dialect",
@@ -90,6 +98,15 @@ __all__ = [
     "variance_pop",
     "when",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is first used: SQL needs none of them."""
+    for place in _PLACES if name in __all__ else ():
+        module = importlib.import_module(place)
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def connect(address: str | None = None, **options: Any) -> Session:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from jumpgate.errors import FileUnreadable
 
@@ -47,6 +46,8 @@ class Spool:
 
     def fill_parquet(self, table: pa.Table) -> None:
         """Writes a Parquet file; raises pyarrow's errors for types that Parquet does not have."""
+        import pyarrow.parquet as pq
+
         pq.write_table(table, self._file, compression="none")
         self._file.flush()
         self.bytes = self._file.tell()

@@ -18,10 +18,10 @@ ROWS_SHOWN = 100
 SUFFIXES = (".parquet", ".csv", ".arrow")
 
 
-def check_target(file: Path) -> None:
+def check_target(file: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
     """Raise ConfigError if `file` is not writable: before a long job, not after it."""
-    if file.suffix not in SUFFIXES:
-        raise ConfigError(f"--output {file}: the suffix says the format; it can be {', '.join(SUFFIXES)}", file=file)
+    if file.suffix not in suffixes:
+        raise ConfigError(f"--output {file}: the suffix says the format; it can be {', '.join(suffixes)}", file=file)
     if not file.absolute().parent.is_dir():
         raise ConfigError(f"--output {file}: there is no folder {file.absolute().parent}", file=file)
 

@@ -1,98 +1,113 @@
-"""`jumpgate sql`: runs a SQL query over files and prints or saves its result."""
+"""`jumpgate sql`: runs SQL statements over files, from a script or as they are typed, and shows or saves results."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from jumpgate.cli import output, result
 from jumpgate.cli.options import job_options, json_option, progress_option
+from jumpgate.cli.shell.commands import MODES, Quit, read_text
 from jumpgate.dataflow.formats import formats
-from jumpgate.errors import ConfigError, FileUnreadable, InvalidDataflow
+from jumpgate.errors import ConfigError, InvalidDataflow
 from jumpgate.extras import load_arrow
-from jumpgate.words import counted
+
+if TYPE_CHECKING:
+    from jumpgate.client.sql.connection import Connection
+
+
+def _format(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """A format's name; formats are loaded when one is given."""
+    if value is not None and value not in formats():
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(formats())}")
+    return value
 
 
 @click.command("sql")
-@click.argument("file", metavar="FILE|-")
+@click.argument("file", metavar="[FILE|-]", required=False)
+@click.option("--command", "-c", "texts", multiple=True, metavar="SQL", help="Run this text; may be repeated.")
 @click.option("--table", "-t", "tables", multiple=True, metavar="NAME=PATH", help="A file, glob or directory.")
 @click.option("--tables", "directory", type=click.Path(path_type=Path), help="Every file or folder in it is a table.")
-@click.option("--format", type=click.Choice(tuple(formats())), help="Of all tables. [default: suffix]")
+@click.option("--format", metavar="FORMAT", callback=_format, help="Of all tables. [default: suffix]")
 @click.option(
     "--option", "options_given", multiple=True, metavar="NAME=VALUE", help="delimiter=;, header=false, null=NA …"
 )
 @click.option("--parameter", "-p", "parameters", multiple=True, metavar="TEXT", help="For $1, $2 …, as a string.")
 @click.option("--offload", type=click.Choice(("auto", "always", "never")), default="auto", show_default=True)
 @job_options
-@click.option("--output", "-o", "target", type=click.Path(path_type=Path), help="Save as .parquet, .csv or .arrow.")
+@click.option("--mode", type=click.Choice(MODES), help="How results are shown. [default: table]")
+@click.option("--output", "-o", "target", metavar="FILE|-", help="Save as .parquet, .csv, .json, .arrow; - is stdout.")
 @click.option("--explain", "explained", is_flag=True, help="Show what would run where, and why; run nothing.")
 @click.option("--analyze", is_flag=True, help="Run it, and show what ran where, with times; not the result.")
 @progress_option
 @json_option
 def command(
-    file: str,
+    file: str | None,
+    texts: tuple[str, ...],
     tables: tuple[str, ...],
     directory: Path | None,
     format: str | None,
     options_given: tuple[str, ...],
     parameters: tuple[str, ...],
     offload: str,
-    target: Path | None,
+    mode: str | None,
+    target: str | None,
     explained: bool,
     analyze: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Run the SQL query in FILE (- is standard input) and print its result.
+    """Run the SQL statements in FILE (- is standard input) and print their results.
+
+    Without FILE and -c, a terminal gets a shell; otherwise standard input is run.
 
     \b
-    echo 'SELECT count(*) FROM item' | jumpgate sql - --table item=data/item.parquet
+    jumpgate sql --table item=data/item.parquet
+    jumpgate sql -c "SELECT count(*) FROM 'data/item.parquet'"
     """
-    import jumpgate
+    if file is not None and texts:
+        raise click.UsageError("give FILE or -c, not both")
+    shell = file is None and not texts and sys.stdin.isatty()
+    named = _tables(tables, directory, format)
+    read_options = _options(options_given)
+    if not shell and not texts:
+        texts = (read_text(file or "-"),)
+    with _connect(options.pop("address"), offload, bool(named), options) as connection:
+        from jumpgate.cli.shell.runner import Runner, Settings
 
-    if target is not None:
-        result.check_target(target)
-    text, read_options = _text(file), _options(options_given)
-    load_arrow()
-    with jumpgate.connect(options.pop("address"), offload=offload, **options) as connection:
-        for name, path in _tables(tables, directory, format).items():
+        settings = Settings(
+            mode or ("csv" if target == "-" else "table"),
+            progress=options["progress"], as_json=as_json, explained=explained, analyze=analyze,
+        )  # fmt: skip
+        runner = Runner(connection, settings, parameters, interactive=shell)
+        if target is not None and target != "-":
+            runner.aim(target)
+        for name, path in named.items():
             _register(connection, name, path, format, read_options)
-        query = connection.sql(text, parameters)
-        if explained or analyze:
-            said = query.explain(analyze=analyze)
-            if as_json:
-                from jumpgate.client.sql.explain import explain_data
+        with suppress(Quit):
+            if shell:
+                from jumpgate.cli.shell import loop
 
-                output.print_json(explain_data(query))
-            else:
-                print(said, end="")
-            return
-        if sys.stderr.isatty():
-            print(f"{query.split.offloaded} of {query.split.operators} operators offloaded", file=sys.stderr)
-        table = query.to_arrow()
-    if target is not None:
-        result.save(table, target)
-    if as_json:
-        rows = {"file": str(target)} if target else {"result": [list(row) for row in _rows(table)]}
-        output.print_json(
-            {"columns": table.column_names, "types": list(map(str, table.schema.types)), "rows": table.num_rows, **rows}
-        )
-    elif target is not None:
-        print(f"wrote {counted(table.num_rows, 'row')} to {target}")
-    else:
-        result.show(table)
+                loop.run(runner)
+            for text in texts:
+                runner.run(text)
 
 
-def _text(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileUnreadable(f"cannot read {file}: {error.strerror}", file=file) from error
-    except UnicodeDecodeError as error:
-        raise FileUnreadable(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}", file=file) from error
+@contextmanager
+def _connect(address: str | None, offload: str, reads: bool, options: dict[str, Any]) -> Iterator[Connection]:
+    """A connection. reads: it is going to look into files."""
+    import jumpgate
+    from jumpgate.converters.prober import prober
+
+    load_arrow()
+    with nullcontext() if reads else prober.on_demand():
+        connection = jumpgate.connect(address, offload=offload, **options)
+    with connection:
+        yield connection
 
 
 def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) -> dict[str, str]:
@@ -122,17 +137,15 @@ def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) 
                     f"name one with --table {name}=PATH, or give --format"
                 )
             found[name] = str(entry)
-    if not found and not named:
-        raise ConfigError("no tables: name them with --table NAME=PATH, or a folder of them with --tables")
     return found | named
 
 
 def _options(given: tuple[str, ...]) -> dict[str, str]:
     """Options of reads by name. Raises ConfigError for one that no format has."""
-    from jumpgate.dataflow.resolve import suggest
-
     found = {}
     for text in given:
+        from jumpgate.dataflow.resolve import suggest
+
         name, value = _pair(text, "--option", "delimiter=;")
         known = sorted({option.name for format in formats().values() for option in format.all_options})
         if name not in known:
@@ -164,7 +177,3 @@ def _pair(text: str, option: str, example: str) -> tuple[str, str]:
     if not separator or not name or (not value and option == "--table"):
         raise ConfigError(f"{option} {text}: write NAME={'PATH' if option == '--table' else 'VALUE'}, as in {example}")
     return name, value
-
-
-def _rows(table: Any) -> zip[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)

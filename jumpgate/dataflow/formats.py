@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ConfigError, InvalidDataflow
 from jumpgate.plugins import Problems, installed, load_value
@@ -172,6 +171,8 @@ class Format:
 
     def problems(self, options: Mapping[str, str]) -> list[str]:
         """Return the problems of a read's options."""
+        from jumpgate.dataflow.resolve import suggest
+
         known = {option.name: option for option in self.all_options}
         return [
             f"read: {self.name} has no option {name!r}{suggest(name, known)}" for name in options if name not in known

@@ -9,6 +9,9 @@ from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Call, Expression, Literal, Value
 from jumpgate.dataflow.types import DataType
 
+#: entry points by which packages declare functions
+GROUP = "jumpgate.functions"
+
 Types = tuple[DataType, ...]
 
 

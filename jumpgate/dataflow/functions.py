@@ -21,7 +21,7 @@ from jumpgate.dataflow import reference
 from jumpgate.dataflow.casts import TypeMismatch, cast_type, cast_value
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Cast, Expression, Literal, Value
-from jumpgate.dataflow.function import Function, Types
+from jumpgate.dataflow.function import GROUP, Function, Types
 from jumpgate.dataflow.functions_core import CORE
 from jumpgate.dataflow.functions_math import MATH
 from jumpgate.dataflow.functions_regex import REGEX
@@ -32,7 +32,6 @@ from jumpgate.dataflow.signatures import Exactly
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import ComputeError, ConfigError
 
-GROUP = "jumpgate.functions"
 #: title → the declarations, as docs/functions.md has them
 SECTIONS = {
     "Comparison, logic, arithmetic, text and dates": CORE,

@@ -15,9 +15,12 @@ from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Partitioning
-from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.dataflow.types import Schema
 from jumpgate.nca.shared import Shared
 from jumpgate.nca.speeds import Speeds, Work
+from jumpgate.nca.statistics import ColumnStatistics as ColumnStatistics
+from jumpgate.nca.statistics import Selection as Selection
+from jumpgate.nca.statistics import Statistics as Statistics
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.trust.edges import JobCertificate
@@ -94,47 +97,6 @@ class Match:
     claims: tuple[str, ...] = ()
     rows_max: float | tuple[float, ...] = math.inf
     settings: Any = None
-
-
-@dataclass(frozen=True)
-class ColumnStatistics:
-    """Estimates about a column; None means unknown. `low` and `high` are numbers, days, microseconds; `true_fraction`
-    is that of a condition. `heavy` lists the fingerprints of frequent values with their fraction of the rows, most
-    frequent first."""
-
-    distinct: float | None = None
-    low: float | None = None
-    high: float | None = None
-    null_fraction: float | None = None
-    true_fraction: float | None = None
-    heavy: tuple[tuple[int, float], ...] = ()
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The result of a filter over a table: it selected `chosen` of `seen` rows; `whole`: these are all rows of the
-    table. `left` numbers the filter's conjuncts that were not evaluated. `column` has the statistics of the requested
-    columns: of the selected rows if they are complete, else of the whole table."""
-
-    seen: int
-    chosen: int
-    whole: bool
-    left: tuple[int, ...] = ()
-    column: ColumnStatistics = field(default_factory=ColumnStatistics)
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Statistics of an operator's output; None means unknown. For files, `column(name, type)` looks a column up on
-    demand, and `select(filter, names)` evaluates a Filter over their Read and looks up the combination of these
-    columns."""
-
-    rows: float | None = None
-    bytes: float | None = None
-    column: Callable[[str, DataType], ColumnStatistics] | None = field(default=None, compare=False, repr=False)
-    select: Callable[[Operator, tuple[str, ...]], Selection | None] | None = field(
-        default=None, compare=False, repr=False
-    )
 
 
 #: a value in jumpgate.toml

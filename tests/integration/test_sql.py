@@ -373,8 +373,8 @@ def test_command_line(tmp_path: Path, one_host: str, capsys: pytest.CaptureFixtu
     assert code == 0 and "DuckDB answers here" in out
     code, _, err = run("--table", "sale")
     assert code == 1 and "write NAME=PATH" in err
-    code, _, err = run()
-    assert code == 1 and "no tables" in err
+    code, _, err = run("-p", "1")
+    assert code == 1 and "Table with name sale does not exist" in err
     query.write_text("SELECT nothing FROM sale")
     code, _, err = run("--table", f"sale={file}")
     assert code == 1 and 'column "nothing" not found' in err

@@ -16,9 +16,8 @@ import jumpgate
 from jumpgate.client.duckdb.above import cut_name
 from jumpgate.client.duckdb.answers import relation_over
 from jumpgate.client.duckdb.canonical import Form, same
-from jumpgate.client.duckdb.cut import Parts
 from jumpgate.client.duckdb.dialect import DUCKDB
-from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.duckdb.reasons import Parts, Stays
 from jumpgate.client.duckdb.written import write, write_constant, write_type
 from jumpgate.client.sql.connection import Connection
 from jumpgate.testing import oracle

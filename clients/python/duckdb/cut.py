@@ -14,7 +14,7 @@ from jumpgate.client.duckdb.above import CUT, Writer, cut_name
 from jumpgate.client.duckdb.canonical import Canonical, same
 from jumpgate.client.duckdb.plan import read_plan
 from jumpgate.client.duckdb.planning import Offloaded
-from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.duckdb.reasons import Kept, Parts, Stays
 from jumpgate.client.duckdb.scanned import conditions_of
 from jumpgate.client.duckdb.sources import Files, quoted
 from jumpgate.client.duckdb.translate import is_sorted, translate
@@ -35,23 +35,6 @@ _UNORDERED = frozenset((
     "quantile_disc", "approx_count_distinct", "product", "histogram",
 ))  # fmt: skip
 _WHOLE = ("UNBOUNDED_PRECEDING", "UNBOUNDED_FOLLOWING", "CURRENT_ROW_RANGE")
-
-
-@dataclass(frozen=True)
-class Kept:
-    """An operator that DuckDB computes, and why."""
-
-    kind: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Parts:
-    """A plan taken apart: `text` is a query over tables that hold the results of `cuts`; cut_name names them."""
-
-    cuts: tuple[Offloaded, ...]
-    text: str
-    kept: tuple[Kept, ...]
 
 
 def cut(

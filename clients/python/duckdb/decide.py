@@ -6,15 +6,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from jumpgate.client.duckdb.dialect import DUCKDB
-from jumpgate.client.duckdb.planning import Offloaded
-from jumpgate.client.session import Session
-from jumpgate.client.sql import calibrate
 from jumpgate.client.sql.experience import Experience
-from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import JumpgateError
-from jumpgate.service import calibration
+
+if TYPE_CHECKING:
+    from jumpgate.client.duckdb.planning import Offloaded
+    from jumpgate.client.session import Session
 
 SMALL = "it reads so little that DuckDB is through in a few milliseconds"
 #: of Parquet files that a text reads: DuckDB is through with fewer in a few milliseconds
@@ -35,6 +35,10 @@ class Auto:
         if len(took) > 1:
             faster = took[JOB] <= took[HERE]
             return "" if faster else f"it took {_ms(took[JOB])} as a job and {_ms(took[HERE])} in DuckDB"
+        from jumpgate.client.sql import calibrate
+        from jumpgate.dataflow.builder import Dataflow
+        from jumpgate.service import calibration
+
         flow = Dataflow(found.operator)
         try:
             estimate = session.estimate(flow, DUCKDB, elsewhere=calibrate.load(), cores=calibration.cores())

@@ -10,18 +10,22 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
+from jumpgate import plugins
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.dataflow.expressions import ColumnRef
-from jumpgate.dataflow.function import Function
-from jumpgate.dataflow.functions import apply, installed
+from jumpgate.dataflow.function import GROUP, Function
 from jumpgate.dataflow.signatures import Exactly
 from jumpgate.dataflow.types import DataType
-from jumpgate.ntf.codec import arrow_type
+from jumpgate.ntf.arrow_types import arrow_type
 
 
 @functools.cache
 def added() -> dict[str, Function]:
     """Return the functions of packages by SQL name, without names that are DuckDB's own."""
+    if not plugins.installed(GROUP):
+        return {}
+    from jumpgate.dataflow.functions import installed
+
     found = dict(installed("sql"))
     if found:
         with duckdb.connect() as database:
@@ -46,6 +50,8 @@ def _udf(function: Function) -> tuple[Callable[..., pa.ChunkedArray], list[DataT
     assert isinstance(function.operands, Exactly), "what an installed function with an SQL name has"
     wanted = tuple(t.with_nullable(True) for t in function.operands.wanted)
     result = function.type_of(tuple(ColumnRef(t, i) for i, t in enumerate(wanted)))
+
+    from jumpgate.dataflow.functions import apply
 
     def compute(*columns: pa.ChunkedArray) -> pa.ChunkedArray:
         rows = zip(*(c.to_pylist() for c in columns), strict=True)

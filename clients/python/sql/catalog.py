@@ -9,16 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from jumpgate.client.reading import delta_folder, read_delta, read_files
-from jumpgate.converters.footers import parquet_arrow_schema
 from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Literal
 from jumpgate.dataflow.files import Paths
 from jumpgate.dataflow.formats import PARTITIONS, formats
 from jumpgate.dataflow.operators import Operator, Project, Read, UnionAll
-from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow, NotFound
-from jumpgate.ntf.codec import arrow_type
+from jumpgate.ntf.arrow_types import arrow_type
 from jumpgate.words import counted
 
 
@@ -81,6 +78,8 @@ class Catalog:
         """The table of that name, or the only one whose name differs in case alone. Raises NotFound."""
         table = self._find(name)
         if table is None:
+            from jumpgate.dataflow.resolve import suggest
+
             hint = suggest(name, self._tables) if self._tables else "; none is registered yet"
             raise NotFound(f"there is no table {name!r}{hint.replace('it has', 'there are')}", table=name)
         return table
@@ -130,6 +129,8 @@ def file_table(
     options: Mapping[str, Any],
 ) -> Table:
     """A table of files. Raises what `read` does: FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch."""
+    from jumpgate.client.reading import delta_folder, read_delta, read_files
+
     try:
         return read_table(name, read_files(paths, format=format, schema=schema, **options).root)
     except InvalidDataflow as error:
@@ -153,6 +154,8 @@ def parquet_table(table: Table) -> Table:
     ]
     if not fields:
         return table
+    from jumpgate.converters.footers import parquet_arrow_schema
+
     declared = [parquet_arrow_schema(file) for file in table.read.files]
     schema = table.schema
     for field in fields:

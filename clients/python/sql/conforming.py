@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jumpgate.errors import InvalidCast
 
@@ -30,6 +29,8 @@ def _conforming(known: pa.Schema, schema: pa.Schema) -> Callable[[pa.RecordBatch
         theirs.with_name(ours.name).equals(ours, check_metadata=True) for theirs, ours in pairs
     ):
         return lambda batch: batch.rename_columns(names)
+    import pyarrow.compute as pc
+
     casts = [(i, ours) for i, (theirs, ours) in enumerate(pairs) if theirs.type != ours.type]
 
     def conform(batch: pa.RecordBatch) -> pa.RecordBatch:

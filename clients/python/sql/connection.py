@@ -10,16 +10,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 import pyarrow as pa
 
 from jumpgate.client import notebook
-from jumpgate.client.duckdb.cut import Parts
-from jumpgate.client.duckdb.planning import Offloaded
-from jumpgate.client.duckdb.reasons import Stays
-from jumpgate.client.session import Session
+from jumpgate.client.duckdb.reasons import Parts, Stays
 from jumpgate.client.sql import commands, database, tables
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, is_plain, parquet_table, read_table
 from jumpgate.client.sql.data_files import DataFiles
@@ -27,18 +24,21 @@ from jumpgate.client.sql.errors import TooLarge
 from jumpgate.client.sql.experience import Experience
 from jumpgate.client.sql.parsing import parsed, reads_only
 from jumpgate.client.sql.query import Query
-from jumpgate.client.sql.stand_ins import StandIns
 from jumpgate.client.sql.tables import Scan, as_read
 from jumpgate.codegen import cache
 from jumpgate.converters.probe import misread
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow import located
-from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.file_state import FileStates, file_states
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ConfigError, InvalidDataflow
 from jumpgate.stores.names import is_remote
+
+if TYPE_CHECKING:
+    from jumpgate.client.duckdb.planning import Offloaded
+    from jumpgate.client.session import Session
+    from jumpgate.client.sql.stand_ins import StandIns
 
 OFFLOAD = ("auto", "always", "never")
 #: texts of which a connection remembers the plan, and of which it keeps a cursor
@@ -80,7 +80,7 @@ class Connection:
         self._address, self._options = address, options
         self._session: Session | None = None
         self._lock = threading.Lock()
-        self.stand_ins = StandIns(self._read, constants=address is None)
+        self._stand_ins: StandIns | None = None
         self._states: dict[str, FileStates] = {}  # of files as they were registered, by table
         self._types: dict[str, pa.DataType] = {}  # Arrow's, by DuckDB's
         self._version = 0  # of the tables
@@ -99,8 +99,20 @@ class Connection:
         """The session with the service, connected at first use."""
         with self._lock:
             if self._session is None:
+                from jumpgate.client.session import Session
+
                 self._session = Session(self._address, **self._options)
             return self._session
+
+    @property
+    def stand_ins(self) -> StandIns:
+        """The database that plans, opened at first use."""
+        with self._lock:
+            if self._stand_ins is None:
+                from jumpgate.client.sql.stand_ins import StandIns
+
+                self._stand_ins = StandIns(self._read, constants=self._address is None)
+            return self._stand_ins
 
     @property
     def timeout_s(self) -> float:
@@ -136,6 +148,8 @@ class Connection:
             if isinstance(table.read, Read) and not table.is_converted:
                 table = parquet_table(table) if not misread(table.files) else replace(table, closed=True)
             return self.tables.add(table)
+        from jumpgate.dataflow.builder import Dataflow
+
         if isinstance(source, Dataflow):
             if not is_plain(source.root):
                 raise InvalidDataflow(
@@ -204,7 +218,8 @@ class Connection:
         self._offloaded.clear()
         self._idle.clear()
         self._parts.clear()
-        self.stand_ins.close()
+        if self._stand_ins is not None:
+            self._stand_ins.close()
         self._data.close()
         self._database.close()
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jumpgate.client.duckdb.dialect import DUCKDB
-from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.tree import tree
 from jumpgate.errors import JumpgateError
 from jumpgate.words import counted
 
@@ -67,6 +65,8 @@ def explain_data(query: Query) -> dict[str, Any]:
 
 def _planned(query: Query, cut: Cut) -> str:
     """The job as the service plans it, with what it expects of each operator; the dataflow, if nobody takes it."""
+    from jumpgate.dataflow.builder import Dataflow
+
     try:
         text, _, _ = query.session.explain(Dataflow(cut.operator), DUCKDB).partition("\nlost: ")
     except JumpgateError as error:
@@ -76,6 +76,8 @@ def _planned(query: Query, cut: Cut) -> str:
 
 def _fragments(query: Query, cut: Cut) -> dict[str, Any]:
     """The fragments of a job with what is expected of their operators; none, if nobody takes it."""
+    from jumpgate.dataflow.builder import Dataflow
+
     try:
         found: dict[str, Any] = query.session.explain_data(Dataflow(cut.operator), DUCKDB)["fragments"]
     except JumpgateError:
@@ -85,6 +87,8 @@ def _fragments(query: Query, cut: Cut) -> dict[str, Any]:
 
 def _tree(query: Query, cut: Cut) -> str:
     """The dataflow."""
+    from jumpgate.dataflow.tree import tree
+
     return _with_tables(query, tree(cut.operator))
 
 

@@ -15,20 +15,16 @@ import pyarrow as pa
 
 from jumpgate import deadline, extras
 from jumpgate.client import notebook
-from jumpgate.client.duckdb.cut import Kept
 from jumpgate.client.duckdb.decide import BYTES_MIN, SMALL, Auto
 from jumpgate.client.duckdb.dialect import DUCKDB
-from jumpgate.client.duckdb.planning import Offloaded
-from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.duckdb.reasons import Kept, Stays
 from jumpgate.client.sql.conforming import conformed
 from jumpgate.client.sql.errors import InvalidSql, typed
 from jumpgate.client.sql.explain import Timings, explain_text
-from jumpgate.client.sql.parts import tables_of
 from jumpgate.client.sql.split import Cut, Split, cut_of
 from jumpgate.client.sql.stopping import Stop
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
-from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.file_state import check_unchanged, file_states
 from jumpgate.dataflow.operators import Read
 from jumpgate.errors import CannotPlace, ComputeError, DataError, InvalidDataflow, JumpgateError
@@ -38,6 +34,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+    from jumpgate.client.duckdb.planning import Offloaded
     from jumpgate.client.result import Result
     from jumpgate.client.session import Session
     from jumpgate.client.sql.connection import Connection, Opened
@@ -312,6 +309,8 @@ class Query:
 
     def _by_parts(self) -> Iterator[pa.RecordBatch]:
         """The answer to the text above the cuts."""
+        from jumpgate.client.sql.parts import tables_of
+
         start = time.perf_counter()
         with tables_of(self.split.cuts, self.database, self._run, self._cancel):
             self.timings.jobs_s = time.perf_counter() - start
@@ -319,6 +318,8 @@ class Query:
             yield from conformed(self._here(self.split.text, ()), self.schema)
 
     def _run(self, cut: Cut) -> Result:
+        from jumpgate.dataflow.builder import Dataflow
+
         left_s = self._stop.left_s()
         cut.files.fill()
         self._connection.write_data(cut.operator)

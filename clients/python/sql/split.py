@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from jumpgate.client.duckdb.cut import Kept
-from jumpgate.client.duckdb.planning import Offloaded
-from jumpgate.client.duckdb.sources import Files
-from jumpgate.client.duckdb.types import SqlType
-from jumpgate.dataflow.operators import Operator
+from jumpgate.client.duckdb.reasons import Kept
+
+if TYPE_CHECKING:
+    from jumpgate.client.duckdb.planning import Offloaded
+    from jumpgate.client.duckdb.sources import Files
+    from jumpgate.client.duckdb.types import SqlType
+    from jumpgate.dataflow.operators import Operator
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ import duckdb
 import pyarrow as pa
 
 from jumpgate.client.duckdb import installed, planning
-from jumpgate.client.duckdb.cut import Parts, cut
+from jumpgate.client.duckdb.cut import cut
 from jumpgate.client.duckdb.parameters import Values, with_values
 from jumpgate.client.duckdb.planning import Offloaded
-from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.duckdb.reasons import Parts, Stays
 from jumpgate.client.duckdb.scans import ParquetScan, Scan
 from jumpgate.client.duckdb.sources import Files, quoted
 from jumpgate.client.spool import Spool

@@ -7,26 +7,26 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 
 from jumpgate.client.duckdb.dialect import DUCKDB
-from jumpgate.client.result import Result
-from jumpgate.client.session import Session
 from jumpgate.client.sql.catalog import Catalog, Table
 from jumpgate.client.sql.conforming import conformed
 from jumpgate.client.sql.parsing import column_names, may_read_all, parsed, table_names
 from jumpgate.client.sql.tokens import parts_of, quoted, unquoted
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
-from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.file_state import FileStates, file_states
-from jumpgate.dataflow.measures import count
 from jumpgate.dataflow.operators import Read
-from jumpgate.dataflow.substrait.reader import select
 from jumpgate.errors import JumpgateError, NotFound, SchemaMismatch
+
+if TYPE_CHECKING:
+    from jumpgate.client.result import Result
+    from jumpgate.client.session import Session
+    from jumpgate.dataflow.builder import Dataflow
 
 #: the column of a table of which no column is named
 ROWS = "rows"
@@ -79,6 +79,10 @@ class Scan:
             raise
 
     def _dataflow(self) -> Dataflow:
+        from jumpgate.dataflow.builder import Dataflow
+        from jumpgate.dataflow.measures import count
+        from jumpgate.dataflow.substrait.reader import select
+
         read = self.table.read
         assert read is not None
         names = read.schema.names
