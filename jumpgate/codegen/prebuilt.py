@@ -26,11 +26,17 @@ class Level:
 
 _V2 = ("cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3")
 _V3 = (*_V2, "abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave")
-_V4 = (*_V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
+#: that Ice Lake and Zen 4 brought, by g++'s names and the kernel's
+_LATER = {
+    "avx512ifma": "avx512ifma", "avx512vbmi": "avx512vbmi", "avx512vbmi2": "avx512_vbmi2", "avx512vnni": "avx512_vnni",
+    "avx512bitalg": "avx512_bitalg", "avx512vpopcntdq": "avx512_vpopcntdq", "gfni": "gfni", "vaes": "vaes",
+    "vpclmulqdq": "vpclmulqdq", "aes": "aes", "pclmul": "pclmulqdq",
+}  # fmt: skip
+_V4 = (*_V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", *_LATER.values())
 #: of one machine, the best first
 LEVELS: Mapping[str, tuple[Level, ...]] = {
     "x86_64": (
-        Level("x86-64-v4-vbmi", "x86-64-v4 -mavx512vbmi -mavx512vbmi2", (*_V4, "avx512vbmi", "avx512_vbmi2")),
+        Level("x86-64-v4", " ".join(("x86-64-v4", *(f"-m{name}" for name in _LATER))), _V4),
         Level("x86-64-v3", "x86-64-v3", _V3),
         Level("x86-64-v2", "x86-64-v2", _V2),
     )

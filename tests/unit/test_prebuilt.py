@@ -29,9 +29,9 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def manifest(folder: Path, sources: str = "", arrow: str = "", machine: str = "") -> None:
     facts = sources or toolchain.sources_digest(), arrow or toolchain.arrow_version()
-    prebuilt.Manifest(
-        *facts, machine or prebuilt.platform.machine(), "g++ 1", {"best": ("warp",), "plain": ()}
-    ).write(folder)
+    prebuilt.Manifest(*facts, machine or prebuilt.platform.machine(), "g++ 1", {"best": ("warp",), "plain": ()}).write(
+        folder
+    )
 
 
 def found(folder: Path, flags: str = "flags : fpu", arrow: str = "") -> str | None:
