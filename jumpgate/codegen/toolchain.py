@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jumpgate import debug
-from jumpgate.codegen import cache, compilers
+from jumpgate.codegen import cache, compilers, prebuilt
 from jumpgate.errors import BuildError
 from jumpgate.machine import memory_bytes
 from jumpgate.trust import seal
@@ -96,11 +96,13 @@ building: Building | None = None
 
 def is_built() -> bool:
     """Return whether the runtime needs no build. Raises BuildError if none is possible."""
-    return cache.is_usable(_home(default_variant())) or _given() is not None
+    variant = default_variant()
+    return cache.is_usable(_home(variant)) or _given() is not None or _shipped(variant) is not None
 
 
 def runtime(variant: str | None = None) -> Runtime:
-    """Return the runtime library for this machine, built on first use (half a minute, with progress on stderr).
+    """Return the runtime library for this machine: what the wheel brings, else built on first use (half a minute, with
+    progress on stderr).
 
     Concurrent processes build once, and environments with the same versions share the result. It stays the same for the
     life of this process, even if sources change.
@@ -133,7 +135,7 @@ def _runtime(variant: str) -> Runtime:
                 _evict_runtimes(keep=home)
     cache.hold(home)
     _link_arrow(home)
-    return Runtime(home / "libjgruntime.so", home / "jghost", home / "include", home.name)
+    return Runtime(home / prebuilt.LIBRARY, home / prebuilt.HOST_PROGRAM, home / "include", home.name)
 
 
 @contextlib.contextmanager
@@ -345,20 +347,46 @@ def _given() -> Path | None:
     return Path(given) if given else None
 
 
-def runtime_home(variant: str | None = None) -> Path:
-    """Return the folder for the runtime built from the current sources; it exists once that is built."""
-    from importlib.metadata import version  # takes 20 ms, which running cached programs does not need
-
-    variant = variant or default_variant()
+def sources_digest() -> str:
+    """Return a digest of what the runtime is built from."""
     digest = hashlib.sha256()
     for name, path in _sources():
         digest.update(f"{name}\0{path.stat().st_size}\0".encode())
         digest.update(path.read_bytes())
-    for fact in (
-        variant, *flags(variant, Path("include")), HEADER, compiler_version(), _cpu_flags(), platform.machine(),
-        version("pyarrow"), version("pysimdjson"),
-    ):  # fmt: skip
-        digest.update(f"{fact}\0".encode())
+    return digest.hexdigest()
+
+
+def arrow_version() -> str:
+    """Return the version in the names of pyarrow's libraries, e.g. 2600; empty if it has none."""
+    return next(iter(sorted(p.name.rpartition(".so.")[2] for p in _package("pyarrow").glob("libarrow.so.*"))), "")
+
+
+def _shipped(variant: str, sources: str = "") -> Path | None:
+    """Return the folder of a runtime that came with this package and fits this machine. sources: their digest."""
+    if variant != "release":
+        return None
+    return prebuilt.fitting(sources or sources_digest(), arrow_version(), _cpu_flags())
+
+
+def runtime_home(variant: str | None = None) -> Path:
+    """Return the folder for the runtime built from the current sources; it exists once that is built. Raises BuildError
+    where it can neither be built nor came built."""
+    from importlib.metadata import version  # takes 20 ms, which running cached programs does not need
+
+    variant = variant or default_variant()
+    sources = sources_digest()
+    shipped = _shipped(variant, sources)
+    try:
+        builder = compiler_version()
+    except BuildError:
+        if not shipped:
+            raise
+        builder = "none"
+    facts = (
+        sources, variant, *flags(variant, Path("include")), HEADER, builder, _cpu_flags(), platform.machine(),
+        version("pyarrow"), version("pysimdjson"), shipped.name if shipped else "",
+    )  # fmt: skip
+    digest = hashlib.sha256("".join(f"{fact}\0" for fact in facts).encode())
     return cache.root() / "runtime" / f"{variant}-{digest.hexdigest()[:24]}"
 
 
@@ -372,36 +400,18 @@ def _cpu_flags() -> str:
 
 
 def _build_runtime(variant: str) -> Path:
-    """Builds incrementally in a folder kept for each source tree, then publishes a copy under the content's key."""
-    import cmake
-    import ninja
-
-    source = _package("jumpgate.ncas.runtime")
-    arrow = _package("pyarrow")
-    place = hashlib.sha256(f"{source}\0{arrow}\0{compiler_version()}\0{compiler()}".encode()).hexdigest()[:16]
-    build = cache.folder("build", f"{variant}-{place}")
-    log = build / "build.log"
-    arrow_so = next(iter(sorted(p.name.rpartition(".so.")[2] for p in arrow.glob("libarrow.so.*"))), "")
-    configure = [
-        str(Path(cmake.CMAKE_BIN_DIR) / "cmake"), "-S", str(source), "-B", str(build), "-G", "Ninja",
-        f"-DCMAKE_MAKE_PROGRAM={Path(ninja.BIN_DIR) / 'ninja'}",
-        f"-DCMAKE_CXX_COMPILER={compiler()}",
-        f"-DJG_ARROW_INCLUDE={arrow / 'include'}", f"-DJG_ARROW_LIB={arrow}", f"-DJG_ARROW_SO={arrow_so}",
-        f"-DJG_SIMDJSON={_package('simdjson')}", f"-DJG_CONVERTERS={_package('jumpgate.converters')}",
-        f"-DJG_SANITIZE={SANITIZERS if variant == 'asan' else ''}",
-    ]  # fmt: skip
-    jobs = min(os.cpu_count() or 1, max(1, memory_bytes() >> 30))
-    compile_ = [str(Path(ninja.BIN_DIR) / "ninja"), "-C", str(build), "-j", str(jobs)]
+    """Take the runtime that came with this package, or build one; publish a copy under the content's key."""
+    shipped = _shipped(variant)
     with cache.scratch() as work, cache.explained():
-        with log.open("w") as sink:
-            for command in (configure, compile_):
-                _run(command, sink, work, log, f"building the runtime library ({variant}; one time, half a minute)")
         staged = work / "runtime"
         staged.mkdir()
-        shutil.copytree(source / "include", staged / "include")
-        for name in ("libjgruntime.so", "jghost"):
-            shutil.copy2(build / name, staged / name)
-        _precompile(variant, staged / "include", work, log)
+        if not (shipped and _starts(shipped, work)):
+            shipped = compile_runtime(variant)
+        shutil.copytree(_package("jumpgate.ncas.runtime") / "include", staged / "include")
+        for name in (prebuilt.LIBRARY, prebuilt.HOST_PROGRAM):
+            shutil.copy(shipped / name, staged / name)
+            (staged / name).chmod(0o755)
+        _precompile(variant, staged / "include", work)
         (staged / OWNER).write_text(seal.owner())
         home = _own_home(variant)  # sources may have changed during the build
         home.parent.mkdir(parents=True, exist_ok=True)
@@ -411,14 +421,59 @@ def _build_runtime(variant: str) -> Path:
     return home
 
 
-def _precompile(variant: str, include: Path, work: Path, log: Path) -> None:
+def _starts(shipped: Path, work: Path) -> bool:
+    """Return whether the machine's C and C++ libraries can run a runtime that was built elsewhere."""
+    trial = work / "trial"
+    trial.mkdir()
+    (trial / "arrow").symlink_to(_package("pyarrow"))
+    for name in (prebuilt.LIBRARY, prebuilt.HOST_PROGRAM):
+        shutil.copy(shipped / name, trial / name)
+    program = trial / prebuilt.HOST_PROGRAM
+    program.chmod(0o755)
+    done = subprocess.run([program], capture_output=True, check=False)
+    return done.returncode == 2 and b"jghost" in done.stderr  # how to use it
+
+
+def compile_runtime(variant: str, march: str = "native") -> Path:
+    """Build incrementally in a folder kept for each source tree; return that folder. march: as g++ takes it."""
+    import cmake
+    import ninja
+
+    source = _package("jumpgate.ncas.runtime")
+    arrow = _package("pyarrow")
+    place = hashlib.sha256(f"{source}\0{arrow}\0{compiler_version()}\0{compiler()}\0{march}".encode())
+    build = cache.folder("build", f"{variant}-{place.hexdigest()[:16]}")
+    log = build / "build.log"
+    configure = [
+        str(Path(cmake.CMAKE_BIN_DIR) / "cmake"), "-S", str(source), "-B", str(build), "-G", "Ninja",
+        f"-DCMAKE_MAKE_PROGRAM={Path(ninja.BIN_DIR) / 'ninja'}",
+        f"-DCMAKE_CXX_COMPILER={compiler()}",
+        f"-DJG_ARROW_INCLUDE={arrow / 'include'}", f"-DJG_ARROW_LIB={arrow}", f"-DJG_ARROW_SO={arrow_version()}",
+        f"-DJG_SIMDJSON={_package('simdjson')}", f"-DJG_CONVERTERS={_package('jumpgate.converters')}",
+        f"-DJG_SANITIZE={SANITIZERS if variant == 'asan' else ''}", f"-DJG_MARCH={march}",
+    ]  # fmt: skip
+    jobs = min(os.cpu_count() or 1, max(1, memory_bytes() >> 30))
+    compile_ = [str(Path(ninja.BIN_DIR) / "ninja"), "-C", str(build), "-j", str(jobs)]
+    with cache.scratch() as work, log.open("w") as sink:
+        for command in (configure, compile_):
+            _run(command, sink, work, log, f"building the runtime library ({variant}; one time, half a minute)")
+    return build
+
+
+def _precompile(variant: str, include: Path, work: Path) -> None:
     """Precompile the header of generated programs, which saves a fifth of the smallest ones' time. g++ ignores it if
     the flags differ; a compiler that does not support it uses the header itself. Raises BuildError if it was
-    interrupted."""
+    interrupted. Without a compiler there are no programs."""
     header = include / HEADER
+    try:
+        compiler()
+    except BuildError:
+        return
     command = [compiler(), *flags(variant, include), "-x", "c++-header", str(header), "-o", f"{header}.gch"]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=_environment(work))
     if done.returncode < 0 or "Killed signal" in done.stderr:
+        log = cache.folder("build") / "header.log"
+        log.write_text(done.stderr)
         raise _failure("the runtime's header", done.stderr, log)
 
 

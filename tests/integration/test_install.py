@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import venv
 import zipfile
@@ -16,6 +17,7 @@ import pytest
 
 from jumpgate import spark
 from jumpgate.codegen import toolchain
+from release import wheel as platform_wheel
 from tests.support import jvm
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,15 +66,19 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def installed(
     archives: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], tuple[Path, Path]]]:
-    """installed(extra): (folder of programs, an empty folder) of a new environment with the wheel and that extra."""
-    toolchain.runtime()  # the environments find it built
+    """installed(extra): (folder of programs, an empty folder) of a new environment with this platform's wheel, and that
+    extra."""
+    built, work = toolchain.runtime(), tmp_path_factory.mktemp("wheel")
+    platform_wheel.add(work / "runtimes" / "this", built.library.parent)
+    platform_wheel.describe(work / "runtimes", {"this": ()})
+    packed = platform_wheel.pack(archives[0], work / "runtimes", work)
     places: dict[str, Path] = {}
 
     def install(extra: str) -> tuple[Path, Path]:
         if extra not in places:
             places[extra] = tmp_path_factory.mktemp(f"with_{extra or 'nothing'}")
             venv.create(places[extra] / "venv", with_pip=True)
-            wheel = f"{archives[0]}[{extra}]" if extra else str(archives[0])
+            wheel = f"{packed}[{extra}]" if extra else str(packed)
             done = run(f"pip install --quiet '{wheel}'", places[extra] / "venv" / "bin", places[extra])
             assert done.returncode == 0, done.stderr
         return places[extra] / "venv" / "bin", places[extra]
@@ -100,10 +106,25 @@ def test_without_extras_a_dataflow_runs(installed: Callable[[str], tuple[Path, P
         'rows = read("t.csv", schema={"a": "int64", "b": "string"})\n'
         'dataflow = rows.aggregate(by=["b"], s=sum_("a")).sort("b")\n'
     )
-    done = run("jumpgate run query.py --output out.csv >run.log && cat out.csv", path, folder)
+    command = "JUMPGATE_CACHE_DIR=cache jumpgate run query.py --output out.csv >run.log && cat out.csv"
+    done = run(command, path, folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout.replace('"', "").split() == ["b,s", "x,4", "y,2"]
-    assert "building the runtime" not in done.stderr  # environments with the same versions share it
+    assert (folder / "cache" / "runtime").exists() and not (folder / "cache" / "build").exists()
+
+
+def test_a_first_query_compiles_no_runtime(installed: Callable[[str], tuple[Path, Path]]) -> None:
+    path, folder = installed("")
+    (folder / "t.csv").write_text("a,b\n1,x\n2,y\n3,x\n")
+    lent = f"PYTHONPATH={sysconfig.get_path('purelib')} JUMPGATE_CACHE_DIR=queried"  # DuckDB
+    for mode in ("auto", "always"):
+        text = f"c = jumpgate.connect(offload='{mode}'); c.register('t', 't.csv'); print(jumpgate.__file__)"
+        query = "print(c.sql('SELECT b, sum(a)::INT AS s FROM t GROUP BY b ORDER BY b').to_pylist())"
+        done = run(f'{lent} python -c "import jumpgate; {text}; {query}"', path, folder)
+        assert done.returncode == 0, done.stderr
+        place, rows = done.stdout.splitlines()
+        assert place.startswith(str(folder)) and rows == "[{'b': 'x', 's': 4}, {'b': 'y', 's': 2}]"
+    assert (folder / "queried" / "runtime").exists() and not (folder / "queried" / "build").exists()
 
 
 @pytest.mark.parametrize(("extra", "command"), [(extra, c) for extra, commands in NEEDS.items() for c in commands])

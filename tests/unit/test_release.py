@@ -1,4 +1,4 @@
-"""`./dev release` in a repository of its own: it tags what is committed and described, and nothing else."""
+"""`./dev tag` in a repository of its own: it tags what is committed and described, and nothing else."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Repository:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", "A change")
 
-    def release(self) -> subprocess.CompletedProcess[str]:
-        return self.run(sys.executable, "dev", "release")
+    def tag(self) -> subprocess.CompletedProcess[str]:
+        return self.run(sys.executable, "dev", "tag")
 
 
 @pytest.fixture
@@ -56,18 +56,18 @@ def repository(tmp_path: Path) -> Repository:
 
 
 def test_a_release_is_a_tag_with_the_notes(repository: Repository) -> None:
-    done = repository.release()
+    done = repository.tag()
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "tagged v9.8.7; to publish it: git push origin v9.8.7, and upload what ./dev dist makes\n"
+    assert done.stdout == "tagged v9.8.7; to publish it: git push origin v9.8.7, and upload what ./dev release makes\n"
     assert repository.git("cat-file", "-t", "v9.8.7") == "tag\n"
     assert repository.git("tag", "--list", "--format=%(contents)") == "Jumpgate 9.8.7\n\n- Everything is new.\n"
-    again = repository.release()
+    again = repository.tag()
     assert again.returncode == 1 and "there is a tag v9.8.7 already" in again.stderr
 
 
 def test_what_is_not_committed_is_not_released(repository: Repository) -> None:
     repository.write("left.txt", "over")
-    done = repository.release()
+    done = repository.tag()
     assert done.returncode == 1 and "commit or remove these first:\n?? left.txt" in done.stderr
     assert not repository.git("tag", "--list")
 
@@ -76,7 +76,7 @@ def test_what_is_not_committed_is_not_released(repository: Repository) -> None:
 def test_a_release_is_described(repository: Repository, notes: str) -> None:
     repository.write("CHANGELOG.md", notes)
     repository.commit()
-    done = repository.release()
+    done = repository.tag()
     assert done.returncode == 1 and "must begin with a section '## 9.8.7' that says what is new" in done.stderr
     assert not repository.git("tag", "--list")
 

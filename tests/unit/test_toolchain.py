@@ -280,7 +280,7 @@ def test_header_whose_compiler_was_ended_is_none(home: Path, monkeypatch: pytest
 
     def precompile(script: str) -> None:
         compiler.write_text(f"#!/bin/sh\n{script}\n")
-        toolchain._precompile("release", include, tmp_path, tmp_path / "log")
+        toolchain._precompile("release", include, tmp_path)
 
     for ended in ("kill -TERM $$", "echo 'g++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1"):
         with pytest.raises(BuildError, match="the runtime's header did not compile"):

@@ -250,7 +250,7 @@ class Connection:
             version = self._version
         if kept is not None and kept.version == version and all(self.tables.has(scan.table) for scan in kept.scans):
             return kept
-        return Opened(version, tables.find(self.tables, text, lambda: self.session))
+        return Opened(version, tables.find(self.tables, text, lambda: self.session, self._address is None))
 
     def keep(self, text: str, opened: Opened) -> None:
         """Keep a cursor for the next run of its text."""

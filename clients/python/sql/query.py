@@ -27,7 +27,7 @@ from jumpgate.converters import probe
 from jumpgate.dataflow import located
 from jumpgate.dataflow.file_state import check_unchanged, file_states
 from jumpgate.dataflow.operators import Read
-from jumpgate.errors import CannotPlace, ComputeError, DataError, InvalidDataflow, JumpgateError
+from jumpgate.errors import BuildError, CannotPlace, ComputeError, DataError, InvalidDataflow, JumpgateError
 from jumpgate.stores.names import is_remote
 
 if TYPE_CHECKING:
@@ -269,6 +269,11 @@ class Query:
                 total += sum(os.path.getsize(file) for file in scan.table.files if os.path.exists(file))
         return total
 
+    @property
+    def _left(self) -> tuple[type[JumpgateError], ...]:
+        """Errors of a job after which DuckDB answers; without a compiler, unless accelerators are asked for."""
+        return (*_LEFT, BuildError) if self._mode == "auto" else _LEFT
+
     def _leave(self, why: str) -> None:
         """Leaves the query to DuckDB."""
         self.split = Split(kept=[Kept("query", why)])
@@ -277,7 +282,7 @@ class Query:
         """All batches; of DuckDB, where a job fails."""
         try:
             return list(self.batches(watched=True))
-        except _LEFT as error:
+        except self._left as error:
             if not self.split.cuts:
                 raise
             self._leave(f"as a job it failed: {error.message}")
@@ -289,7 +294,7 @@ class Query:
             source = self._by_parts() if self.split.text else self._by_job(watched)
             try:
                 first = next(source, None)
-            except _LEFT as error:
+            except self._left as error:
                 self._leave(f"as a job it failed: {error.message}")
             else:
                 if first is not None:

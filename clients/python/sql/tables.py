@@ -21,7 +21,7 @@ from jumpgate.converters import probe
 from jumpgate.dataflow import located
 from jumpgate.dataflow.file_state import FileStates, file_states
 from jumpgate.dataflow.operators import Read
-from jumpgate.errors import JumpgateError, NotFound, SchemaMismatch
+from jumpgate.errors import BuildError, JumpgateError, NotFound, SchemaMismatch
 
 if TYPE_CHECKING:
     from jumpgate.client.result import Result
@@ -41,7 +41,7 @@ _PATTERN = re.compile(r"[*?\[\]{}]")
 @dataclass
 class Scan:
     """A table as DuckDB reads it, with the `columns` that the text may name; of none the rows are counted. session:
-    where its jobs run.
+    where its jobs run. is_here: on this machine.
 
     `reads_files`: DuckDB reads its files; `jobs` are those that read them for it.
     """
@@ -49,6 +49,7 @@ class Scan:
     table: Table
     columns: list[str]
     session: Callable[[], Session]
+    is_here: bool = False
     reads_files: bool = False
     error: JumpgateError | None = None
     jobs: list[Result] = field(default_factory=list)
@@ -67,16 +68,34 @@ class Scan:
         return pa.RecordBatchReader.from_batches(self.schema, self._batches()).__arrow_c_stream__()
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
+        from jumpgate.client.sql import plain_csv
+
+        plain = None if not self.is_here or plain_csv.is_ready() else self._plain()
         try:
-            result = self.session().run(self._dataflow(), DUCKDB)
-            self.jobs.append(result)
-            if self.columns:
-                yield from conformed(result.batches(), self.schema)
-            else:
-                yield from self._data(pa.table({"": pa.nulls(result.to_arrow()[0][0].as_py())})).to_batches(BATCH_ROWS)
+            if plain is None:
+                yield from self._by_job()
         except JumpgateError as error:
-            self.error = error
-            raise
+            plain = self._plain() if self.is_here and isinstance(error, BuildError) else None
+            if plain is None:
+                self.error = error
+                raise
+        if plain is not None:
+            yield from self._data(plain).to_batches(BATCH_ROWS)
+
+    def _by_job(self) -> Iterator[pa.RecordBatch]:
+        result = self.session().run(self._dataflow(), DUCKDB)
+        self.jobs.append(result)
+        if self.columns:
+            yield from conformed(result.batches(), self.schema)
+        else:
+            yield from self._data(pa.table({"": pa.nulls(result.to_arrow()[0][0].as_py())})).to_batches(BATCH_ROWS)
+
+    def _plain(self) -> pa.Table | None:
+        """The rows without a job, if its files are plain."""
+        from jumpgate.client.sql import plain_csv
+
+        read = self.table.read
+        return None if read is None or self.table.closed else plain_csv.table(read, self.columns)
 
     def _dataflow(self) -> Dataflow:
         from jumpgate.dataflow.builder import Dataflow
@@ -194,8 +213,8 @@ def as_read(field: pa.Field) -> pa.Field:
     return field.with_type(pa.timestamp("us", field.type.tz)) if coarse else field
 
 
-def find(tables: Catalog, text: str, session: Callable[[], Session]) -> list[Scan]:
-    """The tables that a text reads, with the columns that it may."""
+def find(tables: Catalog, text: str, session: Callable[[], Session], is_here: bool) -> list[Scan]:
+    """The tables that a text reads, with the columns that it may; is_here: the session's jobs run on this machine."""
     tree = parsed(text)
     if tree is None:  # as of PIVOT
         words = {unquoted(part).lower() for part in parts_of(text)[0]}
@@ -207,7 +226,7 @@ def find(tables: Catalog, text: str, session: Callable[[], Session]) -> list[Sca
         with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
             table = tables[name]
             columns = [c for c in table.schema.names if every or c.lower() in named]
-            found[table.name] = Scan(table, columns, session)
+            found[table.name] = Scan(table, columns, session, is_here)
     return list(found.values())
 
 
