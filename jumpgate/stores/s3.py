@@ -28,6 +28,12 @@ def head(name: str) -> tuple[int, str]:
     return found["ContentLength"], found.get("ETag", "")
 
 
+def content(name: str, most: int) -> bytes:
+    """Return at most so many bytes of the front of an object, as it is now. Raises FileUnreadable, Forbidden."""
+    bucket, key = bucket_and_key(name)
+    return bytes(ask(name, lambda client: client.get_object(Bucket=bucket, Key=key)["Body"].read(most)))
+
+
 def below(name: str, prefix: str, most: int = 0) -> Iterator[tuple[str, int, str]]:
     """Yield key, size and ETag of the objects of the bucket of `name` whose keys begin with `prefix`, at most so many
     (0: all), as pages of the listing arrive. Raises FileUnreadable."""

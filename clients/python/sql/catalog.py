@@ -13,7 +13,7 @@ from jumpgate.client.reading import delta_folder, read_delta, read_files
 from jumpgate.converters.footers import parquet_arrow_schema
 from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Literal
 from jumpgate.dataflow.files import Paths
-from jumpgate.dataflow.formats import PARTITIONS, formats
+from jumpgate.dataflow.formats import DELETED, PARTITIONS, formats
 from jumpgate.dataflow.operators import Operator, Project, Read, UnionAll
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Field, Schema
@@ -43,7 +43,11 @@ class Table:
             return False
         if not isinstance(self.read, Read):
             return True
-        return self.closed or formats()[self.read.format].converted or PARTITIONS.name in dict(self.read.options)
+        return (
+            self.closed
+            or formats()[self.read.format].converted
+            or not {PARTITIONS.name, DELETED.name}.isdisjoint(dict(self.read.options))
+        )
 
     @property
     def files(self) -> tuple[str, ...]:
