@@ -8,6 +8,8 @@
 
 #include "common/bounds.h"
 #include "common/column_room.h"
+#include "common/deleted_rows.h"
+#include "common/read_error.h"
 #include "text/values.h"
 
 namespace jg {
@@ -210,11 +212,14 @@ Status PartitionedSource::open() {
     inner.bounds.push_back(std::move(bound));
   }
   const columnar::Bounds bounds(options_.columns, options_.bounds);
-  for (const std::string& path : options_.files) {
+  std::vector<size_t> kept;
+  for (size_t f = 0; f < options_.files.size(); f++) {
+    const std::string& path = options_.files[f];
     std::vector<Value> values;
     JG_RETURN_IF_ERROR(values_of(path, &values));
     if (may_match(bounds, values)) {
       inner.files.push_back(path);
+      kept.push_back(f);
       values_.push_back(std::move(values));
     } else if (struct stat info; options_.share_index == 0 && ::stat(path.c_str(), &info) == 0) {
       pruned_bytes_ += info.st_size;
@@ -222,6 +227,8 @@ Status PartitionedSource::open() {
   }
   counters.pruned_bytes = pruned_bytes_;
   if (inner.files.empty()) return {};
+  JG_RETURN_IF_ERROR(
+      columnar::guarded("Parquet", inner.files[0], [&] { columnar::keep_files(&inner, options_.files.size(), kept); }));
   JG_RETURN_IF_ERROR(make_(inner, &inner_));
   for (const auto& [c, low, high] : runtime_filters_) {
     if (inner_column_[c] >= 0) inner_->add_runtime_filter(inner_column_[c], low, high);

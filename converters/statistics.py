@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from jumpgate.converters.samples import column_statistics
+from jumpgate.dataflow import deleted
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.opening import version
 from jumpgate.dataflow.types import DataType
@@ -25,6 +26,7 @@ def estimate(files: tuple[str, ...], format: str, options: tuple[tuple[str, str]
         except (OSError, ValueError, ArithmeticError, JumpgateError):
             return Statistics()
         size += bytes
+    rows = max(0.0, rows - deleted.count(dict(options).get("deleted", "")))
     return Statistics(rows, size, functools.partial(column_statistics, files, format, options, rows))
 
 

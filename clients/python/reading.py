@@ -79,7 +79,7 @@ def read_iceberg(
     table: str | os.PathLike[str] | Any, *, snapshot: int | None = None, columns: Sequence[str] | None = None
 ) -> Dataflow:
     """Return a snapshot of an Iceberg table, by its id, or the newest. `table`: the name of a metadata file
-    (….metadata.json), or a table that pyiceberg loaded from a catalogue.
+    (….metadata.json), a folder with metadata/version-hint.text, or a table that pyiceberg loaded from a catalogue.
 
     Its files are known from then on: what is written later is not read. Raises FileUnreadable, InvalidDataflow for a
     feature of the format that is not applied, SchemaMismatch, and NotInstalled without `jumpgate[iceberg]`.

@@ -8,7 +8,7 @@ from typing import Any
 
 from jumpgate.converters import writing
 from jumpgate.converters.footers import parquet_footer, parquet_metadata, parquet_schema
-from jumpgate.dataflow.formats import EARLY_DAYS, Format, Sample, Speeds
+from jumpgate.dataflow.formats import DELETED, EARLY_DAYS, Format, Sample, Speeds
 from jumpgate.dataflow.opening import opened
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.stores.names import is_remote
@@ -87,7 +87,7 @@ PARQUET = Format(
     name="parquet",
     title="Parquet",
     suffixes=(".parquet", ".pq"),
-    options=(EARLY_DAYS,),
+    options=(EARLY_DAYS, DELETED),
     self_describing=True,
     nested=True,
     columnar=True,

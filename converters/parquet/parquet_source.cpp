@@ -1,6 +1,7 @@
 // The Parquet reader: a Source whose morsels are row groups, or ranges of rows where those are few.
 #include <algorithm>
 
+#include "common/deleted_rows.h"
 #include "common/input_file.h"
 #include "common/morsels.h"
 #include "common/read_error.h"
@@ -42,7 +43,8 @@ class ParquetWorker final : public SourceWorker {
   Status next(JgBatch* batch, bool* done) override {
     *done = false;
     if (source_.queue_.cancelled()) return cancelled();
-    while (!batch_.next()) {
+    while (!batch_.next() || !kept_.next(batch_.row(), batch_.rows())) {
+      if (batch_.rows() > 0) continue;  // which are all deleted
       const Morsel* morsel = nullptr;
       JG_RETURN_IF_ERROR(source_.queue_.next(&morsel));
       if (morsel == nullptr) {
@@ -55,13 +57,13 @@ class ParquetWorker final : public SourceWorker {
     std::fill(columns_.begin(), columns_.end(), JgCol{nullptr, nullptr});
     JG_RETURN_IF_ERROR(guarded("Parquet", source_.files_[file_].path, [&] {
       for (size_t i = 0; i < columns_.size(); ++i) {
-        if (source_.options_.early[i]) read(i, nullptr, 0);
+        if (source_.options_.early[i]) read(i, nullptr, kept_.count());
       }
     }));
     count_bytes();
-    source_.counters.rows += batch_.rows();
+    source_.counters.rows += kept_.count();
     source_.counters.batches += 1;
-    batch->rows = batch_.rows();
+    batch->rows = kept_.count();
     batch->cols = columns_.data();
     return {};
   }
@@ -71,7 +73,7 @@ class ParquetWorker final : public SourceWorker {
     if (n == 0) return {};
     expect_late();
     JG_RETURN_IF_ERROR(
-        guarded("Parquet", source_.files_[file_].path, [&] { read(i, n == batch_.rows() ? nullptr : sel, n); }));
+        guarded("Parquet", source_.files_[file_].path, [&] { read(i, n == kept_.count() ? nullptr : sel, n); }));
     count_bytes();
     return {};
   }
@@ -95,6 +97,7 @@ class ParquetWorker final : public SourceWorker {
     const RowGroup& group = file.row_groups[static_cast<size_t>(morsel.part)];
     for (size_t i = 0; i < columns_.size(); ++i) readers_[i]->start(input_, group.chunks[i]);
     batch_.start(group.joining, {morsel.first, morsel.first + morsel.rows});
+    kept_.start(group.deleted);
     if (!input_->is_remote()) return;
     input_->forget();
     morsel_ = &morsel;
@@ -118,9 +121,12 @@ class ParquetWorker final : public SourceWorker {
     input_->expect(std::move(ranges));
   }
 
+  // Reads n of the kept rows: those that `sel` lists, or all.
   void read(size_t i, const int32_t* sel, int32_t n) {
+    const int32_t* positions = kept_.positions(sel, n);
     of_column(source_.options_.columns[i],
-              [&] { readers_[i]->read(batch_.row(), batch_.rows(), sel, n, rooms_[i], &columns_[i]); });
+              [&] { readers_[i]->read(batch_.row(), batch_.rows(), positions, n, rooms_[i], &columns_[i]); });
+    if (!kept_.all()) close_gaps(positions, sel, n, rooms_[i], &columns_[i]);
   }
 
   void count_bytes() {
@@ -139,15 +145,20 @@ class ParquetWorker final : public SourceWorker {
   int64_t counted_bytes_ = 0;
   int file_ = 0;
   BatchRows batch_;
+  KeptRows kept_;
 };
 
 Status ParquetSource::open() {
   const Bounds bounds(options_.columns, options_.bounds), partners(options_.columns, partners_);
   RecyclingPool pool;
   std::vector<Morsel> parts;
-  for (const std::string& path : options_.files) {
+  std::vector<std::vector<RowRange>> deleted;
+  JG_RETURN_IF_ERROR(
+      guarded("Parquet", options_.files.empty() ? "" : options_.files[0], [&] { deleted = deleted_rows(options_); }));
+  for (size_t f = 0; f < options_.files.size(); ++f) {
+    const std::string& path = options_.files[f];
     JG_RETURN_IF_ERROR(guarded("Parquet", path, [&] {
-      ParquetFile file = read_footer(path, options_, bounds, partners, &pool);
+      ParquetFile file = read_footer(path, options_, bounds, partners, deleted[f], &pool);
       for (size_t i = 0; i < file.columns.size(); ++i) make_chunk_reader(options_.columns[i], file.columns[i], &pool);
       if (options_.share_index == 0) counters.pruned_bytes += file.pruned_bytes;  // siblings see the same
       for (size_t g = 0; g < file.row_groups.size(); ++g) {

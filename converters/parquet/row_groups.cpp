@@ -10,6 +10,7 @@
 #include <optional>
 #include <string_view>
 
+#include "common/deleted_rows.h"
 #include "common/early_days.h"
 #include "common/input_file.h"
 #include "common/read_error.h"
@@ -138,7 +139,7 @@ class GroupReader {
 
   // Sets the rows that may match, by the pages' bounds. Where others are between them, it places the pages.
   void set_rows(const Bounds& bounds, const Bounds& partners, RowGroup* wanted) {
-    wanted->matching = {{0, wanted->rows}};
+    wanted->matching = others(wanted->deleted, wanted->rows);
     narrow(bounds, &wanted->matching);
     wanted->joining = may_match(partners) ? wanted->matching : std::vector<RowRange>{};
     narrow(partners, &wanted->joining);
@@ -281,7 +282,7 @@ void append_bytes(const ChunkPlace& place, const RowGroup& group, RowRange rows,
 }
 
 ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
-                        const Bounds& partners, RecyclingPool* pool) {
+                        const Bounds& partners, const std::vector<RowRange>& deleted, RecyclingPool* pool) {
   ParquetFile file;
   file.path = path;
   auto input = InputFile::open(path, pool);
@@ -292,16 +293,22 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
   for (const ColumnSpec& column : options.columns)
     file.columns.push_back(find_column(*file.metadata->schema(), column));
   if (refuses_early_days(options) && counts_julian_days(*file.metadata)) require_late_days(options.columns, file);
-  for (int g = 0; g < file.metadata->num_row_groups(); ++g) {
+  int64_t first = 0, end = 0;  // of a row group's rows
+  for (int g = 0; g < file.metadata->num_row_groups(); ++g, first = end) {
     GroupReader group(*reader, file_bytes, file.columns, options, g);
     if (group.rows() < 0) malformed("its footer gives a row group a negative number of rows");
+    if (__builtin_add_overflow(first, group.rows(), &end)) malformed("its footer counts more rows than there can be");
     if (group.rows() == 0) continue;
     RowGroup wanted;
+    wanted.deleted = within(deleted, first, end);
     group.place(&wanted);
     if (group.may_match(bounds)) group.set_rows(bounds, partners, &wanted);
     file.pruned_bytes += wanted.pruned_bytes();
     if (!wanted.matching.empty()) file.row_groups.push_back(std::move(wanted));
   }
+  if (!deleted.empty() && deleted.back().end > first)
+    malformed("its table deletes row " + std::to_string(deleted.back().end - 1) + ", and it has " +
+              std::to_string(first) + " rows");
   return file;
 }
 

@@ -15,6 +15,7 @@
 namespace jg::columnar {
 
 struct RowGroup : PartRows {
+  std::vector<RowRange> deleted;                // of its rows; some are in ranges that are read
   std::vector<std::vector<ChunkPlace>> chunks;  // of each wanted column's leaves
 };
 
@@ -30,8 +31,9 @@ struct ParquetFile {
 void append_bytes(const ChunkPlace& place, const RowGroup& group, RowRange rows, std::vector<ByteRange>* out);
 
 // Reads the footer and, of columns that are compared, Bloom filters and page indexes. Row groups out of `bounds` are
-// left out; rows may have partners unless they are out of `partners`. Throws ReadError or a library's exception.
+// left out; rows may have partners unless they are out of `partners`. `deleted`: rows of the file that are in no
+// result. Throws ReadError or a library's exception.
 ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
-                        const Bounds& partners, RecyclingPool* pool);
+                        const Bounds& partners, const std::vector<RowRange>& deleted, RecyclingPool* pool);
 
 }  // namespace jg::columnar

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from jumpgate.dataflow import deleted
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ConfigError, InvalidDataflow
 from jumpgate.plugins import Problems, installed, load_value
@@ -62,6 +63,8 @@ class Option:
 
 #: of formats that say no calendar: `fail` refuses files that may have days before 1582-10-15 by the Julian one
 EARLY_DAYS = Option("early_days", "as_stored", ("as_stored", "fail"))
+#: of Parquet files: the rows that a table has deleted from each
+DELETED = Option("deleted", "", problem=deleted.problem)
 #: of every format: the columns that names of folders hold (partitions.as_option)
 PARTITIONS = Option("partitions", "")
 

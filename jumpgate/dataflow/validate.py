@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from jumpgate.dataflow import deleted
 from jumpgate.dataflow.aggregates import AGGREGATES, known_aggregate
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member
@@ -185,6 +186,10 @@ def _read(node: Read) -> list[str]:
     positions = node.file_schema.positions
     found += [f"two columns called {n!r}" for n, at in positions.items() if len(at) > 1]
     folders = from_option(dict(node.options))
+    files = len(deleted.of_files(dict(node.options)))
+    found += (
+        [f"deleted rows of {files} files, and {len(node.files)} are read"] if files not in (0, len(node.files)) else []
+    )
     found += [f"no column {n!r}, which is in the names of folders" for n in folders if n not in positions]
     if node.predicate is not None and not found:
         found += _condition("predicate", node.predicate)

@@ -17,6 +17,7 @@ from jumpgate.client.duckdb.sources import quoted
 from jumpgate.client.reading import read_delta, read_iceberg
 from jumpgate.converters.probe import infer_schema
 from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Literal
+from jumpgate.dataflow.formats import DELETED, PARTITIONS
 from jumpgate.dataflow.operators import Operator, Project, Read, UnionAll
 from jumpgate.dataflow.partitions import from_option, values_of
 from jumpgate.dataflow.types import DataType, Schema
@@ -136,6 +137,10 @@ def _select(node: Operator) -> str:
 
 def _options(read: Read) -> Iterator[tuple[str, str]]:
     """Yield options by which DuckDB reads the same columns."""
+    if DELETED.name in dict(read.options):
+        raise _refused("it has deleted rows, which DuckDB would read; rewrite its files without them (compact it)")
+    if unknown := dict(read.options).keys() - {PARTITIONS.name}:
+        raise _refused(f"its files are read with {', '.join(sorted(unknown))}")
     schemas = {infer_schema((file,), "parquet", {}) for file in read.files}
     for schema in schemas:
         _check_names(schema)

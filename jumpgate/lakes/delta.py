@@ -14,6 +14,7 @@ from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import Field
 from jumpgate.errors import FileUnreadable, JumpgateError
+from jumpgate.lakes import deletes
 from jumpgate.lakes.columns import data_type
 from jumpgate.lakes.scan import Part, first_line, is_in_folders, operator, refused
 from jumpgate.stores import s3
@@ -51,14 +52,15 @@ def read(path: str, version: Version | None = None) -> Operator:
             table.load_as_version(version)
         features = _check(name, table)
         actions = pa.table(table.get_add_actions())
-        if "deletionVectors" in features and any(batch.num_rows for batch in table.deletion_vectors()):
-            raise refused(name, "some of its files have deletion vectors (deletionVectors), which are not applied yet")
+        files = [_file(name, folder, path) for path in actions.column("path").to_pylist()]
+        vectors = table.deletion_vectors() if "deletionVectors" in features else None
+        lost = {} if vectors is None else deletes.of_delta(name, vectors, files)
         columns = [Field(f.name, data_type(f.type)) for f in pa.schema(table.schema().to_arrow())]
     except JumpgateError:
         raise
     except Exception as error:  # the package has many
         raise FileUnreadable(f"cannot read {name}: {first_line(error)}", file=folder) from None
-    return operator(name, columns, _parts(name, folder, table, actions, columns))
+    return operator(name, columns, _parts(name, table, actions, files, lost))
 
 
 def _check(name: str, table: Any) -> list[str]:
@@ -72,12 +74,11 @@ def _check(name: str, table: Any) -> list[str]:
     return features
 
 
-def _parts(name: str, folder: str, table: Any, actions: Any, columns: list[Field]) -> list[Part]:
+def _parts(name: str, table: Any, actions: Any, files: list[str], lost: Mapping[str, str]) -> list[Part]:
     metadata = table.metadata()
     stored = _stored(name, metadata, table)
     keys = list(metadata.partition_columns)
     values = actions.column("partition").to_pylist() if "partition" in actions.column_names else [{}] * len(actions)
-    files = [_file(name, folder, path) for path in actions.column("path").to_pylist()]
     rows = [{key: _value(name, stored, row, key) for key in keys} for row in values]
     in_folders = tuple(
         key
@@ -89,7 +90,7 @@ def _parts(name: str, folder: str, table: Any, actions: Any, columns: list[Field
         groups.setdefault(tuple((k, v) for k, v in row.items() if k not in in_folders), []).append(file)
     for key in keys:
         del stored[key]
-    return [Part(tuple(sorted(of)), stored, in_folders, dict(constants)) for constants, of in groups.items()]
+    return [Part(tuple(sorted(of)), stored, in_folders, dict(constants), lost) for constants, of in groups.items()]
 
 
 def _file(name: str, folder: str, path: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from jumpgate import extras
@@ -12,18 +13,21 @@ from jumpgate.converters.probe import field_ids
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import Field
 from jumpgate.errors import FileUnreadable, InvalidDataflow, JumpgateError
+from jumpgate.lakes import deletes
 from jumpgate.lakes.columns import data_type
 from jumpgate.lakes.scan import Part, first_line, operator, refused
 from jumpgate.stores import s3
 from jumpgate.stores.names import canonical, is_remote, is_s3
 
+#: of a version-hint.text
+HINT_BYTES_MAX = 4096
 #: name, id and parts of a column
 Ids = list[Any]
 
 
 def read(table: str | os.PathLike[str] | Any, snapshot: int | None = None) -> Operator:
     """Return what reads a snapshot of a table, by its id, or the newest. `table`: the name of a metadata file
-    (….metadata.json), or a table that pyiceberg loaded from a catalogue.
+    (….metadata.json), a folder with metadata/version-hint.text, or a table that pyiceberg loaded from a catalogue.
 
     Raises FileUnreadable for a table or snapshot that cannot be read, InvalidDataflow for one with a feature that is
     not applied, SchemaMismatch, NotInstalled.
@@ -45,6 +49,8 @@ def read(table: str | os.PathLike[str] | Any, snapshot: int | None = None) -> Op
         ids = [_ids(field.name, field.field_id, field.field_type) for field in schema.fields]
         _check_defaults(name, schema)
         files = [_file(name, task) for task in tasks]
+        lost = deletes.of_iceberg(name, table.io, tasks)
+        deleted = {file: lost.get(task.file.file_path, "") for file, task in zip(files, tasks, strict=True)}
         specs = {n: _identities(spec) for n, spec in table.specs().items()}
         values = [specs[task.file.spec_id] for task in tasks]
     except JumpgateError:
@@ -53,17 +59,55 @@ def read(table: str | os.PathLike[str] | Any, snapshot: int | None = None) -> Op
         raise FileUnreadable(f"cannot read {name}: {first_line(error)}") from None
     except Exception as error:  # the package has many
         raise InvalidDataflow(f"read: {name}: {first_line(error)}", operator="read") from None
-    return operator(name, columns, _parts(name, files, values, ids))
+    return operator(name, columns, _parts(name, files, values, ids, deleted))
 
 
 def _location(path: str) -> str:
-    if not path.endswith(".metadata.json"):
-        raise InvalidDataflow(
-            f"read: {path!r} is no metadata file of Iceberg; name the newest, which the catalogue knows, "
-            "or give the table that pyiceberg loads from the catalogue",
-            operator="read",
-        )
-    return canonical(path) if is_remote(path) else os.path.abspath(os.path.expanduser(path.removeprefix("file://")))
+    """Return the name of the metadata file at a path; in a folder, of the newest one by its version-hint.text."""
+    place = canonical(path) if is_remote(path) else os.path.abspath(os.path.expanduser(path.removeprefix("file://")))
+    return place if place.endswith(".metadata.json") else _newest(place.rstrip("/"))
+
+
+def _newest(folder: str) -> str:
+    """Return the metadata file that a folder's hint names, or the last one after it, as the hint is written later."""
+    hint = f"{folder}/metadata/version-hint.text"
+    if is_remote(folder) and not is_s3(folder):
+        raise _no_metadata(folder, "a web server lists no files")
+    if not _exists(hint):
+        raise _no_metadata(folder, "it has no metadata/version-hint.text")
+    try:
+        content = s3.content(hint, HINT_BYTES_MAX) if is_s3(hint) else Path(hint).read_bytes()[:HINT_BYTES_MAX]
+        name = content.decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileUnreadable(f"cannot read '{hint}': {first_line(error)}", file=hint) from None
+    if not name.isdecimal():
+        if not name or "/" in name:
+            raise _no_metadata(folder, f"its version-hint.text says {name!r}")
+        return f"{folder}/metadata/{name.removesuffix('.metadata.json')}.metadata.json"
+    version = int(name)
+    while _exists(f"{folder}/metadata/v{version + 1}.metadata.json"):
+        version += 1
+    return f"{folder}/metadata/v{version}.metadata.json"
+
+
+def _exists(name: str) -> bool:
+    if not is_s3(name):
+        return os.path.exists(name)
+    try:
+        s3.head(name)
+    except FileUnreadable as error:
+        if not error.fields.get("missing"):
+            raise
+        return False
+    return True
+
+
+def _no_metadata(path: str, why: str) -> InvalidDataflow:
+    return InvalidDataflow(
+        f"read: {path!r} is no metadata file of Iceberg, and {why}; name the newest metadata file, which the catalogue "
+        "knows, or give the table that pyiceberg loads from the catalogue",
+        operator="read",
+    )
 
 
 def _properties(location: str) -> dict[str, str]:
@@ -103,9 +147,7 @@ def _identities(spec: Any) -> set[int]:
 def _file(name: str, task: Any) -> str:
     """Return the name of a task's file. Raises InvalidDataflow for one that is not read as it is."""
     file = task.file
-    if task.delete_files:
-        kinds = sorted({d.content.name.lower().replace("_", " ") for d in task.delete_files})
-        raise refused(name, f"some of its files have {' and '.join(kinds)}, which are not applied yet; compact it")
+    deletes.check_iceberg(name, task)
     if file.file_format.value != "PARQUET":
         raise refused(name, f"some of its files are {file.file_format.value}; only those of Parquet are read")
     if file.key_metadata is not None:
@@ -128,9 +170,11 @@ def _ids(name: str, id: int, type: Any) -> Ids:
     return [name, id, [_ids(part.name, part.field_id, part.field_type) for part in parts]]
 
 
-def _parts(name: str, files: Sequence[str], of: Sequence[set[int]], wanted: Sequence[Ids]) -> list[Part]:
+def _parts(
+    name: str, files: Sequence[str], of: Sequence[set[int]], wanted: Sequence[Ids], deleted: Mapping[str, str]
+) -> list[Part]:
     """Return the files by the names that they have for the table's columns. `of`: for each file the ids of columns that
-    are values of its partition."""
+    are values of its partition; `deleted`: its deleted rows."""
     shapes: list[_Shape] = []
     for file, values, found in zip(files, of, field_ids(tuple(files)) if files else (), strict=True):
         by_id = {id: (of_file, parts) for of_file, id, parts in found if id >= 0}
@@ -146,7 +190,7 @@ def _parts(name: str, files: Sequence[str], of: Sequence[set[int]], wanted: Sequ
         others = {of_file for of_file, _ in by_id.values()} - set(stored.values())
         if not any(shape.takes(file, stored, others) for shape in shapes):
             shapes.append(_Shape([file], stored, others))
-    return [Part(tuple(sorted(shape.files)), shape.stored) for shape in shapes]
+    return [Part(tuple(sorted(shape.files)), shape.stored, deleted=deleted) for shape in shapes]
 
 
 @dataclass

@@ -9,7 +9,7 @@ from jumpgate.converters.probe import infer_schema
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Expression, Literal, Value
-from jumpgate.dataflow.formats import PARTITIONS
+from jumpgate.dataflow.formats import DELETED, PARTITIONS
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.literals import coerce
 from jumpgate.dataflow.operators import Operator, Project, Read, column
@@ -25,12 +25,14 @@ PARTS_MAX = 100
 @dataclass(frozen=True)
 class Part:
     """Files of one shape. `stored`: names in the files of the table's columns that may be there; `folders`: columns
-    that the folders' names hold; `constants`: columns with one value in all rows. Others are NULL."""
+    that the folders' names hold; `constants`: columns with one value in all rows; other columns are NULL. `deleted`:
+    rows by file, as texts of jumpgate.dataflow.deleted."""
 
     files: tuple[str, ...]
     stored: Mapping[str, str]
     folders: tuple[str, ...] = ()
     constants: Mapping[str, Value] = field(default_factory=dict)
+    deleted: Mapping[str, str] = field(default_factory=dict)
 
 
 def refused(table: str, why: str) -> InvalidDataflow:
@@ -81,9 +83,11 @@ def _member(table: str, columns: Sequence[Field], part: Part) -> Operator:
             continue
         places[wanted.name] = len(fields) - 1
     schema = Schema(tuple(fields)) if fields else infer_schema(part.files, "parquet", {}).select((0,))
-    options = ((PARTITIONS.name, as_option(part.folders)),) if part.folders else ()
+    options = [(PARTITIONS.name, as_option(part.folders))] if part.folders else []
+    if any(map(part.deleted.get, part.files)):
+        options.append((DELETED.name, ",".join(part.deleted.get(file, "") for file in part.files)))
     in_files = [places[wanted.name] for wanted in columns if wanted.name in places]
-    read = Read(part.files, "parquet", schema, tuple(in_files), options)
+    read = Read(part.files, "parquet", schema, tuple(in_files), tuple(sorted(options)))
     if read.schema.names == tuple(c.name for c in columns) and all(
         c.type.is_opaque or r.type.is_opaque or r.type.same(c.type) for c, r in zip(columns, read.schema, strict=True)
     ):

@@ -24,8 +24,14 @@ def head(name: str) -> tuple[int, str]:
     bucket, key = bucket_and_key(name)
     if not key:
         raise FileUnreadable(f"cannot read '{name}': it is a bucket, not an object", file=name)
-    found = _asked(name, lambda client: client.head_object(Bucket=bucket, Key=key))
+    found = ask(name, lambda client: client.head_object(Bucket=bucket, Key=key))
     return found["ContentLength"], found.get("ETag", "")
+
+
+def content(name: str, most: int) -> bytes:
+    """Return at most so many bytes of the front of an object, as it is now. Raises FileUnreadable, Forbidden."""
+    bucket, key = bucket_and_key(name)
+    return bytes(ask(name, lambda client: client.get_object(Bucket=bucket, Key=key)["Body"].read(most)))
 
 
 def below(name: str, prefix: str, most: int = 0) -> Iterator[tuple[str, int, str]]:
@@ -35,7 +41,7 @@ def below(name: str, prefix: str, most: int = 0) -> Iterator[tuple[str, int, str
     token: dict[str, str] = {}
     while True:
         asked = {"Bucket": bucket, "Prefix": prefix, **token, **({"MaxKeys": most} if most else {})}
-        page = _asked(name, lambda client, asked=asked: client.list_objects_v2(**asked))  # type: ignore[misc]
+        page = ask(name, lambda client, asked=asked: client.list_objects_v2(**asked))  # type: ignore[misc]
         for entry in page.get("Contents", ()):
             yield entry["Key"], entry["Size"], entry.get("ETag", "")
         if most or not page.get("IsTruncated"):
@@ -47,7 +53,7 @@ def signed(name: str, seconds: int) -> str:
     """Return a URL that reads the object. Raises FileUnreadable."""
     bucket, key = bucket_and_key(name)
     params = {"Bucket": bucket, "Key": key}
-    url = _asked(name, lambda client: client.generate_presigned_url("get_object", Params=params, ExpiresIn=seconds))
+    url = ask(name, lambda client: client.generate_presigned_url("get_object", Params=params, ExpiresIn=seconds))
     return str(url)
 
 
@@ -74,7 +80,7 @@ def access(name: str) -> dict[str, str]:
     """Return how other libraries reach the store of `name` at this moment, by the names of AWS's environment variables.
     Credentials are among them. Raises FileUnreadable, Forbidden."""
     store = settings.store_of(name)
-    client = _asked(name, lambda client: client)
+    client = ask(name, lambda client: client)
     endpoint = str(client.meta.endpoint_url)
     found = {"AWS_REGION": client.meta.region_name, "AWS_ENDPOINT_URL": endpoint}
     if endpoint.startswith("http:"):
@@ -94,7 +100,9 @@ def forget() -> None:
     _client.cache_clear()
 
 
-def _asked(name: str, ask: Callable[[Any], T]) -> T:
+def ask(name: str, request: Callable[[Any], T], aim: str = "read") -> T:
+    """Return the answer to a request to the store of an object. `aim`: read or write it. Raises FileUnreadable,
+    Forbidden."""
     with extras.explained():
         from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
@@ -102,35 +110,35 @@ def _asked(name: str, ask: Callable[[Any], T]) -> T:
     try:
         client = _client(store)
         settings.check_secure(client.meta.endpoint_url, store, name)
-        return ask(client)
+        return request(client)
     except NoCredentialsError:
-        raise _without_credentials(name) from None
+        raise _without_credentials(name, aim) from None
     except ClientError as error:
-        raise _explained(name, error.response) from None
+        raise _explained(name, error.response, aim) from None
     except BotoCoreError as error:
         raise FileUnreadable(
-            f"cannot read '{name}': its store cannot be asked ({type(error).__name__})", file=name
+            f"cannot {aim} '{name}': its store cannot be asked ({type(error).__name__})", file=name
         ) from None
 
 
-def _without_credentials(name: str) -> FileUnreadable:
+def _without_credentials(name: str, aim: str = "read") -> FileUnreadable:
     return FileUnreadable(
-        f"cannot read '{name}': there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or "
+        f"cannot {aim} '{name}': there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or "
         "AWS_PROFILE, or write anonymous = true in a [[store]] of jumpgate.toml",
         file=name,
     )
 
 
-def _explained(name: str, response: Any) -> JumpgateError:
+def _explained(name: str, response: Any, aim: str) -> JumpgateError:
     code = str(response.get("Error", {}).get("Code", ""))
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if code == "NoSuchBucket":
-        return FileUnreadable(f"cannot read '{name}': there is no such bucket", file=name)
+        return FileUnreadable(f"cannot {aim} '{name}': there is no such bucket", file=name)
     if status == 404:
-        return FileUnreadable(f"cannot read '{name}': there is no such object", file=name, missing="true")
+        return FileUnreadable(f"cannot {aim} '{name}': there is no such object", file=name, missing="true")
     if status == 403:
         return Forbidden(f"'{name}': the store refuses these credentials ({code})", file=name)
-    return FileUnreadable(f"cannot read '{name}': its store answers {status} ({code})", file=name)
+    return FileUnreadable(f"cannot {aim} '{name}': its store answers {status} ({code})", file=name)
 
 
 @functools.lru_cache(maxsize=64)

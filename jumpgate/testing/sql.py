@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 
 from jumpgate.dataflow.casts import cast_value
+from jumpgate.dataflow.deleted import of_files
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.formats import formats
@@ -191,6 +192,8 @@ class Translator:
         columns = _numbered([_identifier(node.schema.names[i]) for i in range(len(node.schema))])
         files = "[" + ", ".join(map(quoted, node.files)) + "]"
         declared = ", ".join("'" + f.name.replace("'", "''") + f"': '{sql_type(f.type)}'" for f in node.file_schema)
+        if of_files(dict(node.options)):
+            raise ValueError("no SQL for a read without deleted rows")
         duckdb = formats()[node.format].duckdb
         if duckdb is None:
             self.datasets.append(node)

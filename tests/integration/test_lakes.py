@@ -213,15 +213,6 @@ def test_types_that_a_later_version_has_wider(local: Session, tmp_path: Path) ->
     assert rows_of(local, flow) == pa.table(rows).to_pylist()
 
 
-def test_deletion_vectors_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = edited(tmp_path / "t", features("deletionVectors"))
-    assert read(path).schema.names == ("p", "q")  # a table that may have some, and has none
-    masks = pa.table({"filepath": ["f"], "selection_vector": [[True, False]]}).to_reader()
-    monkeypatch.setattr(DeltaTable, "deletion_vectors", lambda table: masks)
-    with pytest.raises(InvalidDataflow, match="deletionVectors"):
-        read(path)
-
-
 def test_moments_of_96_bits(local: Session, tmp_path: Path) -> None:
     moments = pa.array([datetime.datetime(2024, 1, 1, 12, 0, 0, 5, datetime.UTC), None], pa.timestamp("us", "UTC"))
     path = edited(tmp_path / "t", lambda action: None, pa.table({"a": [1, 2], "t": moments}))
@@ -325,6 +316,36 @@ def test_iceberg_in_a_store(local: Session, store: Store, lake: Path, iceberg: A
     assert rows_of(local, read_iceberg(f"s3://{location}")) == iceberg_rows(iceberg)
 
 
+def test_a_folder_with_a_hint(local: Session, store: Store, lake: Path, iceberg: Any) -> None:
+    """By number, the newest that is there; by name; and what says nothing is refused."""
+    table = iceberg.catalog.create_table("n.hinted", pa.schema([("a", pa.int64())]))
+    places = {}
+    for number in (1, 2, 3):
+        table.append(pa.table({"a": [number]}))
+        places[number] = Path(table.metadata_location.removeprefix("file://"))
+        places[number].with_name(f"v{number}.metadata.json").write_bytes(places[number].read_bytes())
+    folder = places[1].parent.parent
+    hint = folder / "metadata/version-hint.text"
+    with pytest.raises(InvalidDataflow, match="no metadata/version-hint.text; name the newest metadata file"):
+        read_iceberg(folder)
+    there = f"s3://{folder.relative_to(lake)}/"
+    with pytest.raises(
+        InvalidDataflow, match="'s3://lake/ice/n/hinted' is no metadata file .* no metadata/version-hint"
+    ):
+        read_iceberg(there)
+    for text, rows in (("3", 3), ("2\n", 3), (places[2].name, 2), (places[1].name.removesuffix(".metadata.json"), 1)):
+        hint.write_text(text)
+        for source in (folder, f"file://{folder}", there):
+            expected = [{"a": number} for number in range(1, rows + 1)]
+            assert rows_of(local, read_iceberg(source)) == expected, (text, source)
+    hint.write_text("../elsewhere/x")
+    with pytest.raises(InvalidDataflow, match="its version-hint.text says '../elsewhere/x'"):
+        read_iceberg(folder)
+    hint.write_text("7")
+    with pytest.raises(FileUnreadable, match="v7.metadata.json"):
+        read_iceberg(folder)
+
+
 class Mirrored(PyArrowFileIO):
     """Writes objects of the bucket as files of the folder that a store serves."""
 
@@ -366,17 +387,16 @@ def test_iceberg_whose_files_are_objects(local: Session, store: Store, lake: Pat
     assert found == [{"n": 2, "t": 2**40 + 1}]
 
 
-def test_deletes_and_files_without_ids_are_refused(iceberg: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equality_deletes_and_files_without_ids_are_refused(iceberg: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyiceberg.manifest import DataFileContent
     from pyiceberg.table import DataScan
 
     tasks = list(iceberg.scan().plan_files())
-    for content in (DataFileContent.POSITION_DELETES, DataFileContent.EQUALITY_DELETES):
-        deletes = type("Deletes", (), {"content": content})()
-        spoilt = type("Task", (), {"file": tasks[0].file, "delete_files": {deletes}})()
-        monkeypatch.setattr(DataScan, "plan_files", lambda scan, spoilt=spoilt: [spoilt])
-        with pytest.raises(InvalidDataflow, match=content.name.lower().replace("_", " ")):
-            read_iceberg(iceberg)
+    deletes = type("Deletes", (), {"content": DataFileContent.EQUALITY_DELETES})()
+    spoilt = type("Task", (), {"file": tasks[0].file, "delete_files": {deletes}})()
+    monkeypatch.setattr(DataScan, "plan_files", lambda scan: [spoilt])
+    with pytest.raises(InvalidDataflow, match="equality deletes, which are not applied yet"):
+        read_iceberg(iceberg)
     monkeypatch.undo()
     file = Path(tasks[0].file.file_path.removeprefix("file://"))
     content = file.read_bytes()

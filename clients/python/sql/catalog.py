@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Literal
 from jumpgate.dataflow.files import Paths
-from jumpgate.dataflow.formats import PARTITIONS, formats
+from jumpgate.dataflow.formats import DELETED, PARTITIONS, formats
 from jumpgate.dataflow.operators import Operator, Project, Read, UnionAll
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow, NotFound
@@ -40,7 +40,11 @@ class Table:
             return False
         if not isinstance(self.read, Read):
             return True
-        return self.closed or formats()[self.read.format].converted or PARTITIONS.name in dict(self.read.options)
+        return (
+            self.closed
+            or formats()[self.read.format].converted
+            or not {PARTITIONS.name, DELETED.name}.isdisjoint(dict(self.read.options))
+        )
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from substrait.algebra_pb2 import Expression as Rex
 from substrait.plan_pb2 import Plan
 from substrait.type_pb2 import NamedStruct, Type
 
+from jumpgate.dataflow import deleted
 from jumpgate.dataflow import operators as op
 from jumpgate.dataflow.aggregates import OF_SUBSTRAIT, find_aggregate
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member
@@ -78,6 +79,8 @@ class _Writer:
         name = self._tables.get((node.files, node.format, node.file_schema))
         if name is not None:
             read.named_table.names.append(name)
+        elif deleted.of_files(dict(node.options)):
+            raise InvalidDataflow("Substrait has no reads without deleted rows: name the table", operator="read")
         elif kind := formats()[node.format].substrait:
             for path in node.files:
                 item = ReadRel.LocalFiles.FileOrFiles(uri_file=path)
