@@ -9,8 +9,11 @@ offload. The ratio is the smaller of two: packets a second of time, and packets 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes as c
+import itertools
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -45,6 +48,8 @@ from jumpgate.service import embedded
 from jumpgate.study.paper.network import permitted
 from jumpgate.tpcds.data import generate, path
 from tests.support import cpp, switch_by_hand, vendor_cases
+from tests.support.datagram_runs import Run, grouped, merged
+from tests.support.datagrams import Chaos, Line, Peers
 from tests.support.switch_programs import SECRET
 
 HERE = Path(__file__).parent
@@ -55,6 +60,9 @@ WINDOW = 1024
 TUPLES = 1_000_000
 BATCH = 4096
 OUT = 5
+#: shares of bursts that are lost, and of what
+USUAL_LOSS, BURST_LOSS = 0.01, 0.3
+LOSSY_ROWS, LOSSY_ROUNDS = 6_000, 3
 #: two ways whose times differ by at most this factor are equally good
 TIE = 1.1
 AGGREGATE = library.HERE.parent / "programs" / "aggregate.p4"
@@ -170,6 +178,28 @@ def _tuples_per_s(source: Path, action: str, data: tuple[int, ...], frames: npt.
             assert counts["ingress_passes"] == count and not counts["malformed"] and not counts["dropped_by_program"]
     remark(f"{source.stem}: {count:,} packets of {size} bytes, tuples/s {min(rates):,.0f} to {max(rates):,.0f}")
     return max(rates)
+
+
+def loss_recovery() -> Figure:
+    """Four senders of an aggregation, where whole bursts are lost on each side of the switch, each way."""
+    line = Line(render.AggregateSizes())
+    times: dict[float, list[float]] = {loss: [] for loss in (USUAL_LOSS, BURST_LOSS)}
+    for seed, (loss, seconds) in itertools.product(range(LOSSY_ROUNDS), times.items()):
+        draws = random.Random(seed)
+        inputs = [[(draws.randrange(300), draws.randrange(100)) for _ in range(LOSSY_ROWS)] for _ in range(4)]
+        with tempfile.TemporaryDirectory() as folder, contextlib.closing(Peers(Path(folder), cpp.RELEASE)) as peers:
+            run = Run(peers, [line], 64, Chaos(burst_loss=loss, seed=seed))
+            start = time.perf_counter()
+            _, _, rows = run.aggregate(inputs)
+            seconds.append(time.perf_counter() - start)
+            if merged(rows) != grouped([pair for pairs in inputs for pair in pairs]):
+                raise SystemExit("the answer over a bad network differs")
+    line.close()
+    for loss, seconds in times.items():
+        remark(f"{loss:.0%} of bursts lost: {', '.join(f'{s:.2f}' for s in sorted(seconds))} s")
+    ratio = statistics.median(times[BURST_LOSS]) / statistics.median(times[USUAL_LOSS])
+    notes = f"time at {BURST_LOSS:.0%} of bursts lost by that at {USUAL_LOSS:.0%}; four senders of {LOSSY_ROWS:,} rows"
+    return Figure("loss_recovery", ratio, 5, "lower", notes)
 
 
 def compile_ms() -> Figure:
@@ -307,6 +337,7 @@ FIGURES = (
     aggregate_tuples_per_core_s,
     distinct_tuples_per_core_s,
     udp_vs_echo,
+    loss_recovery,
     compile_ms,
     compile_cached_ms,
     store_sales_reduction,

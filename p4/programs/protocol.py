@@ -27,6 +27,13 @@ QUEUED_TRIPS = 2.0
 WINDOW_FIRST = 16.0
 #: a packet is taken for lost after so many round trips, if one that was sent later has arrived (RFC 8985)
 OVERTAKEN_TRIPS = 1.25
+#: the share of packets that are answered is measured over about so many
+SHARE_PACKETS = 128
+#: below this share the network counts as lossy: bursts are always spread, and lost packets are sent in copies, so many
+#: that at most one packet of ten loses them all
+LOSSY_SHARE, COPIES_MAX = 0.9, 8
+#: of a lossy network so many windows at most are on the way, so that one window of them is answered
+LOSSY_WINDOWS = 4
 #: the number of the ACK of a receiver that has no room: nothing was taken
 BUSY = (1 << 32) - 1
 #: between repetitions for such a receiver
@@ -42,6 +49,9 @@ class _Sent:
 
     sent_at: float
     timeout_at: float
+    repeated_at: float  # when its latest copies began
+    copy_at: float = math.inf
+    copies: int = 0  # further ones that may leave before it is lost again
     sends: int = 1
     unanswered: int = 1  # sends since the receiver was last heard
 
@@ -61,6 +71,7 @@ class Sender:
         self.deviation = 0.0
         self.least = math.inf  # round trip
         self.timeouts = 0  # since the receiver last answered
+        self.settled = self.answered = WINDOW_FIRST  # packets that were answered or taken for lost; those answered
         self.spread_before, self.burst_at = 0, -math.inf  # packets below that number go in bursts; when the next may
         self.timeout = TIMEOUT_FIRST_S
         self.newest = -math.inf  # when the latest sent of the acknowledged packets was sent
@@ -71,54 +82,84 @@ class Sender:
 
     def due(self, now: float) -> list[int]:
         """Numbers to send now: lost ones first, then new ones as far as the windows allow; 0 is END."""
-        waiting = (self.oldest, 0) if self.is_busy else self.on_the_way
-        room = self._burst(now)
-        lost = [n for n, sent in self.on_the_way.items() if self._lost_at(n, sent) <= now and n in waiting]
-        out = lost[:room]
-        for number in out:
-            self._repeat(number, now)
+        room, out = self._burst(now), list[int]()
+        for number, sent in self._waiting():
+            if len(out) == room:
+                break
+            if self._lost_at(number, sent) <= now:
+                self._repeat(number, now)
+            elif not self.is_busy and sent.copy_at <= now:
+                self._copy(sent, now)
+            else:
+                continue
+            out.append(number)
         last = min(self.packets, self.oldest + self.window - 1)
-        room = min(room - len(out), int(self.congestion) - len(self.on_the_way))
+        room = min(room - len(out), self._congestion() - len(self.on_the_way))
         while not self.is_busy and self.next <= last and room > 0:
             room -= 1
-            self.on_the_way[self.next] = _Sent(now, now + self.timeout)
+            self.on_the_way[self.next] = _Sent(now, now + self.timeout, now)
             out.append(self.next)
             self.next += 1
         if self.oldest > self.packets and not self.ended and 0 not in self.on_the_way:
-            self.on_the_way[0] = _Sent(now, now + self.timeout)
+            self.on_the_way[0] = _Sent(now, now + self.timeout, now)
             out.append(0)
-        if out and self.mean is not None and self.is_spread:
+        if out and self.is_spread:
             self.burst_at = now + self.mean / SPREAD_BURSTS
         return out
 
+    def _waiting(self) -> list[tuple[int, _Sent]]:
+        """Packets that may be repeated: of a busy receiver the oldest alone, or END."""
+        return [(n, sent) for n, sent in self.on_the_way.items() if not self.is_busy or n in (self.oldest, 0)]
+
     @property
     def is_spread(self) -> bool:
-        return self.oldest < self.spread_before and self.mean is not None
+        return self.mean is not None and (self.oldest < self.spread_before or self.share < LOSSY_SHARE)
+
+    @property
+    def share(self) -> float:
+        """The part of the packets of late that was answered."""
+        return self.answered / self.settled
+
+    def _congestion(self) -> int:
+        """Packets that may be on their way: in a lossy network so many that WINDOW_FIRST are answered."""
+        if self.share >= LOSSY_SHARE:
+            return int(self.congestion)
+        return int(max(self.congestion, WINDOW_FIRST / max(self.share, 1 / LOSSY_WINDOWS)))
 
     def _burst(self, now: float) -> int:
         """Packets that may leave now."""
         if not self.is_spread:
             return self.window
-        return 0 if now < self.burst_at else max(int(self.congestion) // SPREAD_BURSTS, SPREAD_LEAST)
+        return 0 if now < self.burst_at else max(self._congestion() // SPREAD_BURSTS, SPREAD_LEAST)
 
     def wake_at(self) -> float | None:
         """When `due` may have something again without an ACK; None once the flow has ended."""
-        waiting = (self.oldest, 0) if self.is_busy else self.on_the_way
-        at = min((self._lost_at(n, sent) for n, sent in self.on_the_way.items() if n in waiting), default=None)
+        waiting = self._waiting()
+        at = min((self._lost_at(n, sent) for n, sent in waiting), default=None)
+        if at is not None and not self.is_busy:
+            at = min(at, *(sent.copy_at for _, sent in waiting))
         last = min(self.packets, self.oldest + self.window - 1)
-        if self.is_spread and not self.is_busy and self.next <= last and len(self.on_the_way) < int(self.congestion):
+        if self.is_spread and not self.is_busy and self.next <= last and len(self.on_the_way) < self._congestion():
             at = self.burst_at if at is None else min(at, self.burst_at)
         return max(at, self.burst_at) if at is not None and self.is_spread else at
 
     def acknowledged(self, number: int, now: float) -> None:
-        """An ACK; one for a packet that is not on its way changes nothing."""
+        """An ACK; one for a packet that is not on its way tells no more than that a copy was answered."""
+        if not self._take(number, now) and 0 < number < self.next:
+            self._settle(0, 1)
+
+    def _take(self, number: int, now: float) -> bool:
         sent = self.on_the_way.pop(number, None)
         if sent is None:
-            return
-        if sent.sends == 1:
-            self._measure(now - sent.sent_at)
-        if self.mean is not None and (sent.sends == 1 or now - sent.sent_at >= self.mean / 2):  # not an earlier copy's
-            self.newest = max(self.newest, sent.sent_at)
+            return False
+        self._settle(1, 1)
+        if sent.sends == 1 or (self.mean is None and not self.is_busy):
+            self._measure(now - sent.repeated_at)
+        is_latest = (
+            sent.sends == 1 or now - sent.repeated_at >= (self.mean or 0) / 2
+        )  # not the answer to an earlier one
+        if self.mean is not None and is_latest:
+            self.newest = max(self.newest, sent.repeated_at)
         self.heard_at = now
         self.timeouts = 0
         if self.is_busy:
@@ -128,15 +169,25 @@ class Sender:
             self.acknowledged_at = now
         if number == 0:
             self.ended = True
-            return
+            return True
         self.congestion += 1 if self.congestion < self.threshold else 1 / self.congestion
         self.congestion = min(self.congestion, float(self.window))
         self.oldest = min((n for n in self.on_the_way if n), default=self.next)
+        return True
+
+    def _settle(self, settled: int, answered: int) -> None:
+        """Count packets that were answered or taken for lost; the answers to copies come late, or not at all."""
+        self.settled += settled
+        self.answered = min(self.answered + answered, self.settled)
+        if self.settled > SHARE_PACKETS:
+            self.settled, self.answered = self.settled / 2, self.answered / 2
 
     def acknowledged_run(self, first: int, further: int, now: float) -> None:
         """An ACK_RUN, of the packets [first, first + further]."""
-        for number in range(max(first, 1), first + further + 1):
-            self.acknowledged(number, now)
+        if first > 0:
+            self.acknowledged(first, now)
+        for number in range(first + 1, first + further + 1):
+            self._take(number, now)
 
     def busy(self, now: float) -> None:
         """The receiver has no room: until it acknowledges something, only the oldest packet (or END) is repeated, and
@@ -144,6 +195,7 @@ class Sender:
         if not self.on_the_way:
             return
         self.is_busy = True
+        self._settle(0, 1)
         self.heard_at = now
         self.timeouts = 0
 
@@ -154,7 +206,7 @@ class Sender:
         timeout_at = math.inf
         if number in (self.oldest, 0) or self.heard_at == -math.inf:
             timeout_at = max(sent.timeout_at, self.acknowledged_at + self.timeout)
-        if self.is_busy or self.mean is None or sent.sent_at >= self.newest:
+        if self.is_busy or self.mean is None or sent.repeated_at >= self.newest:
             return timeout_at
         return min(timeout_at, sent.sent_at + OVERTAKEN_TRIPS * self.mean)
 
@@ -170,7 +222,7 @@ class Sender:
                 flow=self.flow,
             )
         if not self.is_busy and number >= self.halved_before:
-            if self.mean is None or self.mean > QUEUED_TRIPS * self.least:
+            if self.mean is not None and self.mean > QUEUED_TRIPS * self.least:
                 self.threshold = self.congestion = max(self.congestion / 2, WINDOW_FIRST)
             self.halved_before = self.next
         timeout = max(self.timeout, BUSY_S) if self.is_busy else self.timeout
@@ -180,8 +232,25 @@ class Sender:
                 self.spread_before = self.next + SPREAD_WINDOWS * self.window
         doubled = self.timeouts // TIMEOUTS_EQUAL
         sent.sent_at, sent.timeout_at = now, now + min(timeout * 2.0**doubled, TIMEOUT_MAX_S)
+        sent.repeated_at = now
+        sent.copies = 0 if self.is_busy or self.mean is None else self._copies() - 1
+        sent.copy_at = now + self.timeout / COPIES_MAX if sent.copies else math.inf
         sent.sends += 1
         sent.unanswered += 1
+        self._settle(1, 0)
+
+    def _copy(self, sent: _Sent, now: float) -> None:
+        sent.sent_at = now
+        sent.copies -= 1
+        sent.copy_at = now + self.timeout / COPIES_MAX if sent.copies else math.inf
+        self._settle(1, 0)
+
+    def _copies(self) -> int:
+        copies, lost = 1, 1 - self.share
+        while lost > 1 - LOSSY_SHARE and copies < COPIES_MAX:
+            copies += 1
+            lost *= 1 - self.share
+        return copies
 
     def _measure(self, trip: float) -> None:
         self.least = min(self.least, trip)

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jumpgate.dataflow.operators import Emit, Partitioning, Read, Receive
-from jumpgate.dataflow.types import Schema, decimal, int32, int64, string
+from jumpgate.dataflow.types import Schema, int32, int64, string
 from jumpgate.errors import InternalError, Unreachable
 from jumpgate.nca.interface import Device, Edge, InstancePlan, JobContext, JobPlan
 from jumpgate.nca.transport import TCP, Transport
@@ -34,16 +34,12 @@ from jumpgate.p4.programs import crc, protocol, render
 from jumpgate.p4.programs.protocol import ACK_RUN, BUSY, HEADER, SENDS_MAX
 from jumpgate.testing import live
 from tests.support.cpp import runtime_source
-from tests.support.datagrams import Answer, Chaos, Fake, Line, Peer, Peers, Relay
+from tests.support.datagram_runs import GROUPS, KEYS, OUTPUTS, Pairs, Run, batch_of, grouped, merged
+from tests.support.datagrams import Answer, Chaos, Fake, Line, Peers, Relay
 from tests.support.switch_programs import ACK, DATA, END, SECRET, WORD, region
 
 AGGREGATE = render.AggregateSizes()
 PRUNE = render.PruneSizes(("distinct_lru", "join_bf"), distinct_bits=8, bloom_bits=12)
-KEYS = Descriptor.row(Schema.of(key=int64, value=int64), byte_order="big", packed=True)
-GROUPS = Descriptor.row(
-    Schema.of(key=int64, count=int64, sum=decimal(38, 0), min=int64, max=int64), byte_order="big", packed=True
-)
-OUTPUTS = "key,count,sum,min,max"
 #: what pruning passes on, and with what it is decided
 ROWS = Schema.of(id=int64.with_nullable(False), name=string, note=string.with_nullable(False))
 PAYLOAD = Descriptor.row(ROWS, byte_order="big", packed=True)
@@ -51,8 +47,6 @@ CARRYING = Descriptor.row(
     Schema((*ROWS.fields, *Schema.of(key=int64, a=int32, b=int32).fields)), byte_order="big", packed=True
 )
 LEAST, MOST = -(2**63), 2**63 - 1
-Pairs = Sequence[tuple[int | None, int | None]]
-Group = tuple[int, int | None, int | None, int | None]  # count, sum, min, max
 
 
 @pytest.fixture(scope="module")
@@ -76,42 +70,7 @@ def peers(tmp_path: Path) -> Iterator[Peers]:
     started.close()
 
 
-# ---- what is expected ----
-
-
-def grouped(pairs: Pairs) -> dict[int | None, Group]:
-    values: dict[int | None, list[int | None]] = {}
-    for key, value in pairs:
-        values.setdefault(key, []).append(value)
-    out: dict[int | None, Group] = {}
-    for key, listed in values.items():
-        some = [v for v in listed if v is not None]
-        out[key] = (len(some), sum(some), min(some), max(some)) if some else (0, None, None, None)
-    return out
-
-
-def merged(partial: pa.RecordBatch) -> dict[int | None, Group]:
-    """The final aggregate over what a receiver delivered, in which a key may occur several times."""
-    out: dict[int | None, Group] = {}
-    for row in partial.to_pylist():
-        key, count, total, least, most = row.values()
-        before = out.get(key, (0, None, None, None))
-        total = None if total is None else int(total)
-
-        def both(pick: Callable[[list[int]], int], *numbers: int | None) -> int | None:
-            some = [n for n in numbers if n is not None]
-            return pick(some) if some else None
-
-        out[key] = (before[0] + count, both(sum, before[1], total), both(min, before[2], least),
-                    both(max, before[3], most))  # fmt: skip
-    return out
-
-
-def batch_of(descriptor: Descriptor, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
-    schema = arrow_schema(descriptor.schema)
-    return pa.RecordBatch.from_arrays(
-        [pa.array([row[i] for row in rows], f.type) for i, f in enumerate(schema)], schema=schema
-    )
+# ---- what is aggregated ----
 
 
 def uniform(r: random.Random) -> Pairs:
@@ -141,55 +100,6 @@ def many(r: random.Random) -> Pairs:
 
 def none(r: random.Random) -> Pairs:
     return []
-
-
-class Run:
-    """Senders of one job, each a flow over each switch, and the receiver, over relays if the network is bad."""
-
-    def __init__(self, peers: Peers, lines: Sequence[Line], buckets: int = 1 << 14, chaos: Chaos | None = None) -> None:
-        self.peers, self.lines, self.buckets = peers, lines, buckets
-        self.relays: list[Relay] = []
-        self._chaos = chaos
-
-    def aggregate(self, inputs: Sequence[Pairs], threads: int = 2) -> tuple[list[Answer], Answer, pa.RecordBatch]:
-        """Answers of the senders and of the receiver, and what it delivered."""
-        for line in self.lines:
-            line.clear()
-        words = {"partitioning": "hash" if len(self.lines) > 1 else "single", "threads": threads}
-        senders = [self.peers.sender(KEYS, batch_of(KEYS, pairs), **words) for pairs in inputs]
-        to_receiver = [self._relay(line) for line in self.lines]
-        drains = ",".join(f"127.0.0.1:{near}/0/{self.buckets}" for near, _ in to_receiver)
-        receiver = self.peers.receiver(GROUPS, outputs=OUTPUTS, drains=drains)
-        arriving: list[tuple[int, int]] = []
-        for i, sender in enumerate(senders):
-            paths = []
-            for line, (near, far) in zip(self.lines, to_receiver, strict=True):
-                own_near, own_far = self._relay(line, sender)
-                line.join(i, (0, self.buckets - 1), own_far or sender.port, far or receiver.port)
-                paths.append((own_near, i))
-                arriving.append((near, i))
-            sender.start(*paths)
-        for relay in self.relays:
-            relay.end = relay.end or receiver.port
-            relay.start()
-        receiver.start(*arriving)
-        answers = [sender.answer() for sender in senders]
-        assert not any(failed := [answer.message for answer in answers if answer.code]), failed
-        answer = receiver.answer()
-        for relay in self.relays:
-            relay.close()
-        rows = self.peers.received(receiver, answer.counted["delivered"]) if answer.counted else None
-        return answers, answer, rows
-
-    def _relay(self, line: Line, end: Peer | None = None) -> tuple[int, int]:
-        """Where an end finds the switch, and where the switch finds the end (0: where it is)."""
-        if self._chaos is None:
-            return line.port, 0
-        seed = self._chaos.seed * 100 + len(self.relays)
-        relay = Relay(line.port, replace(self._chaos, seed=seed))
-        relay.end = end.port if end else 0
-        self.relays.append(relay)
-        return relay.port, relay.far_port
 
 
 @pytest.mark.parametrize("make", [uniform, skewed, all_equal, extremes, nulls, many, none])

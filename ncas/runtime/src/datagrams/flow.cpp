@@ -15,6 +15,14 @@ constexpr int TIMEOUTS_EQUAL = 2;
 // After a time-out, for so many windows of packets, those of a round trip are spread over so many bursts, of which each
 // has so many packets at least: a burst that is lost is then noticed by the answers to the others.
 constexpr uint32_t SPREAD_WINDOWS = 4, SPREAD_BURSTS = 8, SPREAD_LEAST = 4;
+// The share of packets that are answered is measured over about so many.
+constexpr double SHARE_PACKETS = 128;
+// Below this share the network counts as lossy: bursts are always spread, and lost packets are sent in copies, so many
+// that at most one packet of ten loses them all.
+constexpr double LOSSY_SHARE = 0.9;
+constexpr int COPIES_MAX = 8;
+// Of a lossy network so many windows at most are on the way, so that one window of them is answered.
+constexpr double LOSSY_WINDOWS = 4;
 // Losses are taken for those of a full queue if round trips are so many times the least.
 constexpr double QUEUED_TRIPS = 2;
 
@@ -23,12 +31,17 @@ constexpr double QUEUED_TRIPS = 2;
 FlowSender::FlowSender(int window_bits)
     : mask_((1u << window_bits) - 1),
       cells_(mask_ + 1),
+      settled_(WINDOW_FIRST),
+      answered_(WINDOW_FIRST),
       congestion_(WINDOW_FIRST),
       threshold_(mask_ + 1.0),
       timeout_(TIMEOUT_FIRST_S) {}
 
 void FlowSender::send(uint32_t number, double now) {
-  cell(number) = {now, now + timeout_, 1, 1};
+  Sent& sent = cell(number) = {};
+  sent.at = sent.repeated_at = now;
+  sent.timeout_at = now + timeout_;
+  sent.sends = sent.unanswered = 1;
   on_the_way_++;
   wake_at_ = std::min(wake_at_, now + timeout_);
 }
@@ -48,13 +61,18 @@ bool FlowSender::due(double now, uint32_t packets, bool complete, std::vector<ui
         if (!repeat(at, now)) return false;
         out->push_back(at);
         room--;
+      } else if (!busy_ && sent.copy_at <= now && room > 0) {
+        copy(&sent, now);
+        out->push_back(at);
+        room--;
       }
       wake_at_ = std::min(wake_at_, lost_at(at));
-      earliest_ = std::min(earliest_, sent.at);
+      if (!busy_) wake_at_ = std::min(wake_at_, sent.copy_at);
+      earliest_ = std::min(earliest_, sent.repeated_at);
     }
   }
   const auto last = std::min<uint64_t>(packets, uint64_t{oldest_} + mask_);
-  const auto fits = [&] { return !busy_ && next_ <= last && on_the_way_ < static_cast<uint32_t>(congestion_); };
+  const auto fits = [&] { return !busy_ && next_ <= last && on_the_way_ < congestion(); };
   for (; room > 0 && fits(); room--) {
     send(next_, now);
     out->push_back(next_++);
@@ -70,18 +88,32 @@ bool FlowSender::due(double now, uint32_t packets, bool complete, std::vector<ui
   return true;
 }
 
+bool FlowSender::is_spread() const { return mean_ >= 0 && (oldest_ < spread_before_ || share() < LOSSY_SHARE); }
+
+uint32_t FlowSender::congestion() const {
+  if (share() >= LOSSY_SHARE) return static_cast<uint32_t>(congestion_);
+  return static_cast<uint32_t>(std::max(congestion_, WINDOW_FIRST / std::max(share(), 1 / LOSSY_WINDOWS)));
+}
+
 uint32_t FlowSender::burst(double now) const {
   if (!is_spread()) return mask_ + 1;
-  return now < burst_at_ ? 0 : std::max(static_cast<uint32_t>(congestion_) / SPREAD_BURSTS, SPREAD_LEAST);
+  return now < burst_at_ ? 0 : std::max(congestion() / SPREAD_BURSTS, SPREAD_LEAST);
 }
 
 bool FlowSender::acknowledged(uint32_t number, double now) {
+  if (take(number, now)) return true;
+  if (number != 0 && number < next_) settle(0, 1);
+  return false;
+}
+
+bool FlowSender::take(uint32_t number, double now) {
   if (number != 0 && (number < oldest_ || number >= next_)) return false;
   Sent& sent = cell(number);
   if (sent.sends == 0) return false;
-  if (sent.sends == 1) measure(now - sent.at);
-  if (mean_ >= 0 && (sent.sends == 1 || now - sent.at >= mean_ / 2)) {  // not an earlier copy's
-    newest_ = std::max(newest_, sent.at);
+  settle(1, 1);
+  if (sent.sends == 1 || (mean_ < 0 && !busy_)) measure(now - sent.repeated_at);
+  if (mean_ >= 0 && (sent.sends == 1 || now - sent.repeated_at >= mean_ / 2)) {  // not an earlier copy's
+    newest_ = std::max(newest_, sent.repeated_at);
   }
   heard_at_ = now;
   timeouts_ = 0;
@@ -107,10 +139,10 @@ bool FlowSender::acknowledged(uint32_t number, double now) {
 }
 
 bool FlowSender::acknowledged_run(uint32_t first, uint32_t further, double now) {
-  bool any = false;
+  bool any = first > 0 && acknowledged(first, now);
   const uint64_t end = std::min<uint64_t>(uint64_t{first} + further + 1, next_);
-  for (uint64_t number = std::max({first, oldest_, 1u}); number < end; number++) {
-    any |= acknowledged(static_cast<uint32_t>(number), now);
+  for (uint64_t number = std::max<uint64_t>(uint64_t{first} + 1, oldest_); number < end; number++) {
+    any |= take(static_cast<uint32_t>(number), now);
   }
   return any;
 }
@@ -118,6 +150,7 @@ bool FlowSender::acknowledged_run(uint32_t first, uint32_t further, double now) 
 void FlowSender::busy(double now) {
   if (on_the_way_ == 0) return;
   busy_ = true;
+  settle(0, 1);
   heard_at_ = now;
   wake_at_ = now;  // looked at once more: what is waited for has changed
   timeouts_ = 0;
@@ -129,7 +162,7 @@ double FlowSender::lost_at(uint32_t number) const {
   const Sent& sent = cell(number);
   const bool times_out = number == oldest_ || number == 0 || heard_at_ == -NEVER;
   const double timeout_at = times_out ? std::max(sent.timeout_at, acknowledged_at_ + timeout_) : NEVER;
-  const bool overtaken = !busy_ && mean_ >= 0 && sent.at < newest_;
+  const bool overtaken = !busy_ && mean_ >= 0 && sent.repeated_at < newest_;
   return overtaken ? std::min(timeout_at, overtaken_at(sent.at)) : timeout_at;
 }
 
@@ -141,7 +174,7 @@ bool FlowSender::repeat(uint32_t number, double now) {
     return false;
   }
   if (!busy_ && number >= halved_before_) {
-    if (mean_ < 0 || mean_ > QUEUED_TRIPS * least_) threshold_ = congestion_ = std::max(congestion_ / 2, WINDOW_FIRST);
+    if (mean_ > QUEUED_TRIPS * least_) threshold_ = congestion_ = std::max(congestion_ / 2, WINDOW_FIRST);
     halved_before_ = next_;
   }
   const double timeout = busy_ ? std::max(timeout_, BUSY_S) : timeout_;
@@ -149,12 +182,37 @@ bool FlowSender::repeat(uint32_t number, double now) {
     timeouts_++;
     if (!busy_) spread_before_ = uint64_t{next_} + SPREAD_WINDOWS * (mask_ + 1);
   }
-  sent.at = now;
+  sent.at = sent.repeated_at = now;
   sent.timeout_at = now + std::min(std::ldexp(timeout, timeouts_ / TIMEOUTS_EQUAL), TIMEOUT_MAX_S);
+  sent.copies = busy_ || mean_ < 0 ? 0 : copies() - 1;
+  sent.copy_at = sent.copies > 0 ? now + timeout_ / COPIES_MAX : NEVER;
   sent.sends++;
   sent.unanswered++;
   repeated_++;
+  settle(1, 0);
   return true;
+}
+
+void FlowSender::copy(Sent* sent, double now) {
+  sent->at = now;
+  sent->copies--;
+  sent->copy_at = sent->copies > 0 ? now + timeout_ / COPIES_MAX : NEVER;
+  repeated_++;
+  settle(1, 0);
+}
+
+int FlowSender::copies() const {
+  int copies = 1;
+  for (double lost = 1 - share(); lost > 1 - LOSSY_SHARE && copies < COPIES_MAX; lost *= 1 - share()) copies++;
+  return copies;
+}
+
+void FlowSender::settle(int settled, int answered) {
+  settled_ += settled;
+  answered_ = std::min(answered_ + answered, settled_);
+  if (settled_ <= SHARE_PACKETS) return;
+  settled_ /= 2;
+  answered_ /= 2;
 }
 
 void FlowSender::measure(double trip) {

@@ -21,7 +21,7 @@ class FlowSender {
   bool due(double now, uint32_t packets, bool complete, std::vector<uint32_t>* out);
   // When `due` may have something again without an acknowledgement; perhaps too early, never too late.
   double wake_at() const { return is_spread() ? std::max(wake_at_, burst_at_) : wake_at_; }
-  // Whether the packet was on its way.
+  // Return whether the packet was on its way; if not, a copy of it was answered.
   bool acknowledged(uint32_t number, double now);
   // Return whether one of the packets [first, first + further] was in flight.
   bool acknowledged_run(uint32_t first, uint32_t further, double now);
@@ -38,6 +38,9 @@ class FlowSender {
  private:
   struct Sent {
     double at = 0, timeout_at = 0;
+    double repeated_at = 0;  // when its latest copies began
+    double copy_at = NEVER;
+    int copies = 0;      // further ones that may leave before it is lost again
     int sends = 0;       // 0: not on its way
     int unanswered = 0;  // sends since the receiver was last heard
   };
@@ -46,12 +49,19 @@ class FlowSender {
   const Sent& cell(uint32_t number) const { return number == 0 ? end_ : cells_[number & mask_]; }
   void send(uint32_t number, double now);
   bool repeat(uint32_t number, double now);
+  void copy(Sent* sent, double now);
+  bool take(uint32_t number, double now);
   void measure(double trip);
+  // Counts packets that were answered or taken for lost; the answers to copies come late, or not at all.
+  void settle(int settled, int answered);
+  double share() const { return answered_ / settled_; }  // of the packets of late, those that were answered
+  int copies() const;
+  uint32_t congestion() const;  // packets that may be on their way
   // When the packet is taken for lost: the oldest, and END, by the time-out, which each acknowledgement starts again.
   double lost_at(uint32_t number) const;
   double overtaken_at(double sent_at) const;
-  // After a time-out packets leave in small bursts.
-  bool is_spread() const { return oldest_ < spread_before_ && mean_ >= 0; }
+  // After a time-out, and in a lossy network, packets leave in small bursts.
+  bool is_spread() const;
   uint32_t burst(double now) const;  // packets that may leave now
 
   const uint32_t mask_;
@@ -61,6 +71,7 @@ class FlowSender {
   uint64_t spread_before_ = 0;  // packets below that number go in bursts
   double burst_at_ = -NEVER;    // when the next may
   int timeouts_ = 0;            // since the receiver last answered
+  double settled_, answered_;   // packets that were answered or taken for lost, and those answered
   double congestion_, threshold_, mean_ = -1, deviation_ = 0, least_ = NEVER, timeout_;  // mean_: of round trips
   double newest_ = -NEVER;           // when the latest sent of the acknowledged packets was sent
   double earliest_ = -NEVER;         // no packet on its way was sent before
