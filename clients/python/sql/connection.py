@@ -25,7 +25,7 @@ from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table,
 from jumpgate.client.sql.data_files import DataFiles
 from jumpgate.client.sql.errors import TooLarge
 from jumpgate.client.sql.experience import Experience
-from jumpgate.client.sql.parsing import parsed, reads_only
+from jumpgate.client.sql.parsing import named
 from jumpgate.client.sql.query import Query
 from jumpgate.client.sql.stand_ins import StandIns
 from jumpgate.client.sql.tables import Scan, as_read
@@ -285,9 +285,9 @@ class Connection:
 
     def _known(self, known: OrderedDict[str, T], query: Query, find: Callable[[], T]) -> T:
         """Remember what a text over these tables is, unless it may be something else the next time."""
-        tree = parsed(query.text)
-        names = {table.name.lower() for table in self.tables}
-        if query.values or _CLOCK.search(query.text) or tree is None or not reads_only(tree, names):
+        names = named(query.text)
+        tables = {table.name.lower() for table in self.tables}
+        if query.values or _CLOCK.search(query.text) or names is None or not names.reads_only(tables):
             return find()
         with self._lock:
             version = self._version

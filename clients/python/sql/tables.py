@@ -17,7 +17,7 @@ from jumpgate.client.result import Result
 from jumpgate.client.session import Session
 from jumpgate.client.sql.catalog import Catalog, Table
 from jumpgate.client.sql.conforming import conformed
-from jumpgate.client.sql.parsing import column_names, may_read_all, parsed, table_names
+from jumpgate.client.sql.parsing import named
 from jumpgate.client.sql.tokens import parts_of, quoted, unquoted
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
@@ -26,7 +26,7 @@ from jumpgate.dataflow.file_state import FileStates, file_states
 from jumpgate.dataflow.measures import count
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.substrait.reader import select
-from jumpgate.errors import JumpgateError, NotFound, SchemaMismatch
+from jumpgate.errors import FileUnreadable, JumpgateError, NotFound, SchemaMismatch
 
 #: the column of a table of which no column is named
 ROWS = "rows"
@@ -36,6 +36,8 @@ BATCH_ROWS = 1 << 20
 FILES_MAX = 64
 #: in a path, what DuckDB takes for a pattern
 _PATTERN = re.compile(r"[*?\[\]{}]")
+#: DuckDB's, by Arrow's
+_plain_types: dict[pa.DataType, Any] = {}
 
 
 @dataclass
@@ -133,13 +135,18 @@ class Scan:
         columns = ", ".join(map(quoted, self.columns)) or f"true AS {ROWS}"
         view = quoted(self.table.name)
         try:
+            states = file_states(self.files)
             database.execute(
                 f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM read_parquet([{files}], {options})"
             )
+            if all(self.table.same.get(name) == states for name in self.columns):
+                return True
             same = types_of(database, self.schema) == database.sql(f"FROM {view}").types
-        except duckdb.Error:
+        except (duckdb.Error, FileUnreadable):
             return False  # whoever reads the stream says what is wrong
-        if not same:
+        if same:
+            self.table.same.update(dict.fromkeys(self.columns, states))
+        else:
             database.execute(f"DROP VIEW {view}")
         return same
 
@@ -176,6 +183,23 @@ def _is_filtered(type: pa.DataType) -> bool:
 
 def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
     """Return DuckDB's types of Arrow's."""
+    if not all(map(_is_plain, schema)):
+        return _found_types(database, schema)
+    missing = [type for type in dict.fromkeys(schema.types) if type not in _plain_types]
+    if missing:
+        found = _found_types(database, pa.schema([(f"c{i}", type) for i, type in enumerate(missing)]))
+        _plain_types.update(zip(missing, found, strict=True))
+    return [_plain_types[type] for type in schema.types]
+
+
+def _is_plain(field: pa.Field) -> bool:
+    """Return whether nothing but its type bears on that in DuckDB, and there are few such types."""
+    type = field.type
+    strange = type.num_fields or pa.types.is_dictionary(type) or isinstance(type, pa.BaseExtensionType)
+    return field.metadata is None and not strange
+
+
+def _found_types(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
     database.register("jumpgate columns", schema.empty_table())
     try:
         found: list[Any] = database.sql('FROM "jumpgate columns"').types
@@ -192,18 +216,18 @@ def as_read(field: pa.Field) -> pa.Field:
 
 def find(tables: Catalog, text: str, session: Callable[[], Session]) -> list[Scan]:
     """The tables that a text reads, with the columns that it may."""
-    tree = parsed(text)
-    if tree is None:  # as of PIVOT
+    of_text = named(text)
+    if of_text is None:  # as of PIVOT
         words = {unquoted(part).lower() for part in parts_of(text)[0]}
-        names, every, named = {table.name for table in tables if table.name.lower() in words}, True, words
+        names, columns, every = {table.name for table in tables if table.name.lower() in words}, words, True
     else:
-        names, every, named = table_names(tree), may_read_all(tree), column_names(tree)
+        names, columns, every = {*of_text.tables}, {*of_text.columns}, of_text.every
     found: dict[str, Scan] = {}
     for name in sorted(names):
         with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
             table = tables[name]
-            columns = [c for c in table.schema.names if every or c.lower() in named]
-            found[table.name] = Scan(table, columns, session)
+            read = [c for c in table.schema.names if every or c.lower() in columns]
+            found[table.name] = Scan(table, read, session)
     return list(found.values())
 
 
