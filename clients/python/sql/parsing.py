@@ -1,4 +1,4 @@
-"""What the tree of DuckDB's parser says of a text: which tables it names, and which columns it may read."""
+"""Names in a text, by the tree of DuckDB's parser: which tables it names, and which columns it may read."""
 
 from __future__ import annotations
 
@@ -54,10 +54,11 @@ def named(text: str) -> Named | None:
 
 
 def _parsed(text: str) -> Tree | None:
-    call = "SELECT json_serialize_sql($1, skip_null := true, skip_default := true)"
+    literal = "'" + text.replace("'", "''") + "'"  # with a parameter DuckDB would load pandas
     try:
         with _lock:
-            found: Tree = json.loads(_parser.execute(call, [text]).fetchall()[0][0])
+            asked = _parser.execute(f"SELECT json_serialize_sql({literal}, skip_null := true, skip_default := true)")
+            found: Tree = json.loads(asked.fetchall()[0][0])
     except (duckdb.Error, RecursionError, UnicodeError):
         return None
     return None if found["error"] else found

@@ -36,8 +36,14 @@ BATCH_ROWS = 1 << 20
 FILES_MAX = 64
 #: in a path, what DuckDB takes for a pattern
 _PATTERN = re.compile(r"[*?\[\]{}]")
-#: DuckDB's, by Arrow's
-_plain_types: dict[pa.DataType, Any] = {}
+#: DuckDB's types by Arrow's; others are asked for, for which DuckDB loads pandas
+DUCKDB_TYPES: dict[pa.DataType, str] = {
+    pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INTEGER", pa.int64(): "BIGINT",
+    pa.uint8(): "UTINYINT", pa.uint16(): "USMALLINT", pa.uint32(): "UINTEGER", pa.uint64(): "UBIGINT",
+    pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.string(): "VARCHAR", pa.binary(): "BLOB", pa.date32(): "DATE",
+    pa.timestamp("us"): "TIMESTAMP", pa.timestamp("ns"): "TIMESTAMP_NS",
+    pa.timestamp("us", "UTC"): "TIMESTAMP WITH TIME ZONE",
+}  # fmt: skip
 
 
 @dataclass
@@ -183,20 +189,19 @@ def _is_filtered(type: pa.DataType) -> bool:
 
 def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
     """Return DuckDB's types of Arrow's."""
-    if not all(map(_is_plain, schema)):
+    names = list(map(_plain_type, schema))
+    if None in names:
         return _found_types(database, schema)
-    missing = [type for type in dict.fromkeys(schema.types) if type not in _plain_types]
-    if missing:
-        found = _found_types(database, pa.schema([(f"c{i}", type) for i, type in enumerate(missing)]))
-        _plain_types.update(zip(missing, found, strict=True))
-    return [_plain_types[type] for type in schema.types]
+    return [duckdb.sqltype(name) for name in names if name is not None]
 
 
-def _is_plain(field: pa.Field) -> bool:
-    """Return whether nothing but its type bears on that in DuckDB, and there are few such types."""
-    type = field.type
-    strange = type.num_fields or pa.types.is_dictionary(type) or isinstance(type, pa.BaseExtensionType)
-    return field.metadata is None and not strange
+def _plain_type(field: pa.Field) -> str | None:
+    """Return the name of a type that only depends on the field's; None if it is not known here."""
+    if field.metadata is not None:
+        return None
+    if pa.types.is_decimal128(field.type) and 0 <= field.type.scale <= field.type.precision:
+        return f"DECIMAL({field.type.precision},{field.type.scale})"
+    return DUCKDB_TYPES.get(field.type)
 
 
 def _found_types(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
