@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from jumpgate.client import notebook
 from jumpgate.client.duckdb.cut import Parts
+from jumpgate.client.duckdb.decide import Auto
 from jumpgate.client.duckdb.planning import Offloaded
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.session import Session
@@ -24,7 +25,6 @@ from jumpgate.client.sql import commands, database, tables
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, is_plain, parquet_table, read_table
 from jumpgate.client.sql.data_files import DataFiles
 from jumpgate.client.sql.errors import TooLarge
-from jumpgate.client.sql.experience import Experience
 from jumpgate.client.sql.parsing import named
 from jumpgate.client.sql.query import Query
 from jumpgate.client.sql.stand_ins import StandIns
@@ -88,7 +88,8 @@ class Connection:
         self._offloaded: OrderedDict[str, Offloaded | Stays] = OrderedDict()
         self._idle: OrderedDict[str, Opened] = OrderedDict()
         self._parts: OrderedDict[str, Parts | Stays] = OrderedDict()
-        self.experience = Experience()
+        self.auto = Auto()
+        self.experience = self.auto.experience
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
         prober.hold()  # its start is not part of the first query's time
@@ -101,6 +102,11 @@ class Connection:
             if self._session is None:
                 self._session = Session(self._address, **self._options)
             return self._session
+
+    @property
+    def is_started(self) -> bool:
+        """Return whether there is a session."""
+        return self._session is not None
 
     @property
     def timeout_s(self) -> float:

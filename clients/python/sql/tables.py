@@ -108,6 +108,11 @@ class Scan:
             return ()
         return read.files if not any(_PATTERN.search(file) for file in read.files) else ()
 
+    @property
+    def needs_job(self) -> bool:
+        """Return whether only a job reads the table, also for DuckDB."""
+        return self.table.data is None and not self.files
+
     def add_to(self, database: duckdb.DuckDBPyConnection) -> None:
         """Makes the table one of the database."""
         if self.table.data is not None:
