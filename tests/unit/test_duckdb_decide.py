@@ -58,6 +58,12 @@ def test_the_faster_one_by_estimates(reason: Callable[[Any], str]) -> None:
     assert reason(Service(None, 0.1)) == "too little is known of what it reads"
 
 
+def test_a_job_that_prunes_files_spares_duckdb_all_of_them() -> None:
+    auto, service = decide.Auto(), Service(0.2, 0.1)
+    assert auto.reason("a", found(), service, 100) != ""  # type: ignore[arg-type]
+    assert auto.reason("b", found(), service, 10_000) == ""  # type: ignore[arg-type]
+
+
 def test_duckdb_answers_while_programs_are_built(reason: Callable[[Any], str]) -> None:
     service = Service(0.1, 0.2, wait_s=5.0)
     assert reason(service) == "its programs are built, in about 5000.0 ms; until then DuckDB answers"

@@ -26,6 +26,8 @@ BYTES_MIN = 8 << 20
 QUICK_S, STARTING_S = 0.02, 0.5
 #: of a core, for a byte of a file's columns, before the text has run
 BYTE_S = 4e-9
+#: for each file that a job reads for DuckDB
+FILE_S = 2e-4
 #: runs that were offloaded, and those that were not
 JOB, HERE = "always", "never"
 
@@ -50,9 +52,10 @@ class Auto:
         was_first, self._is_first = self._is_first, False
         return FIRST if was_first and not has_jobs and here < STARTING_S else ""
 
-    def reason(self, text: str, found: Offloaded, session: Session) -> str:
+    def reason(self, text: str, found: Offloaded, session: Session, files: int = 0) -> str:
         """Why DuckDB answers; empty if accelerators are expected to be faster, and ready. What ran one way is compared
-        with what is expected of the other, which is corrected by what other texts took."""
+        with what is expected of the other, which is corrected by what other texts took. files: that jobs read for
+        DuckDB, all of them whatever the text filters."""
         took = self.experience.settled(text)
         if len(took) > 1:
             faster = took[JOB] <= took[HERE]
@@ -62,7 +65,7 @@ class Auto:
             estimate = self._estimate(text, found.operator, session)
             if estimate.seconds is None:
                 return "too little is known of what it reads"
-            expected = {JOB: estimate.seconds, HERE: estimate.elsewhere_s}
+            expected = {JOB: estimate.seconds, HERE: max(estimate.elsewhere_s, files * FILE_S)}
             seen = {kind: self.experience.factor(kind) * seconds for kind, seconds in expected.items()}
             took = self.experience.seen(text)
             seen |= took

@@ -247,7 +247,8 @@ class Query:
             raise Stays(reason)
         found = connection.offloaded(self)
         found.files.fill()
-        if reason := connection.auto.reason(self.text, found, connection.session):
+        files = sum(len(scan.table.files) for scan in self.scans if scan.needs_job)  # DuckDB has no look at statistics
+        if reason := connection.auto.reason(self.text, found, connection.session, files):
             raise Stays(reason)
         return found
 
