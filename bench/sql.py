@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import jumpgate
+from bench import _first_run
 from bench._measure import Figure, alternate, counted, geometric_mean, least, medians, remark, report
 from bench.estimates import quotients
 from jumpgate.client.sql.connection import Connection
@@ -52,6 +53,7 @@ LARGE = 10.0  # scale of tpch_sf10_parquet_vs_duckdb
 #: those that may be the worst as their ratio is below that, seconds for one query and format
 FIRST_ROUNDS, FIRST_ENOUGH, FIRST_SECONDS_MAX = (1, 9), 0.9, 20.0
 AUTO_ROUNDS, AUTO_ENOUGH, AUTO_SECONDS_MAX, AUTO_SETTLED = (5, 31), 1.05, 8.0, 3
+FIRST_RUNS, SMALL_RUNS = 3, 200
 Run = Callable[[], Any]
 #: literals that a second run of a query changes
 LITERALS = re.compile(r"\b(d_year|d_moy|i_manufact_id|i_manager_id|hd_dep_count)(\s*=\s*)(\d+)\b", re.IGNORECASE)
@@ -248,6 +250,44 @@ class Bench:
             remark(f"  query {number}: auto {found['auto']:.4f} s, never {found['never']:.4f} s")
         return min(ratios)
 
+    def first_run(self) -> float:
+        """Return the median over the TPC-DS queries on Parquet of DuckDB's time ÷ that of `auto`, each the first text
+        of a new process, with the runtime built and no program."""
+        folder = self.directory(TPCDS, "parquet")
+        runtime, ratios = cache.folder("runtime"), []
+        for number, _ in counted(self.queries, "first_run_vs_duckdb"):
+            took: dict[str, list[float]] = {_first_run.JUMPGATE: [], _first_run.DUCKDB: []}
+            for _ in range(FIRST_RUNS):
+                for engine, seconds in took.items():
+                    with tempfile.TemporaryDirectory(prefix="jumpgate-first-run-") as empty:
+                        (Path(empty) / "runtime").symlink_to(runtime)
+                        seconds.append(_first_seconds(engine, folder, number, empty))
+            found = medians(took)
+            ratios.append(found[_first_run.DUCKDB] / found[_first_run.JUMPGATE])
+            remark(f"  query {number}: " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in found.items()))
+        return statistics.median(ratios)
+
+    def overhead_small(self) -> float:
+        """Return the milliseconds that `auto` takes more than DuckDB by itself for a join of tables of one row: the
+        worse of a file and Arrow data, and a file alone."""
+        file, data = self._data / "one.parquet", pa.table({"a": [1], "c": ["y"]})
+        pq.write_table(pa.table({"a": [1], "b": ["x"]}), file)
+        connection = self._stack.enter_context(jumpgate.connect())
+        plain = self._stack.enter_context(duckdb.connect(config={"threads": THREADS}))
+        connection.register("t", file)
+        connection.register("u", data)
+        plain.sql(f"CREATE VIEW t AS FROM '{file}'")
+        plain.register("u", data)
+        found = []
+        for text in ("SELECT t.a, count(*) AS n FROM t JOIN u ON t.a = u.a GROUP BY t.a", "SELECT a, b FROM t"):
+            contenders: dict[str, Run] = {
+                "auto": lambda: connection.sql(text).to_arrow(),  # noqa: B023  called in this round
+                "duckdb": lambda: plain.execute(text).to_arrow_table(),  # noqa: B023
+            }
+            seconds = medians(alternate(contenders, SMALL_RUNS))
+            found.append(1e3 * (seconds["auto"] - seconds["duckdb"]))
+        return max(found)
+
     def recompiled(self) -> float:
         """Programs compiled for queries that ran before with other literals."""
         connection, _ = self.engines(TPCDS, "parquet")
@@ -264,6 +304,14 @@ class Bench:
             if new:
                 remark(f"  query {number}: {new} programs compiled")
         return float(built)
+
+
+def _first_seconds(engine: str, folder: Path, number: int, cached: str) -> float:
+    command = [sys.executable, "-m", _first_run.__name__, engine, str(folder), str(number)]
+    found = subprocess.run(
+        command, env={**os.environ, "JUMPGATE_CACHE_DIR": cached}, check=True, capture_output=True, text=True
+    )
+    return float(found.stdout)
 
 
 def _with_others(text: str) -> str:
@@ -379,6 +427,14 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
             "auto_first_worst", bench.auto_first_worst(), 0.8, "higher",
             f"better of always and never ÷ auto, texts that are new, of the query and format that lose most, {chosen} "
             f"on {', '.join(bench.formats)}",
+        ),
+        "first_run_vs_duckdb": lambda: Figure(
+            "first_run_vs_duckdb", bench.first_run(), 0.9, "higher",
+            f"duckdb ÷ auto, first texts of new processes, no program built: the median of {chosen}",
+        ),
+        "overhead_small_ms": lambda: Figure(
+            "overhead_small_ms", bench.overhead_small(), 2.0, "lower",
+            "auto − duckdb over tables of one row, seen before, of the worse of two texts",
         ),
         "estimate_error_p90": lambda: Figure(
             "estimate_error_p90", bench.estimate_error_p90(), 8, "lower",

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import jumpgate
+from jumpgate.client.duckdb import decide
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.sql import calibrate
 from jumpgate.client.sql.connection import Connection
@@ -26,7 +27,8 @@ ANSWER = [{"k": 1, "s": 3 * 999000 + 17000, "m": 0}, {"k": 2, "s": 3 * 1000000 +
 @pytest.fixture
 def table(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pa.Table:
     """A job that is prepared would be faster, and one that is not would not."""
-    monkeypatch.setattr("jumpgate.client.sql.query.BYTES_MIN", 0)
+    monkeypatch.setattr(decide, "QUICK_S", 0.0)
+    monkeypatch.setattr(decide, "STARTING_S", 0.0)
     monkeypatch.setattr(calibrate, "load", lambda: {**calibration.assumed(), "job": 0.03})
     return pa.table({"k": [1, 2] * (ROWS // 2), "v": range(ROWS)})
 

@@ -18,6 +18,7 @@ from pyarrow import csv, orc, parquet
 
 import jumpgate
 from jumpgate.cli.main import main
+from jumpgate.client.duckdb import decide
 from jumpgate.client.sql import calibrate, database
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.errors import InvalidSql
@@ -397,7 +398,8 @@ def test_a_text_reads_what_its_tables_hold_by_then(small: Connection, tmp_path: 
 def test_auto_takes_what_was_the_fastest(
     connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jumpgate.client.sql.query.BYTES_MIN", 0)
+    monkeypatch.setattr(decide, "QUICK_S", 0.0)
+    monkeypatch.setattr(decide, "STARTING_S", 0.0)
     file = write(SALE, tmp_path / "learnt.parquet")
     connection.register("learnt", file)
     text = "SELECT max(number) AS n FROM learnt"

@@ -11,6 +11,7 @@ import pytest
 
 import jumpgate
 from jumpgate.client import read
+from jumpgate.client.duckdb import decide
 from jumpgate.client.sql import calibrate
 from jumpgate.client.sql.connection import Connection
 from jumpgate.dataflow.measures import count
@@ -84,7 +85,8 @@ def test_auto_asks_the_service(connection: Connection, monkeypatch: pytest.Monke
     file.write_text('{"k": 1, "v": 2}\n' * 1000)
     connection.register("t", file, schema={"k": "int64", "v": "int64"})
     text = "SELECT k, sum(v) AS s FROM t GROUP BY k"
-    monkeypatch.setattr("jumpgate.client.sql.query.BYTES_MIN", 0)
+    monkeypatch.setattr(decide, "QUICK_S", 0.0)
+    monkeypatch.setattr(decide, "STARTING_S", 0.0)
     monkeypatch.setattr(calibrate, "load", lambda: {**calibration.assumed(), "job": 1000.0})
     assert connection.sql(text, offload="auto").split.offloaded
     monkeypatch.setattr(calibrate, "load", lambda: {**calibration.assumed(), "job": 0.0})

@@ -137,6 +137,8 @@ OFFLOADED = (
     "SELECT CAST(day AS VARCHAR) AS x, CAST(-d AS VARCHAR) AS y, CAST(k > 1 AS VARCHAR) AS z, s || a || d AS w, "
     "TRY_CAST(d AS TINYINT) AS t, TRY_CAST(b * 100 AS TINYINT) AS u, TRY_CAST(a * 7 AS TINYINT) AS v FROM t",
     "SELECT a, k FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY a DESC) <= 2",
+    "SELECT a, EXISTS (SELECT 1 FROM v WHERE v.k = t.k AND v.a > 2) AS m FROM t",
+    "SELECT a FROM t WHERE NOT EXISTS (SELECT 1 FROM v WHERE v.k = t.k AND v.a > 2 AND v.s < t.s)",
 )  # fmt: skip
 
 #: the same, with functions that jumpgate.testing does not know in SQL

@@ -87,7 +87,7 @@ class Condition:
 @dataclass(frozen=True)
 class Join(Node):
     """`conditions` all hold. `distinct`: of a delim join the columns, of its right input if `flipped`, whose distinct
-    values the DelimGets below its other input are."""
+    values the DelimGets below its other input are. `is_exists`: of a mark join, that its mark is never NULL."""
 
     type: str
     conditions: tuple[Condition, ...]
@@ -95,6 +95,7 @@ class Join(Node):
     right_kept: tuple[int, ...]
     distinct: tuple[Bound, ...]
     flipped: bool
+    is_exists: bool = False
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scalars import Scalars
 from jumpgate.client.duckdb.scans import Scan
 from jumpgate.client.duckdb.types import BOOLEAN, SqlType
+from jumpgate.client.duckdb.undelim import undelim
 from jumpgate.client.duckdb.windows import translate_windows
 from jumpgate.dataflow.casts import TypeMismatch, cannot_fail
 from jumpgate.dataflow.expressions import Expression, Literal, conjunction
@@ -100,13 +101,20 @@ class Translator:
     sources: Sources
     _ctes: dict[int, Part] = field(default_factory=dict)
     _distinct: list[Part] = field(default_factory=list)
+    #: parts whose width was asked for, by the identity of their nodes
+    _known: dict[int, Part] = field(default_factory=dict)
 
     def part(self, node: p.Node) -> Part:
         """The part that the node is, with all below it."""
-        found = self._part(node)
+        found = self._known.pop(id(node), None) or self._part(node)
         if len(found.types) != len(found.operator.schema):
             raise Stays(f"{type(node).__name__} has other columns as a dataflow")
         return found
+
+    def _width(self, node: p.Node) -> int:
+        """How many columns the node has, which is translated soon."""
+        self._known[id(node)] = found = self.part(node)
+        return len(found.types)
 
     def _input(self, node: p.Node) -> Part:
         if len(node.children) != 1:
@@ -178,12 +186,14 @@ class Translator:
     def _(self, node: p.Join) -> Part:
         if node.type not in _JOINS or len(node.children) != 2:
             raise Stays(f"a join of type {node.type} is not offloaded")
+        if node.distinct:
+            node = undelim(node, self._width) or node
         left, right = self._sides(node)
         conditions = [(c.function, left.scalars.read(c.left), right.scalars.read(c.right)) for c in node.conditions]
         for item in node.conditions:
             if item.left.type != item.right.type:
                 raise Stays("a join condition of two types is not offloaded")
-        if node.type == "MARK" and len(conditions) == 1 and conditions[0][0] in COMPARED:
+        if node.type == "MARK" and not node.is_exists and len(conditions) == 1 and conditions[0][0] in COMPARED:
             if node.conditions[0].left.type.id == "FLOAT":
                 raise Stays("ANY and ALL of FLOAT are not offloaded")
             operator = marked(left.operator, right.operator, *conditions[0])
@@ -191,7 +201,7 @@ class Translator:
         for item in node.conditions:
             if node.type in ("MARK", "SINGLE") and item.function not in ("eq", "is_not_distinct"):
                 raise Stays("ANY, ALL and scalar subqueries but for equality are not offloaded")
-        if node.type == "MARK" and sum(function == "eq" for function, _, _ in conditions) > 1:
+        if node.type == "MARK" and not node.is_exists and sum(function == "eq" for function, _, _ in conditions) > 1:
             raise Stays("IN of several columns at once has NULLs of DuckDB's own")
         width = len(left.types)
         source = right.operator
@@ -202,7 +212,7 @@ class Translator:
         both = Schema((*left.operator.schema, *source.schema))
         terms = [bind(f, (a, b.remap(lambda i: column(both, width + i)))) for f, a, b in conditions]
         condition = conjunction(tuple(terms)) if terms else None
-        operator = read_join(left.operator, source, _JOINS[node.type], condition, datafusion=False)
+        operator = read_join(left.operator, source, _JOINS[node.type], condition, datafusion=node.is_exists)
         types = _columns(node.type, left, right)
         return _joined(node, Part(select(operator, range(len(types))), types), width)
 

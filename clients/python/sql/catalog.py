@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Literal
+from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.files import Paths
 from jumpgate.dataflow.formats import DELETED, PARTITIONS, formats
 from jumpgate.dataflow.operators import Operator, Project, Read, UnionAll
@@ -32,6 +33,8 @@ class Table:
     read: Operator | None = None
     data: pa.Table | None = None
     closed: bool = False
+    #: columns that DuckDB has with these types, and in which files that was so
+    same: dict[str, FileStates] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_converted(self) -> bool:
@@ -162,17 +165,17 @@ def parquet_table(table: Table) -> Table:
 
     declared = [parquet_arrow_schema(file) for file in table.read.files]
     schema = table.schema
-    for field in fields:
-        place = schema.get_field_index(field.name)
-        theirs = [s.field(i).type for s in declared if (i := s.get_field_index(field.name)) >= 0]
+    for ours in fields:
+        place = schema.get_field_index(ours.name)
+        theirs = [s.field(i).type for s in declared if (i := s.get_field_index(ours.name)) >= 0]
         try:
-            both = [pa.schema([(field.name, type)]) for type in theirs]
+            both = [pa.schema([(ours.name, type)]) for type in theirs]
             type = pa.unify_schemas(both, promote_options="permissive").field(0).type
         except pa.ArrowException:
             continue
-        if field.type.is_integer and not pa.types.is_unsigned_integer(type):
+        if ours.type.is_integer and not pa.types.is_unsigned_integer(type):
             continue
-        schema = schema.set(place, pa.field(field.name, type, field.type.nullable))
+        schema = schema.set(place, pa.field(ours.name, type, ours.type.nullable))
     return replace(table, schema=schema)
 
 

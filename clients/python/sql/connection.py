@@ -16,13 +16,13 @@ import duckdb
 import pyarrow as pa
 
 from jumpgate.client import notebook
+from jumpgate.client.duckdb.decide import Auto
 from jumpgate.client.duckdb.reasons import Parts, Stays
 from jumpgate.client.sql import commands, database, tables
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, is_plain, parquet_table, read_table
 from jumpgate.client.sql.data_files import DataFiles
 from jumpgate.client.sql.errors import TooLarge
-from jumpgate.client.sql.experience import Experience
-from jumpgate.client.sql.parsing import parsed, reads_only
+from jumpgate.client.sql.parsing import named
 from jumpgate.client.sql.query import Query
 from jumpgate.client.sql.tables import Scan, as_read
 from jumpgate.codegen import cache
@@ -88,7 +88,8 @@ class Connection:
         self._offloaded: OrderedDict[str, Offloaded | Stays] = OrderedDict()
         self._idle: OrderedDict[str, Opened] = OrderedDict()
         self._parts: OrderedDict[str, Parts | Stays] = OrderedDict()
-        self.experience = Experience()
+        self.auto = Auto()
+        self.experience = self.auto.experience
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
         prober.hold()  # its start is not part of the first query's time
@@ -113,6 +114,11 @@ class Connection:
 
                 self._stand_ins = StandIns(self._read, constants=self._address is None)
             return self._stand_ins
+
+    @property
+    def is_started(self) -> bool:
+        """Return whether there is a session."""
+        return self._session is not None
 
     @property
     def timeout_s(self) -> float:
@@ -300,9 +306,9 @@ class Connection:
 
     def _known(self, known: OrderedDict[str, T], query: Query, find: Callable[[], T]) -> T:
         """Remember what a text over these tables is, unless it may be something else the next time."""
-        tree = parsed(query.text)
-        names = {table.name.lower() for table in self.tables}
-        if query.values or _CLOCK.search(query.text) or tree is None or not reads_only(tree, names):
+        names = named(query.text)
+        tables = {table.name.lower() for table in self.tables}
+        if query.values or _CLOCK.search(query.text) or names is None or not names.reads_only(tables):
             return find()
         with self._lock:
             version = self._version

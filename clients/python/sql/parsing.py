@@ -1,35 +1,70 @@
-"""The tree of DuckDB's parser for a text: which tables it names, and which columns it may read."""
+"""Names in a text, by the tree of DuckDB's parser: which tables it names, and which columns it may read."""
 
 from __future__ import annotations
 
 import functools
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 
 Tree = dict[str, Any]
 
-TREES_MAX = 256
+TEXTS_MAX = 256
 _lock = threading.Lock()
 _parser = duckdb.connect()
 
 
-@functools.lru_cache(TREES_MAX)
-def parsed(text: str) -> Tree | None:
-    """Return the tree of a query; None for a text that DuckDB does not parse as one SELECT."""
-    call = "SELECT json_serialize_sql($1, skip_null := true, skip_default := true)"
+@dataclass(frozen=True)
+class Named:
+    """Names in a text. `tables`: those in FROM, common table expressions among them; `columns`: what it may name
+    columns by, in small letters, and parts of that. `every`: it may read columns that it does not name, by *, by place,
+    or as a whole row. `plain`: it reads nothing but what `tables` name."""
+
+    tables: frozenset[str]
+    columns: frozenset[str]
+    every: bool
+    plain: bool
+    _common: frozenset[str]
+
+    def reads_only(self, tables: set[str]) -> bool:
+        """Return whether the text reads nothing but these tables, which are named in small letters."""
+        return self.plain and all(name.lower() in tables or name.lower() in self._common for name in self.tables)
+
+
+@functools.lru_cache(TEXTS_MAX)
+def named(text: str) -> Named | None:
+    """Return the names in a query; None for a text that DuckDB does not parse as one SELECT."""
+    tree = _parsed(text)
+    if tree is None:
+        return None
+    found = list(_nodes(tree))
+    sources = [node for node in found if node.get("type") == "BASE_TABLE"]
+    return Named(
+        frozenset(node["table_name"] for node in sources),
+        frozenset(name.lower() for node in found for name in _column_names(node)),
+        _may_read_all(found, sources),
+        not any(node.get("type") == "TABLE_FUNCTION" for node in found)
+        and not any(node.get("schema_name") for node in sources),
+        frozenset(item["key"].lower() for node in found for item in node.get("cte_map", {}).get("map", ())),
+    )
+
+
+def _parsed(text: str) -> Tree | None:
+    literal = "'" + text.replace("'", "''") + "'"  # with a parameter DuckDB would load pandas
     try:
         with _lock:
-            found: Tree = json.loads(_parser.execute(call, [text]).fetchall()[0][0])
+            asked = _parser.execute(f"SELECT json_serialize_sql({literal}, skip_null := true, skip_default := true)")
+            found: Tree = json.loads(asked.fetchall()[0][0])
     except (duckdb.Error, RecursionError, UnicodeError):
         return None
     return None if found["error"] else found
 
 
-def nodes(tree: Any) -> Iterator[Tree]:
+def _nodes(tree: Any) -> Iterator[Tree]:
     """Yield all objects of a tree."""
     pending = [tree]
     while pending:
@@ -41,36 +76,13 @@ def nodes(tree: Any) -> Iterator[Tree]:
             pending.extend(node)
 
 
-def table_names(tree: Tree) -> set[str]:
-    """Return the names in FROM, those of common table expressions among them."""
-    return {node["table_name"] for node in nodes(tree) if node.get("type") == "BASE_TABLE"}
+def _column_names(node: Tree) -> Sequence[str]:
+    names: Sequence[str] = node["column_names"] if node.get("class") == "COLUMN_REF" else node.get("using_columns", ())
+    return names
 
 
-def column_names(tree: Tree) -> set[str]:
-    """Return what the text may name columns by, in small letters: names, and parts of them."""
-    found = {name for node in nodes(tree) for name in node.get("using_columns", ())}
-    found |= {part for node in nodes(tree) if node.get("class") == "COLUMN_REF" for part in node["column_names"]}
-    return {name.lower() for name in found}
-
-
-def reads_only(tree: Tree, tables: set[str]) -> bool:
-    """Return whether the text reads nothing but these tables, which are named in small letters."""
-    found = list(nodes(tree))
-    named = {item["key"].lower() for node in found for item in node.get("cte_map", {}).get("map", ())}
-    return all(
-        node.get("type") != "TABLE_FUNCTION"
-        and (
-            node.get("type") != "BASE_TABLE"
-            or (not node.get("schema_name") and node["table_name"].lower() in tables | named)
-        )
-        for node in found
-    )
-
-
-def may_read_all(tree: Tree) -> bool:
-    """Return whether the text may read columns that it does not name: by *, by place, or as a whole row."""
-    found = list(nodes(tree))
-    relations = {name.lower() for name in table_names(tree)}
+def _may_read_all(found: Sequence[Tree], sources: Sequence[Tree]) -> bool:
+    relations = {node["table_name"].lower() for node in sources}
     relations |= {node["alias"].lower() for node in found if node.get("alias") and "class" not in node}
     return any(
         node.get("class") in ("STAR", "POSITIONAL_REFERENCE")

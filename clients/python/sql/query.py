@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from jumpgate import deadline, extras
 from jumpgate.client import notebook
-from jumpgate.client.duckdb.decide import BYTES_MIN, SMALL, Auto
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.duckdb.reasons import Kept, Stays
 from jumpgate.client.sql.conforming import conformed
@@ -23,6 +22,7 @@ from jumpgate.client.sql.errors import InvalidSql, typed
 from jumpgate.client.sql.explain import Timings, explain_text
 from jumpgate.client.sql.split import Cut, Split, cut_of
 from jumpgate.client.sql.stopping import Stop
+from jumpgate.client.sql.tables import FILES_MAX
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
 from jumpgate.dataflow.file_state import check_unchanged, file_states
@@ -237,13 +237,16 @@ class Query:
         connection = self._connection
         if self._mode == "never":
             raise Stays("offload = never")
-        if self._mode == "auto" and self._bytes() < BYTES_MIN:
-            raise Stays(SMALL)
+        if self._mode == "always":
+            return connection.offloaded(self)
+        has_jobs = connection.is_started or any(scan.needs_job for scan in self.scans)
+        if reason := connection.auto.early(self.text, self._bytes(), has_jobs):
+            raise Stays(reason)
         found = connection.offloaded(self)
-        if self._mode == "auto":
-            found.files.fill()
-            if reason := Auto(connection.experience).reason(self.text, found, connection.session):
-                raise Stays(reason)
+        found.files.fill()
+        files = sum(len(scan.table.files) for scan in self.scans if scan.needs_job)  # DuckDB has no look at statistics
+        if reason := connection.auto.reason(self.text, found, connection.session, files):
+            raise Stays(reason)
         return found
 
     def _cut_out(self) -> None:
@@ -258,15 +261,18 @@ class Query:
             self.split = Split(list(map(cut_of, found.cuts)), [Kept(root.kind, why), *rest], found.text)
 
     def _bytes(self) -> float:
-        """Bytes that the text may read here; infinity of files that are elsewhere."""
+        """Bytes of the columns that the text may read here, as files have them; infinity of files that are elsewhere,
+        or many."""
         total = 0.0
         for scan in self.scans:
-            if scan.table.data is not None:
-                total += scan.table.data.nbytes
-            elif any(is_remote(file) or located.split(file)[0] for file in scan.table.files):
+            table, share = scan.table, max(1, len(scan.columns)) / max(1, len(scan.table.schema))
+            if table.data is not None:
+                total += table.data.nbytes * share
+            elif len(table.files) > FILES_MAX or any(is_remote(f) or located.split(f)[0] for f in table.files):
                 return math.inf
             else:
-                total += sum(os.path.getsize(file) for file in scan.table.files if os.path.exists(file))
+                size = sum(os.path.getsize(file) for file in table.files if os.path.exists(file))
+                total += size if table.is_converted else size * share
         return total
 
     @property

@@ -21,6 +21,7 @@ from jumpgate.client.duckdb.scans import ParquetScan, Scan
 from jumpgate.client.duckdb.sources import Files, quoted
 from jumpgate.client.spool import Spool
 from jumpgate.client.sql.catalog import Table
+from jumpgate.client.sql.tables import types_of
 from jumpgate.codegen import cache
 from jumpgate.converters import probe
 from jumpgate.dataflow.operators import Operator, Read
@@ -128,19 +129,14 @@ class StandIns:
 def _write(database: duckdb.DuckDBPyConnection, spool: Spool, table: Table, schema: pa.Schema, rows: float) -> None:
     """Each stand-in is named twice: of one file alone DuckDB counts the rows while it plans. Columns of types that
     Parquet files do not have are texts in it, cast to their type: only texts that do not use them are offloaded."""
-    empty = schema.empty_table()
     try:
-        database.register("jumpgate stand-in", empty)
-        try:
-            wanted = database.sql('FROM "jumpgate stand-in"').types
-        finally:
-            database.unregister("jumpgate stand-in")
+        wanted = types_of(database, schema)
         with Spool(cache.folder("spool")) as plain:
-            plain.fill_parquet(empty)
+            plain.fill_parquet(pa.Table.from_batches([], schema))
             found = database.sql(f"FROM read_parquet('{plain.path}')").types
         strange = {name for name, *types in zip(schema.names, wanted, found, strict=True) if types[0] != types[1]}
         kept = [f.with_type(pa.string()) if f.name in strange else f for f in schema]
-        spool.fill_parquet(pa.schema(kept).empty_table())
+        spool.fill_parquet(pa.Table.from_batches([], pa.schema(kept)))
         read = f"read_parquet(['{spool.path}', '{spool.path}'], explicit_cardinality := {max(1, int(rows))})"
         columns = ", ".join(
             f"CAST({quoted(name)} AS {type}) AS {quoted(name)}" if name in strange else quoted(name)

@@ -15,13 +15,13 @@ import pyarrow as pa
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.sql.catalog import Catalog, Table
 from jumpgate.client.sql.conforming import conformed
-from jumpgate.client.sql.parsing import column_names, may_read_all, parsed, table_names
+from jumpgate.client.sql.parsing import named
 from jumpgate.client.sql.tokens import parts_of, quoted, unquoted
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
 from jumpgate.dataflow.file_state import FileStates, file_states
 from jumpgate.dataflow.operators import Read
-from jumpgate.errors import BuildError, JumpgateError, NotFound, SchemaMismatch
+from jumpgate.errors import BuildError, FileUnreadable, JumpgateError, NotFound, SchemaMismatch
 
 if TYPE_CHECKING:
     from jumpgate.client.result import Result
@@ -36,6 +36,14 @@ BATCH_ROWS = 1 << 20
 FILES_MAX = 64
 #: in a path, what DuckDB takes for a pattern
 _PATTERN = re.compile(r"[*?\[\]{}]")
+#: DuckDB's types by Arrow's; others are asked for, for which DuckDB loads pandas
+DUCKDB_TYPES: dict[pa.DataType, str] = {
+    pa.bool_(): "BOOLEAN", pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INTEGER", pa.int64(): "BIGINT",
+    pa.uint8(): "UTINYINT", pa.uint16(): "USMALLINT", pa.uint32(): "UINTEGER", pa.uint64(): "UBIGINT",
+    pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.string(): "VARCHAR", pa.binary(): "BLOB", pa.date32(): "DATE",
+    pa.timestamp("us"): "TIMESTAMP", pa.timestamp("ns"): "TIMESTAMP_NS",
+    pa.timestamp("us", "UTC"): "TIMESTAMP WITH TIME ZONE",
+}  # fmt: skip
 
 
 @dataclass
@@ -123,6 +131,11 @@ class Scan:
             return ()
         return read.files if not any(_PATTERN.search(file) for file in read.files) else ()
 
+    @property
+    def needs_job(self) -> bool:
+        """Return whether only a job reads the table, also for DuckDB."""
+        return self.table.data is None and not self.files
+
     def add_to(self, database: duckdb.DuckDBPyConnection) -> None:
         """Makes the table one of the database."""
         if self.table.data is not None:
@@ -156,13 +169,18 @@ class Scan:
         columns = ", ".join(map(quoted, self.columns)) or f"true AS {ROWS}"
         view = quoted(self.table.name)
         try:
+            states = file_states(self.files)
             database.execute(
                 f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM read_parquet([{files}], {options})"
             )
+            if all(self.table.same.get(name) == states for name in self.columns):
+                return True
             same = types_of(database, self.schema) == database.sql(f"FROM {view}").types
-        except duckdb.Error:
+        except (duckdb.Error, FileUnreadable):
             return False  # whoever reads the stream says what is wrong
-        if not same:
+        if same:
+            self.table.same.update(dict.fromkeys(self.columns, states))
+        else:
             database.execute(f"DROP VIEW {view}")
         return same
 
@@ -199,6 +217,22 @@ def _is_filtered(type: pa.DataType) -> bool:
 
 def types_of(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
     """Return DuckDB's types of Arrow's."""
+    names = list(map(_plain_type, schema))
+    if None in names:
+        return _found_types(database, schema)
+    return [duckdb.sqltype(name) for name in names if name is not None]
+
+
+def _plain_type(field: pa.Field) -> str | None:
+    """Return the name of a type that only depends on the field's; None if it is not known here."""
+    if field.metadata is not None:
+        return None
+    if pa.types.is_decimal128(field.type) and 0 <= field.type.scale <= field.type.precision:
+        return f"DECIMAL({field.type.precision},{field.type.scale})"
+    return DUCKDB_TYPES.get(field.type)
+
+
+def _found_types(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
     database.register("jumpgate columns", schema.empty_table())
     try:
         found: list[Any] = database.sql('FROM "jumpgate columns"').types
@@ -215,18 +249,18 @@ def as_read(field: pa.Field) -> pa.Field:
 
 def find(tables: Catalog, text: str, session: Callable[[], Session], is_here: bool) -> list[Scan]:
     """The tables that a text reads, with the columns that it may; is_here: the session's jobs run on this machine."""
-    tree = parsed(text)
-    if tree is None:  # as of PIVOT
+    of_text = named(text)
+    if of_text is None:  # as of PIVOT
         words = {unquoted(part).lower() for part in parts_of(text)[0]}
-        names, every, named = {table.name for table in tables if table.name.lower() in words}, True, words
+        names, columns, every = {table.name for table in tables if table.name.lower() in words}, words, True
     else:
-        names, every, named = table_names(tree), may_read_all(tree), column_names(tree)
+        names, columns, every = {*of_text.tables}, {*of_text.columns}, of_text.every
     found: dict[str, Scan] = {}
     for name in sorted(names):
         with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
             table = tables[name]
-            columns = [c for c in table.schema.names if every or c.lower() in named]
-            found[table.name] = Scan(table, columns, session, is_here)
+            read = [c for c in table.schema.names if every or c.lower() in columns]
+            found[table.name] = Scan(table, read, session, is_here)
     return list(found.values())
 
 
