@@ -149,7 +149,7 @@ def parquet_table(table: Table) -> Table:
     fields = [
         f
         for f in table.read.schema
-        if f.type.is_opaque or f.type.is_integer or f.type.is_nested or f.type.kind == "time"
+        if f.type.is_opaque or f.type.is_integer or f.type.is_nested or f.type.kind in ("time", "decimal")
     ]
     if not fields:
         return table
@@ -163,7 +163,7 @@ def parquet_table(table: Table) -> Table:
             type = pa.unify_schemas(both, promote_options="permissive").field(0).type
         except pa.ArrowException:
             continue
-        if field.type.is_integer and not pa.types.is_unsigned_integer(type):
+        if (field.type.is_integer or field.type.kind == "decimal") and not pa.types.is_unsigned_integer(type):
             continue
         schema = schema.set(place, pa.field(field.name, type, field.type.nullable))
     return replace(table, schema=schema)
