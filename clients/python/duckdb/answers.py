@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from jumpgate.client.duckdb.planning import zone_of
 from jumpgate.client.duckdb.sources import quoted
-from jumpgate.client.duckdb.types import SqlType
+from jumpgate.client.duckdb.types import ZONED, SqlType
+from jumpgate.client.duckdb.written import literal
 
 if TYPE_CHECKING:
     from jumpgate.client.duckdb.connection import Connection
@@ -37,6 +39,8 @@ def relation_over(
         f"CAST(c{i} AS {type}) AS {quoted(name)}" for i, (name, type) in enumerate(zip(names, types, strict=True))
     )
     cursor = connection.cursor()
+    if ZONED in columns:  # a cursor has the zone of the machine
+        cursor.execute(f"SET TimeZone = {literal(zone_of(connection))}")
     cursor.register("answer", rows)
     return cursor.sql(f"SELECT {columns} FROM answer")
 

@@ -6,17 +6,26 @@ import datetime
 import decimal as pydecimal
 from collections.abc import Callable, Mapping
 
-from jumpgate.client.duckdb.functions import as_type, only_if
+from jumpgate.client.duckdb.functions import BEYOND, as_type, in_calendar, only_if, whole
 from jumpgate.client.duckdb.reasons import Stays
-from jumpgate.client.duckdb.types import INTEGERS, SIGNED, SqlType
+from jumpgate.client.duckdb.types import INTEGERS, MICROS, SIGNED, ZONED, SqlType
 from jumpgate.dataflow.casts import cast_type
 from jumpgate.dataflow.expressions import Case, Cast, Expression, Literal
 from jumpgate.dataflow.functions import bind
-from jumpgate.dataflow.types import date, decimal, float64, string
+from jumpgate.dataflow.types import decimal, float64, string, timestamp, timestamp_ns
 
 #: integers up to here are doubles, too
 EXACT_MAX = 1 << 53
 EXACT_DIGITS = 15
+#: casts between dates, timestamps and moments
+_CLOCKS = {
+    "DATE": ("TIMESTAMP", ZONED), ZONED: ("TIMESTAMP", "DATE"),
+    "TIMESTAMP": ("DATE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", ZONED, "TIME"),
+    **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), ("TIMESTAMP", "DATE")),
+}  # fmt: skip
+_EPOCH = Literal(timestamp.with_nullable(False), datetime.datetime(1970, 1, 1))
+#: that many nanoseconds after 1970, and before it, is infinity
+_NANOS_MAX = (1 << 63) - 1
 
 
 def translate_cast(value: Expression, source: SqlType, target: SqlType, is_try: bool) -> Expression:
@@ -35,14 +44,39 @@ def translate_cast(value: Expression, source: SqlType, target: SqlType, is_try: 
         or (source.id == "DOUBLE" and target.id in SIGNED)
         or (source.id == "BOOLEAN" and target.id in SIGNED)
         or (source.id in SIGNED and target.id in ("BOOLEAN", "VARCHAR"))
-        or (source.id == "DATE" and target.id == "TIMESTAMP")
-        or (source.id == "TIMESTAMP" and target.id == "DATE")
     )
+    if target.id in _CLOCKS.get(source.id, ()) and not is_try:
+        return _moved(value, source, target)
     if not known or is_try:
         raise Stays(f"{'TRY_' * is_try}CAST from {source} to {target} is not offloaded")
     if target.id == "DOUBLE" and value.type.kind == "decimal":
         return _as_double(value)
     return as_type(value, target.carrier)
+
+
+def _moved(value: Expression, source: SqlType, target: SqlType) -> Expression:
+    """A date, timestamp or moment as another: DuckDB cuts nanoseconds, and rounds other digits half away from 1970."""
+    if source.id == "TIMESTAMP_NS":
+        inside = bind("and", (bind("gt", (value, _nanos(-_NANOS_MAX))), bind("lt", (value, _nanos(_NANOS_MAX)))))
+        value = only_if(inside, as_type(value, timestamp), "an infinite timestamp")
+    if source.id == "DATE" or target.id in ("DATE", "TIME"):
+        return only_if(in_calendar(value), as_type(value, target.carrier), BEYOND)
+    if MICROS.get(target.id, 1) > MICROS.get(source.id, 1):
+        value = _rounded(as_type(value, timestamp), MICROS[target.id])
+    return as_type(value, target.carrier)
+
+
+def _nanos(value: int) -> Literal:
+    return Literal(timestamp_ns.with_nullable(False), value)
+
+
+def _rounded(value: Expression, unit: int) -> Expression:
+    """The timestamp as a multiple of so many microseconds."""
+    rest = bind("modulo", (bind("microsecond", (value,)), whole(unit)))
+    half = Case(whole(0).type, (bind("ge", (value, _EPOCH)), whole(unit // 2)), whole(unit // 2 + 1))
+    moved = Case(rest.type, (bind("ge", (rest, half)), bind("subtract", (whole(unit), rest))), bind("negate", (rest,)))
+    found = bind("add_interval", (value, whole(0), whole(0), moved))
+    return only_if(in_calendar(value), found, BEYOND)
 
 
 def _said(value: Expression) -> Expression:
@@ -54,9 +88,7 @@ def _said(value: Expression) -> Expression:
 
 def _written(value: Expression) -> Expression:
     """A DATE of four digits as text."""
-    first, last = (Literal(date.with_nullable(False), day) for day in (datetime.date.min, datetime.date.max))
-    inside = bind("and", (bind("ge", (value, first)), bind("le", (value, last))))
-    return only_if(inside, as_type(value, string), "a date of other than four digits as text")
+    return only_if(in_calendar(value), as_type(value, string), "a date of other than four digits as text")
 
 
 def _digits(value: Expression) -> Expression:

@@ -5,17 +5,23 @@ Where they are the same for some arguments only, the dataflow fails for others (
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from jumpgate.client.duckdb.reasons import Stays
-from jumpgate.client.duckdb.types import BOOLEAN, SIGNED, SqlType
+from jumpgate.client.duckdb.types import BOOLEAN, SIGNED, ZONED, SqlType
 from jumpgate.dataflow.casts import cast_type
-from jumpgate.dataflow.expressions import Case, Cast, Expression, Literal
+from jumpgate.dataflow.expressions import Case, Cast, Expression, Literal, Member, Value
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.types import DataType, bool_, float64, int64, string, timestamp
 
+#: of values of which DuckDB has other parts, or none
+BEYOND = "a date beyond the years 1 to 9999"
+_ENDS: Mapping[str, tuple[Value, Value]] = {
+    "date": (datetime.date.min, datetime.date.max), "time": (datetime.time.min, datetime.time.max),
+}  # fmt: skip
 _TRUE = Literal(bool_.with_nullable(False), True)
 
 
@@ -72,6 +78,14 @@ def is_finite(value: Expression) -> Expression:
     return bind("le", (bind("abs", (value,)), most))
 
 
+def in_calendar(value: Expression) -> Expression:
+    """Return whether a date, timestamp or moment is of the years 1 to 9999, as infinite ones are not; of a time,
+    whether it is before 24:00."""
+    ends = _ENDS.get(value.type.kind, (datetime.datetime.min, datetime.datetime.max))
+    first, last = (Literal(value.type.with_nullable(False), end) for end in ends)
+    return bind("and", (bind("ge", (value, first)), bind("le", (value, last))))
+
+
 def whole(value: int, type: DataType = int64) -> Literal:
     """An integer literal."""
     return Literal(type.with_nullable(False), value)
@@ -85,6 +99,8 @@ _UNSIGNED_MAX = {"UTINYINT": (1 << 8) - 1, "USMALLINT": (1 << 16) - 1, "UINTEGER
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _UNSIGNED = tuple(_UNSIGNED_MAX)
 _TEXT, _DATES, _CALENDAR = ("VARCHAR",), ("DATE",), ("DATE", "TIMESTAMP")
+#: types whose parts are those of the calendar; of moments in UTC
+DAYS, CLOCKS = (*_CALENDAR, ZONED), ("TIMESTAMP", ZONED, "TIME")
 
 
 def _arithmetic(function: str) -> Rule:
@@ -92,7 +108,7 @@ def _arithmetic(function: str) -> Rule:
         if function == "add" and site.ids(_DATES, ("INTEGER",)):
             return bind("date_add_days", site.args)
         if function == "subtract" and site.ids(_DATES, _DATES):
-            return bind("days_between", site.args)
+            return _days_between(*site.args)
         if function == "subtract" and site.ids(_DATES, ("INTEGER",)):
             return bind("date_add_days", (site.args[0], bind("negate", (site.args[1],))))
         if function == "subtract" and site.ids(_NUMBERS):
@@ -246,6 +262,17 @@ def of_types(function: str, *ids: str) -> Rule:
     return rule
 
 
+def part_of(function: str, *ids: str) -> Rule:
+    """Return the rule of a part of a date or time of these types, for years that both count alike."""
+
+    def rule(site: Site) -> Expression:
+        if not site.ids(ids):
+            raise site.refuse()
+        return only_if(in_calendar(site.args[0]), bind(function, site.args), BEYOND)
+
+    return rule
+
+
 def _left(site: Site) -> Expression:
     """Take so many characters, counted from the start."""
     count = site.args[1].value if isinstance(site.args[1], Literal) else None
@@ -264,7 +291,12 @@ def _difference(site: Site) -> Expression:
     if not site.ids(_TEXT, _DATES, _DATES) or unit != "day":
         raise site.refuse()
     _, start, end = site.args
-    return bind("days_between", (end, start))
+    return _days_between(end, start)
+
+
+def _days_between(end: Expression, start: Expression) -> Expression:
+    inside = bind("and", (in_calendar(end), in_calendar(start)))
+    return only_if(inside, bind("days_between", (end, start)), BEYOND)
 
 
 def _months(value: Expression, unit: int) -> Expression:
@@ -277,12 +309,25 @@ def _months(value: Expression, unit: int) -> Expression:
 
 
 def _truncated(site: Site) -> Expression:
-    if not site.ids(_TEXT, _CALENDAR) or not _known_text(site.args[0]):
+    if not site.ids(_TEXT, DAYS) or not _known_text(site.args[0]):
         raise site.refuse()
     unit = str(site.args[0].value)  # type: ignore[attr-defined]
     if unit not in ("year", "quarter", "month", "week", "day", "hour", "minute", "second"):
         raise site.refuse()
-    return bind("date_trunc", (site.args[0], as_type(site.args[1], timestamp)))
+    value = site.args[1] if site.types[1].id == ZONED else as_type(site.args[1], timestamp)
+    return only_if(in_calendar(site.args[1]), bind("date_trunc", (site.args[0], value)), BEYOND)
+
+
+def _field(site: Site) -> Expression:
+    """A field of a struct by its name, in which DuckDB ignores the case."""
+    struct, name = site.args
+    if site.types[0].id != "STRUCT" or not _known_text(name):
+        raise site.refuse()
+    wanted = str(name.value).lower()  # type: ignore[attr-defined]
+    for number, part in enumerate(struct.type.parts):
+        if part.name.lower() == wanted:
+            return Member(part.type, struct, number)
+    raise site.refuse()
 
 
 def _constant_or_null(site: Site) -> Expression:
@@ -339,12 +384,13 @@ RULES: Mapping[str, Rule] = {
     "strlen": _plain("octet_length", _TEXT),
     "substring": _substring, "substr": _substring, "||": _plain("concat", _TEXT, _TEXT), "concat": _concat,
     "replace": _replace, "left": _left, "date_diff": _difference, "datediff": _difference,
-    "year": of_types("year", *_CALENDAR), "quarter": of_types("quarter", *_CALENDAR),
-    "month": of_types("month", *_CALENDAR), "day": of_types("day", *_CALENDAR),
-    "dayofweek": of_types("day_of_week", *_CALENDAR), "isodow": of_types("iso_day_of_week", *_CALENDAR),
-    "dayofyear": of_types("day_of_year", *_CALENDAR),
-    "hour": of_types("hour", "TIMESTAMP"), "minute": of_types("minute", "TIMESTAMP"),
-    "second": of_types("second", "TIMESTAMP"),
+    "year": part_of("year", *DAYS), "quarter": part_of("quarter", *DAYS),
+    "month": part_of("month", *DAYS), "day": part_of("day", *DAYS),
+    "dayofweek": part_of("day_of_week", *DAYS), "isodow": part_of("iso_day_of_week", *DAYS),
+    "dayofyear": part_of("day_of_year", *DAYS),
+    "hour": part_of("hour", *CLOCKS), "minute": part_of("minute", *CLOCKS),
+    "second": part_of("second", *CLOCKS),
     "date_trunc": _truncated, "constant_or_null": _constant_or_null, "error": _error,
+    "struct_extract": _field, "array_extract": _field,
     "least": _alike("least"), "greatest": _alike("greatest"),
 }  # fmt: skip

@@ -6,13 +6,12 @@ import math
 import sys
 from collections.abc import Mapping
 
-from jumpgate.client.duckdb.functions import Rule, Site, is_finite, of_types, only_if
+from jumpgate.client.duckdb.functions import CLOCKS, DAYS, Rule, Site, is_finite, of_types, only_if, part_of
 from jumpgate.client.duckdb.types import SIGNED
 from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.types import float64
 
-_CALENDAR = ("DATE", "TIMESTAMP")
 _MAX = sys.float_info.max
 
 
@@ -61,8 +60,8 @@ RULES: Mapping[str, Rule] = {
     "&": _bits("bit_and"), "|": _bits("bit_or"), "xor": _bits("bit_xor"),
     "sign": of_types("sign", "DOUBLE", "DECIMAL", *SIGNED), "trunc": of_types("truncate", "DOUBLE", "DECIMAL"),
     "isnan": of_types("is_nan", "DOUBLE"), "isfinite": _is_finite,
-    "week": of_types("week", *_CALENDAR), "weekofyear": of_types("week", *_CALENDAR),
-    "isoyear": of_types("iso_year", *_CALENDAR), "dayofmonth": of_types("day", *_CALENDAR),
-    "weekday": of_types("day_of_week", *_CALENDAR),
-    "millisecond": of_types("millisecond", "TIMESTAMP"), "microsecond": of_types("microsecond", "TIMESTAMP"),
+    "week": part_of("week", *DAYS), "weekofyear": part_of("week", *DAYS),
+    "isoyear": part_of("iso_year", *DAYS), "dayofmonth": part_of("day", *DAYS),
+    "weekday": part_of("day_of_week", *DAYS),
+    "millisecond": part_of("millisecond", *CLOCKS), "microsecond": part_of("microsecond", *CLOCKS),
 }  # fmt: skip

@@ -15,7 +15,8 @@ from jumpgate.client.duckdb.plan import read_plan
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.sources import Files
 from jumpgate.client.duckdb.translate import translate
-from jumpgate.client.duckdb.types import SqlType
+from jumpgate.client.duckdb.types import ZONED, SqlType
+from jumpgate.client.duckdb.zones import is_utc, require_clockless
 from jumpgate.dataflow.operators import Operator
 
 #: versions of DuckDB whose plans are known, as its major and minor numbers
@@ -100,8 +101,8 @@ def bound_plan(connection: duckdb.DuckDBPyConnection, text: str, disabled: Seque
     with _lock:
         try:
             names = ("disabled_optimizers", *_REQUIRED)
-            (found,) = _rows(connection, "SELECT " + ", ".join(f"current_setting('{name}')" for name in names))
-            before, *values = found
+            (setting,) = _rows(connection, "SELECT " + ", ".join(f"current_setting('{name}')" for name in names))
+            before, *values = setting
             for name, wanted in _REQUIRED.items():
                 if values.pop(0) is not wanted:
                     raise Stays(f"the setting {name} is not {str(wanted).lower()}")
@@ -113,11 +114,22 @@ def bound_plan(connection: duckdb.DuckDBPyConnection, text: str, disabled: Seque
                 ((plan,),) = _rows(connection, f"SELECT json_serialize_plan(query, optimize := true) FROM {texts}")
             finally:
                 _set(connection, own)
+            if not plan:  # of constants of types without a text in JSON, such as BIGNUM's
+                raise Stays("DuckDB does not hand out its plan")
+            found = json.loads(plan)
+            if ZONED in plan:
+                zone = zone_of(connection)
+                if not is_utc(zone):
+                    require_clockless(found, zone)
         except duckdb.Error as error:
             raise Stays(f"DuckDB does not hand out its plan: {error}") from None
-    if not plan:  # of constants of types without a text in JSON, such as BIGNUM's
-        raise Stays("DuckDB does not hand out its plan")
-    return json.loads(plan)
+    return found
+
+
+def zone_of(connection: duckdb.DuckDBPyConnection) -> str:
+    """The session's zone, in which people see moments."""
+    ((zone,),) = _rows(connection, "SELECT current_setting('TimeZone')")
+    return str(zone)
 
 
 def _set(connection: duckdb.DuckDBPyConnection, disabled: Sequence[str]) -> None:

@@ -11,11 +11,11 @@ from jumpgate.client.duckdb.calls import translate_call
 from jumpgate.client.duckdb.casts import translate_cast
 from jumpgate.client.duckdb.functions import Site, as_type, whole
 from jumpgate.client.duckdb.reasons import Stays
-from jumpgate.client.duckdb.types import BOOLEAN, SqlType
+from jumpgate.client.duckdb.types import BOOLEAN, ZONED, SqlType
 from jumpgate.dataflow.expressions import Case, Expression, InList, Literal
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import SortKey, column
-from jumpgate.dataflow.types import Schema, bool_, timestamp
+from jumpgate.dataflow.types import Schema, bool_
 
 #: expressions below one another
 DEPTH_MAX = 80
@@ -106,11 +106,14 @@ class Scalars:
             value, interval = interval, value
         if len(bound.children) != 2 or bound.name not in ("+", "-") or not isinstance(interval, e.Interval):
             raise Stays(f"{bound.name} with an INTERVAL is not offloaded")
-        if value.type.id not in ("DATE", "TIMESTAMP") or bound.type.id != "TIMESTAMP":
+        known = value.type.id in ("DATE", "TIMESTAMP") and bound.type.id == "TIMESTAMP"
+        if value.type.id == bound.type.id == ZONED:  # both in one direction or another: DuckDB has an order for each
+            known = not interval.months or not (interval.days or interval.micros)
+        if not known:
             raise Stays(f"{value.type} {bound.name} INTERVAL is not offloaded")
         sign = -1 if bound.name == "-" else 1
         parts = (whole(sign * part) for part in (interval.months, interval.days, interval.micros))
-        return bind("add_interval", (as_type(self.read(value), timestamp), *parts))
+        return bind("add_interval", (as_type(self.read(value), bound.type.carrier), *parts))
 
     @_read.register
     def _(self, bound: e.CastTo) -> Expression:

@@ -14,7 +14,7 @@ _BOOLEAN = {"id": "BOOLEAN", "type_info": None}
 def columns_of(data: Any) -> list[int]:
     """Numbers of the table's columns that a scan gives. Raises Stays."""
     items = data["column_indexes"]
-    if any(item["child_indexes"] or item["index"] >= VIRTUAL or not item["has_index"] for item in items):
+    if any(item["index_type"] != "FULL_READ" or item["index"] >= VIRTUAL or not item["has_index"] for item in items):
         raise Stays("a scan of parts of columns is not written as SQL")
     if data["extra_info"]["sample_options"] is not None:
         raise Stays("USING SAMPLE takes other rows each time")
@@ -45,6 +45,8 @@ def _condition(value: Any, data: Any) -> Any:
         return _operation("COMPARE_IN", [value, *map(_constant, data["values"])])
     if kind == "EXPRESSION_FILTER":
         return replaced(data["expr"], lambda ref: value)
+    if kind == "STRUCT_EXTRACT":
+        return _condition(_field(value, data), data["child_filter"])
     if kind in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
         parts = [child for child in data["child_filters"] if not is_hint(child)]
         if parts and (kind == "CONJUNCTION_AND" or len(parts) == len(data["child_filters"])):
@@ -52,6 +54,17 @@ def _condition(value: Any, data: Any) -> Any:
             return children[0] if len(children) == 1 else {"expression_class": "BOUND_CONJUNCTION", "type": kind,
                                                            "children": children}  # fmt: skip
     raise Stays(f"a scan's filter of type {kind} is not written as SQL")
+
+
+def _field(value: Any, data: Any) -> Any:
+    """The field of a struct that a filter is of."""
+    struct, text = value["return_type"], {"id": "VARCHAR", "type_info": None}
+    part = struct["type_info"]["child_types"][data["child_idx"]]
+    name = _constant({"type": text, "is_null": False, "value": part["first"]})
+    return {"expression_class": "BOUND_FUNCTION", "type": "BOUND_FUNCTION", "name": "struct_extract",
+            "return_type": part["second"], "children": [value, name], "arguments": [struct, text],
+            "original_arguments": [], "catalog_name": "system", "schema_name": "main",
+            "has_serialize": False}  # fmt: skip
 
 
 def replaced(data: Any, column: Callable[[Any], Any]) -> Any:

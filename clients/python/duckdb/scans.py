@@ -12,6 +12,7 @@ from jumpgate.client.duckdb.expressions import (
     Comparison,
     Conjunction,
     Constant,
+    Function,
     Operation,
     Ref,
     comparison,
@@ -20,7 +21,7 @@ from jumpgate.client.duckdb.expressions import (
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.types import BOOLEAN, SqlType, read_literal, read_type
 from jumpgate.dataflow.expressions import Literal
-from jumpgate.dataflow.types import bool_
+from jumpgate.dataflow.types import bool_, string
 
 #: column numbers from here on are no columns of a table; that one counts rows
 VIRTUAL = 1 << 63
@@ -106,8 +107,8 @@ def is_hint(data: Any) -> bool:
     return isinstance(data, dict) and data.get("filter_type") in ("OPTIONAL_FILTER", "DYNAMIC_FILTER")
 
 
-def _condition(value: Ref, data: Any) -> Bound:
-    """A filter as an expression of the column's `value`."""
+def _condition(value: Bound, data: Any) -> Bound:
+    """A filter as an expression of the column's `value`, or of a field of it."""
     kind = data.get("filter_type") if isinstance(data, dict) else None
     if kind == "CONSTANT_COMPARISON" and data.keys() == {"filter_type", "comparison_type", "constant"}:
         constant = Constant(*read_literal(data["constant"]))
@@ -119,6 +120,8 @@ def _condition(value: Ref, data: Any) -> Bound:
         return Operation(BOOLEAN, "COMPARE_IN", (value, *options))
     if kind == "EXPRESSION_FILTER" and data.keys() == {"filter_type", "expr"}:
         return read_expression(data["expr"])
+    if kind == "STRUCT_EXTRACT" and data.keys() == {"filter_type", "child_idx", "child_name", "child_filter"}:
+        return _condition(_field(value, whole(data["child_idx"]), text(data["child_name"])), data["child_filter"])
     if kind in ("CONJUNCTION_AND", "CONJUNCTION_OR") and data.keys() == {"filter_type", "child_filters"}:
         is_and = kind == "CONJUNCTION_AND"
         children = [child for child in data["child_filters"] if not (is_and and is_hint(child))]
@@ -127,6 +130,15 @@ def _condition(value: Ref, data: Any) -> Bound:
             return Conjunction(BOOLEAN, "and" if is_and else "or", conditions)
         return Constant(BOOLEAN, Literal(bool_.with_nullable(False), True))
     raise Stays(f"a scan's filter of type {kind} is not offloaded")
+
+
+def _field(value: Bound, number: int, name: str) -> Bound:
+    """The field of a struct. Raises Stays where that is not its name."""
+    fields = value.type.parts if value.type.id == "STRUCT" else ()
+    if not 0 <= number < len(fields) or fields[number][0].lower() != name.lower():
+        raise Stays("a scan's filter of a field is written in a way that is not known")
+    wanted = Constant(SqlType("VARCHAR"), Literal(string.with_nullable(False), fields[number][0]))
+    return Function(fields[number][1], "struct_extract", (value, wanted))
 
 
 # ---- sources --------------------------------------------------------------------------------------------------------
@@ -151,11 +163,13 @@ def _nothing(**properties: Any) -> None:
     """Properties that were checked."""
 
 
+#: child_indexes: the fields of a struct that are needed of it, which has all others, too
 _COLUMN = Shape(
     lambda index: index,
     {"index": ("index", whole)},
-    {"child_indexes": ([],), "index_type": ("FULL_READ",), "field": ("",), "has_index": (True,),
+    {"index_type": ("FULL_READ",), "field": ("",), "has_index": (True,),
      "type": ({"id": "INVALID", "type_info": None},)},
+    frozenset(("child_indexes",)),
 )  # fmt: skip
 _FILE_OPTIONS = Shape(
     _nothing, {},

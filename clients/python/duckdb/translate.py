@@ -24,6 +24,7 @@ from jumpgate.client.duckdb.windows import translate_windows
 from jumpgate.dataflow.casts import TypeMismatch, cannot_fail
 from jumpgate.dataflow.expressions import Expression, Literal, conjunction
 from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -89,9 +90,12 @@ class Part:
 def translate(node: p.Node, sources: Sources) -> Part:
     """The dataflow of a whole plan. Raises Stays."""
     try:
-        return Translator(sources).part(node)
+        found = Translator(sources).part(node)
     except (Unmapped, TypeMismatch) as error:
         raise Stays(str(error)) from None
+    if refused := [reason for operator in found.operator.walk() for reason in compared_nested(operator)]:
+        raise Stays(refused[0])
+    return found
 
 
 @dataclass
@@ -354,7 +358,8 @@ def _carried(read: Operator, carriers: list[DataType], names: list[str]) -> Oper
     for i, (carrier, name) in enumerate(zip(carriers, names, strict=False)):
         ours = columns[i].type
         wider = "int" in ours.kind and (carrier.is_integer or carrier.kind == "decimal") and cannot_fail(ours, carrier)
-        if not ours.same(carrier) and not wider:
+        elsewhere = ours.kind == carrier.kind == "timestamptz"  # the same moments, seen in another zone
+        if not ours.same(carrier) and not wider and not elsewhere:
             raise Stays(f"column '{name}' is a {carrier.name} for DuckDB and a {ours.name} for Jumpgate")
         values[i] = as_type(columns[i], carrier)
     return read if values == columns else Project(read, tuple(values), read.schema.names)

@@ -4,38 +4,56 @@ from __future__ import annotations
 
 import datetime
 import decimal as pydecimal
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import duckdb
+from duckdb.sqltypes import DuckDBPyType
 
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.expressions import Literal, Value
-from jumpgate.dataflow.types import DataType
+from jumpgate.dataflow.types import DataType, Field
 
 _EPOCH = datetime.date(1970, 1, 1)
 _START = datetime.datetime(1970, 1, 1)
-#: widest integers first are carried by decimals: values beyond 38 digits end a job, and DuckDB answers
+#: microseconds
+_DAY = 86_400_000_000
+#: bytes as DuckDB writes them, and one that is no letter
+_BYTES, _BYTE = re.compile(r"([ -\[\]-~]|\\x[0-9A-F]{2})*"), re.compile(r"\\x([0-9A-F]{2})")
+#: DuckDB's name of moments, which people see in the session's zone
+ZONED = "TIMESTAMP WITH TIME ZONE"
+#: widest integers first are carried by decimals: values beyond 38 digits end a job, and DuckDB answers. Moments are
+#: counted in UTC, and coarse timestamps in microseconds
 _CARRIERS: Mapping[str, DataType] = {
     "BOOLEAN": t.bool_, "TINYINT": t.int8, "SMALLINT": t.int16, "INTEGER": t.int32, "BIGINT": t.int64,
     "UTINYINT": t.int16, "USMALLINT": t.int32, "UINTEGER": t.int64, "UBIGINT": t.decimal(20), "HUGEINT": t.decimal(38),
-    "FLOAT": t.float32, "DOUBLE": t.float64, "VARCHAR": t.string, "BLOB": t.binary, "DATE": t.date,
-    "TIMESTAMP": t.timestamp, "TIME": t.time,
+    "FLOAT": t.float32, "DOUBLE": t.float64, "VARCHAR": t.string, "BLOB": t.binary, "DATE": t.date, "TIME": t.time,
+    "TIMESTAMP": t.timestamp, "TIMESTAMP_S": t.timestamp, "TIMESTAMP_MS": t.timestamp, "TIMESTAMP_NS": t.timestamp_ns,
+    ZONED: t.timestamptz("UTC"),
 }  # fmt: skip
 SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 UNSIGNED = ("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 INTEGERS = (*SIGNED, *UNSIGNED, "HUGEINT")
+NESTED = ("STRUCT", "LIST", "MAP")
+#: microseconds of the unit that a type counts
+MICROS = {"TIMESTAMP": 1, "TIMESTAMP_MS": 1000, "TIMESTAMP_S": 1_000_000, ZONED: 1}
 
 
 @dataclass(frozen=True)
 class SqlType:
-    """A type of DuckDB's. width, scale: of DECIMAL. `strange`: it has properties that are not known by name, as an
-    alias, a collation or parts; nothing is computed on it."""
+    """A type of DuckDB's. width, scale: of DECIMAL. parts: a struct's fields, a list's element, a map's key and value,
+    with their names. `strange`: it has properties that are not known by name, as an alias or a collation; nothing is
+    computed on it."""
 
     id: str
     width: int = 0
     scale: int = 0
     strange: bool = False
+    parts: tuple[tuple[str, SqlType], ...] = ()
 
     @property
     def carrier(self) -> DataType:
@@ -45,31 +63,88 @@ class SqlType:
                 return t.decimal(self.width, self.scale)
             if self.id in _CARRIERS:
                 return _CARRIERS[self.id]
+            if self.parts:
+                return _nested(self)
         raise Stays(f"type {self} is not offloaded")
 
     @property
     def is_carried(self) -> bool:
-        """Return whether it has a carrier."""
+        """Return whether it has a carrier, of values that are not nested."""
         return not self.strange and (self.id == "DECIMAL" or self.id in _CARRIERS)
 
     def __str__(self) -> str:
-        return f"DECIMAL({self.width},{self.scale})" if self.id == "DECIMAL" else self.id
+        if self.id == "DECIMAL":
+            return f"DECIMAL({self.width},{self.scale})"
+        return _text(self) if self.parts else self.id
 
 
 BOOLEAN, BIGINT, DOUBLE = SqlType("BOOLEAN"), SqlType("BIGINT"), SqlType("DOUBLE")
+
+
+def _nested(type: SqlType) -> DataType:
+    carriers = [(name, part.carrier) for name, part in type.parts]
+    try:
+        if type.id == "STRUCT":
+            return t.struct(*(Field(name, carrier) for name, carrier in carriers))
+        return t.list_(carriers[0][1]) if type.id == "LIST" else t.map_(carriers[0][1], carriers[1][1])
+    except ValueError as error:
+        raise Stays(f"type {type} is not offloaded: {error}") from None
+
+
+@lru_cache(1024)
+def _text(type: SqlType) -> str:
+    """Return a nested type as DuckDB writes it, which knows the names that are in quotes."""
+    return str(_native(type))
+
+
+def _native(type: SqlType) -> DuckDBPyType:
+    if type.id == "STRUCT":
+        return DuckDBPyType({name: _native(part) for name, part in type.parts})
+    if type.parts:
+        inner = [_native(part) for _, part in type.parts]
+        return duckdb.list_type(*inner) if type.id == "LIST" else duckdb.map_type(*inner)
+    return DuckDBPyType(str(type))
 
 
 def read_type(data: Any) -> SqlType:
     """A type in a plan. Raises Stays."""
     if not isinstance(data, dict) or data.keys() != {"id", "type_info"}:
         raise Stays("a type is written in a way that is not known")
-    info = data["type_info"]
+    id, info = str(data["id"]), data["type_info"]
     if info is None:
-        return SqlType(str(data["id"]), strange=data["id"] == "DECIMAL")
-    expected = {"type": "DECIMAL_TYPE_INFO", "alias": "", "extension_info": None}
-    if data["id"] == "DECIMAL" and info == {**info, **expected} and info.keys() == {*expected, "width", "scale"}:
-        return SqlType("DECIMAL", info["width"], info["scale"])
-    return SqlType(str(data["id"]), strange=True)
+        return SqlType(id, strange=id in ("DECIMAL", *NESTED))
+    named = {"alias": "", "extension_info": None}
+    if isinstance(info, dict) and {**info, **named} == info and id in _INFOS:
+        kind, names, read = _INFOS[id]
+        if info.get("type") == kind and info.keys() == {"type", *named, *names}:
+            return read(id, info)
+    return SqlType(id, strange=True)
+
+
+def _struct(id: str, info: Any) -> SqlType:
+    parts = tuple((str(part["first"]), read_type(part["second"])) for part in info["child_types"])
+    names = {name for name, _ in parts}
+    if len(names) < len(parts) or "" in names or not parts:
+        return SqlType(id, strange=True)
+    return SqlType(id, parts=parts)
+
+
+def _list(id: str, info: Any) -> SqlType:
+    element = read_type(info["child_type"])
+    if id == "LIST":
+        return SqlType(id, parts=(("element", element),))
+    if [name for name, _ in element.parts] != ["key", "value"]:
+        raise Stays("a MAP is written in a way that is not known")
+    return SqlType(id, parts=element.parts)
+
+
+#: the name and the own fields of a type's properties, and what reads them
+_INFOS: Mapping[str, tuple[str, tuple[str, ...], Callable[[str, Any], SqlType]]] = {
+    "DECIMAL": ("DECIMAL_TYPE_INFO", ("width", "scale"), lambda id, info: SqlType(id, info["width"], info["scale"])),
+    "STRUCT": ("STRUCT_TYPE_INFO", ("child_types",), _struct),
+    "LIST": ("LIST_TYPE_INFO", ("child_type",), _list),
+    "MAP": ("LIST_TYPE_INFO", ("child_type",), _list),
+}
 
 
 def read_literal(data: Any) -> tuple[SqlType, Literal]:
@@ -101,8 +176,14 @@ def _value(type: SqlType, carrier: DataType, value: Any) -> Value:
         return float(value)
     if type.id == "DATE":
         return _EPOCH + datetime.timedelta(days=whole_number(value))
-    if type.id == "TIMESTAMP":
-        return _START + datetime.timedelta(microseconds=whole_number(value))
+    if type.id in MICROS:
+        return _START + datetime.timedelta(microseconds=whole_number(value) * MICROS[type.id])
+    if type.id == "TIMESTAMP_NS":
+        return whole_number(value)
+    if type.id == "TIME" and 0 <= whole_number(value) < _DAY:
+        return (_START + datetime.timedelta(microseconds=value)).time()
+    if type.id == "BLOB" and isinstance(value, str) and _BYTES.fullmatch(value):
+        return _BYTE.sub(lambda found: chr(int(found[1], 16)), value).encode("latin-1")
     if type.id == "BOOLEAN" and isinstance(value, bool):
         return value
     if type.id == "VARCHAR" and isinstance(value, str):

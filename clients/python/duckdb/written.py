@@ -10,7 +10,7 @@ from typing import Any
 
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.sources import quoted
-from jumpgate.client.duckdb.types import whole_number
+from jumpgate.client.duckdb.types import MICROS, ZONED, whole_number
 
 #: writes the column of that number
 Column = Callable[[int], str]
@@ -65,6 +65,9 @@ def write_type(data: Any) -> str:
     if name == "STRUCT":
         parts = info["child_types"]
         return "STRUCT({})".format(", ".join(f"{quoted(p['first'])} {write_type(p['second'])}" for p in parts))
+    if name == "MAP":
+        key, value = info["child_type"]["type_info"]["child_types"]
+        return f"MAP({write_type(key['second'])}, {write_type(value['second'])})"
     raise Stays(f"type {name} is not written as SQL")
 
 
@@ -92,8 +95,17 @@ def _value(type: Any, value: Any) -> str:
         return literal(repr(float(value)))
     if name == "DATE":
         return literal((_EPOCH + datetime.timedelta(days=whole_number(value))).date().isoformat())
-    if name == "TIMESTAMP":
-        return literal((_EPOCH + datetime.timedelta(microseconds=whole_number(value))).isoformat(" "))
+    if name in MICROS:
+        moment = _EPOCH + datetime.timedelta(microseconds=whole_number(value) * MICROS[name])
+        return literal(moment.isoformat(" ") + "+00" * (name == ZONED))
+    if name == "TIMESTAMP_NS":
+        micros, nanos = divmod(whole_number(value), 1000)
+        moment = _EPOCH + datetime.timedelta(microseconds=micros)
+        return literal(f"{moment.isoformat(' ', 'microseconds')}{nanos:03}")
+    if name == "TIME":
+        return literal((_EPOCH + datetime.timedelta(microseconds=whole_number(value))).time().isoformat())
+    if name == "BLOB" and isinstance(value, str):
+        return literal(value)
     if name == "INTERVAL":
         return literal("{months} months {days} days {micros} microseconds".format(**value))
     if name == "LIST":

@@ -157,7 +157,7 @@ def parquet_table(table: Table) -> Table:
     fields = [
         f
         for f in table.read.schema
-        if f.type.is_opaque or f.type.is_integer or f.type.is_nested or f.type.kind == "time"
+        if f.type.is_opaque or f.type.is_integer or f.type.is_nested or f.type.kind in ("time", "decimal")
     ]
     if not fields:
         return table
@@ -173,7 +173,7 @@ def parquet_table(table: Table) -> Table:
             type = pa.unify_schemas(both, promote_options="permissive").field(0).type
         except pa.ArrowException:
             continue
-        if ours.type.is_integer and not pa.types.is_unsigned_integer(type):
+        if (ours.type.is_integer or ours.type.kind == "decimal") and not pa.types.is_unsigned_integer(type):
             continue
         schema = schema.set(place, pa.field(ours.name, type, ours.type.nullable))
     return replace(table, schema=schema)
