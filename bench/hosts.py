@@ -1,8 +1,8 @@
 """Measures several hosts: the faults they survive, the cost of a second one, the savings of filters, the help for a
-slow one, and a crowd of clients.
+slow one, and a crowd of clients; and what one service survives, and makes wait.
 
-All but the crowd need network namespaces, so root, and sshd: each worker is a machine of its own that the service
-reaches by SSH. The crowd asks a service on this machine, each client over a connection of its own.
+The former need network namespaces, so root, and sshd: each worker is a machine of its own that the service reaches by
+SSH. The crowd, and the figures of one service, ask a service on this machine; hostile requests need a control group.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ import pyarrow.parquet as pq
 
 from bench._cluster import lab
 from bench._filters import filters, star_filters
+from bench._hostile import hostile_requests_survived
 from bench._measure import Figure, counted, remark, report
+from bench._operators import figures
 from bench._stealing import stealing_vs_static
 from jumpgate.client import col, connect, read, sum_
 from jumpgate.client.session import Session
@@ -199,8 +201,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", action="append", metavar="FIGURE")
-    parser.add_argument("--faults", type=int, default=300, help="rounds")
+    parser.add_argument("--faults", type=int, default=500, help="rounds")
     parser.add_argument("--seed", type=int, default=0, help="of the first round")
+    parser.add_argument("--rounds", type=int, default=100, help="of the figures of one service")
+    parser.add_argument("--requests", type=int, default=20_000, help="hostile ones")
     parser.add_argument("--clients", type=int, default=100, help="in the crowd")
     parser.add_argument("--seconds", type=float, default=120.0, help="of the crowd")
     parser.add_argument("--data", type=Path, help="TPC-DS in Parquet, for filters (written at scale 0.1 without)")
@@ -226,6 +230,11 @@ def main() -> None:
             report(figure, options.json)
     if wanted("star_filters_bytes_saved"):
         report(star_filters(), options.json)
+    for name, measure in figures(options.rounds, options.seed).items():
+        if wanted(name):
+            report(measure(), options.json)
+    if wanted("hostile_requests_survived"):
+        report(hostile_requests_survived(options.requests, options.seed), options.json)
     if wanted("faults_survived"):
         report(faults_survived(options.faults, options.seed), options.json)
 

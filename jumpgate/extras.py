@@ -21,6 +21,7 @@ EXTRAS = {
     "h11": "metrics",
     "ibis": "ibis",
     "numpy": "switch",
+    "opentelemetry": "traces",
     "pandas": "dataframes",
     "paramiko": "ssh",
     "polars": "dataframes",

@@ -44,17 +44,21 @@ class Execution:
 
     `stop` is called with the job's error, so that nobody waits for data. `submitted` is what the service answers, or
     the error that keeps the job from starting; the `follower` that is made of it sees the events after it, too.
+    `finished` hears once that the job has ended, and of its error.
     """
 
     def __init__(
-        self, stop: Callable[[JumpgateError], None], follower: Callable[[Any], Follower] | None = None
+        self,
+        stop: Callable[[JumpgateError], None],
+        follower: Callable[[Any], Follower] | None = None,
+        finished: Callable[[JumpgateError | None], None] = lambda _: None,
     ) -> None:
         self.submitted: Future[Any] = Future()
         self.events: list[Any] = []
         self.error: JumpgateError | None = None
         self.ended = threading.Event()
         self.follower: Follower | None = None
-        self._stop, self._follower_of = stop, follower
+        self._stop, self._follower_of, self._finished = stop, follower, finished
 
     def see(self, event: Any) -> None:
         """The next event."""
@@ -66,7 +70,7 @@ class Execution:
         if self.follower is not None:
             self.follower.see(event)
         if event.state == "done":  # the service then takes the job down; nobody need wait for that
-            self.ended.set()
+            self._finish()
         elif event.state in ("failed", "cancelled"):
             self.end(from_dict(json.loads(event.detail_json)))
 
@@ -75,9 +79,14 @@ class Execution:
         if error is not None and not self.ended.is_set():
             self.error = self.error or error
             self._stop(self.error)
-        self.ended.set()
+        self._finish()
         if error is not None and not self.submitted.done():
             self.submitted.set_exception(error)
+
+    def _finish(self) -> None:
+        if not self.ended.is_set():
+            self.ended.set()
+            self._finished(self.error)
 
     def follow(self, call: Iterable[Any]) -> None:
         """Takes the events, and the error, of `call` on a thread."""

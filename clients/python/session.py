@@ -25,6 +25,7 @@ from jumpgate import deadline
 from jumpgate.client.progress import Display, Follower, display
 from jumpgate.client.pulled import Pulled
 from jumpgate.client.result import Execution, Result
+from jumpgate.client.traced import Traced
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
@@ -267,14 +268,15 @@ class Session:
         if asked.end is not None:
             options.timeout_ms = max(1, math.ceil((asked.end - time.monotonic()) * 1000))
         shown = display() if self._shows_progress else None
-        endpoint = self._endpoint()
-        execution = Execution(endpoint.close, None if shown is None else partial(_follower, shown))
+        endpoint, traced = self._endpoint(), Traced()
+        execution = Execution(endpoint.close, None if shown is None else partial(_follower, shown), traced.end)
         try:
             request = self._request(root, dialect, endpoint.address)
             submit = pb.SubmitRequest(dataflow=request, options=options, text=text)
             message = pb.RunRequest(submit=submit, explain=shown is not None, pull=isinstance(endpoint, Pulled))
-            call = self._ask(self._stub.Run, message, self._timeout_s(options))
-        except BaseException:
+            call = self._ask(self._stub.Run, message, self._timeout_s(options), traced.headers)
+        except BaseException as error:
+            traced.end(error if isinstance(error, JumpgateError) else None)
             endpoint.close()
             raise
         try:
@@ -430,12 +432,18 @@ class Session:
         """For a call whose service may be stopped, and then says nothing. One of this process says when it is late."""
         return options.timeout_ms / 1000 + TIMEOUT_GRACE_S if options.timeout_ms and self._channel else None
 
-    def _ask(self, method: Callable[..., T], message: Any, timeout_s: float | None = None) -> T:
+    def _ask(
+        self,
+        method: Callable[..., T],
+        message: Any,
+        timeout_s: float | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> T:
         if self._closed:
             raise Unreachable("this session is closed; connect again")
         limit = {} if timeout_s is None else {"timeout": timeout_s}
         try:
-            return method(message, metadata=self._metadata(), **limit)
+            return method(message, metadata=(*self._metadata(), *headers), **limit)
         except grpc.RpcError as error:
             raise _typed(error, self.address) from None
 

@@ -126,6 +126,9 @@ def check(
                 *((f"… with {kind}", count) for kind, count in sorted(report.operators.items())),
                 ("life-cycles broken off", report.broken_off), ("findings", len(report.findings))]  # fmt: skip
         output.print_table(f"{name}: {'passed' if report.passed else 'FAILED'}", ("", ""), rows, right=("",))
+        if report.parts:
+            parts = sorted(report.parts.items())
+            output.print_table("", ("what results had", "compared"), parts, right=("compared",))
         refused = sorted(report.refused.items(), key=lambda item: -item[1])
         if refused:
             output.print_table("", ("what it refused", "times"), refused, right=("times",))

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,9 @@ STOP_S_MAX = 15.0
     metavar="[HOST:]PORT",
     help="Serve the live page there: who has a token shows it as a password. On the loopback unless a HOST is given.",
 )
+@click.option(
+    "--traces", metavar="URL", help="Send a trace of each job to this OTLP collector, as http://127.0.0.1:4318."
+)
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(
     "--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True
@@ -87,6 +91,7 @@ class _Options:
     drain_s: float
     metrics: str | None
     http: str | None
+    traces: str | None
     log_format: str
     log_level: str
     slow_s: float
@@ -108,14 +113,15 @@ async def _serve(config: Path | None, options: _Options) -> None:
     registry = configured_registry(configuration)
     serving = await serve(configuration, registry, options.host, options.port, trusted_network=options.trusted_network)
     webs: dict[str, Web] = {}
+    after = AsyncExitStack()
     door: Door | None = None
     try:
-        await _watched(serving, options, webs)
+        await _watched(serving, options, webs, after)
         door = None if options.flight is None else _open_door(serving, options.host, options.flight)
         if options.http is not None:
             webs["page"] = await _page(serving, options.http, options.trusted_network)
     except BaseException:
-        await _stop(serving, webs, door)
+        await _stop(serving, webs, door, after)
         raise
     collect_seldom()
     stop, interrupted = asyncio.Event(), asyncio.Event()
@@ -142,7 +148,7 @@ async def _serve(config: Path | None, options: _Options) -> None:
         impatient.cancel()
     finally:
         _end_within(STOP_S_MAX)
-        await _stop(serving, webs, door)
+        await _stop(serving, webs, door, after)
 
 
 def _reload(serving: Serving, config: Path | None) -> None:
@@ -158,12 +164,13 @@ def _reload(serving: Serving, config: Path | None) -> None:
         logs.say(logging.INFO, "reloaded", after_restart=",".join(rest))
 
 
-async def _stop(serving: Serving, webs: dict[str, Web], door: Door | None) -> None:
+async def _stop(serving: Serving, webs: dict[str, Web], door: Door | None, after: AsyncExitStack) -> None:
     if door is not None:
         await asyncio.to_thread(door.close)
     for web in webs.values():
         await web.close()
     await serving.stop(STOP_GRACE_S)
+    await after.aclose()
 
 
 async def _page(serving: Serving, place: str, trusted_network: bool) -> Web:
@@ -181,8 +188,8 @@ async def _page(serving: Serving, place: str, trusted_network: bool) -> Web:
     return await Web.start(host, port, pages(serving.handlers), secret)
 
 
-async def _watched(serving: Serving, options: _Options, webs: dict[str, Web]) -> None:
-    """Has jobs and errors logged and, if that is wanted, counted."""
+async def _watched(serving: Serving, options: _Options, webs: dict[str, Web], after: AsyncExitStack) -> None:
+    """Has jobs and errors logged and, if that is wanted, counted and traced; `after` closes what still sends then."""
     from jumpgate.service import logs
 
     refusals = logs.Refusals()
@@ -198,6 +205,14 @@ async def _watched(serving: Serving, options: _Options, webs: dict[str, Web]) ->
         ended.append(metrics.ended)
         failed.append(lambda _client, _peer, error: metrics.failed(error))
         webs["metrics"] = await Web.start(host, port, pages(serving.handlers, metrics))
+
+    if options.traces is not None:
+        with explained():
+            from jumpgate.service.traces import Traces
+
+        traces = Traces(options.traces)
+        ended.append(traces.ended)
+        after.push_async_callback(asyncio.to_thread, traces.close)
 
     def on_ended(record: JobRecord) -> None:
         for hear in ended:

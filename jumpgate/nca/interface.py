@@ -163,7 +163,8 @@ class Estimates(Protocol):
 class OperatorInterface(Protocol):
     """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often.
 
-    Abilities beyond these are protocols of their own: MatchesEstimated, SendsFilters.
+    Abilities beyond these are protocols of their own: MatchesEstimated, SendsFilters,
+    ComputesWires.
     """
 
     #: unique registry name
@@ -199,6 +200,15 @@ class SendsFilters(Protocol):
 
     #: the kinds of filters, some of FILTER_KINDS
     travelling_filters: tuple[str, ...]
+
+
+@runtime_checkable
+class ComputesWires(Protocol):
+    """An operator interface whose instances stand at the ends of a device's wire (`Match.wire`): they compute what the
+    device reads, send it, and make rows of what comes back."""
+
+    #: the channels (Transport.channel) over which they do
+    wire_channels: tuple[str, ...]
 
 
 @dataclass(frozen=True)

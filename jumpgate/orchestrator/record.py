@@ -45,6 +45,8 @@ class JobRecord:
     client: str = ""
     #: address of who submitted it, as gRPC writes it
     peer: str = ""
+    #: of the client's trace, as W3C's Trace Context writes it, or ""
+    traceparent: str = ""
     submitted_ns: int = 0
     ended_ns: int = 0
     stages: int = 0

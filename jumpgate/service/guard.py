@@ -19,6 +19,7 @@ from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service import health
 from jumpgate.service.admission import User
 from jumpgate.service.limits import Limits
+from jumpgate.service.parsed import kind_of, parsed
 from jumpgate.stores.names import canonical, is_remote
 from jumpgate.stores.settings import Store
 from jumpgate.trust import tokens, versions
@@ -178,20 +179,20 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         handler = await continuation(details)
+        if handler is None:
+            return None
         try:
             if details.method != health.CHECK:  # probes have no token
                 versions.check(details.invocation_metadata, self._guard.address)
                 self._guard.client(details.invocation_metadata)
         except (Unauthenticated, ProtocolError) as error:
-            if handler is not None:
-                return self._refusal(handler, error)
-        return handler if handler is None or self._check is None else self._checked(handler, self._check)
+            return self._refusal(handler, error)
+        handler = parsed(handler, self._refuse)
+        return handler if self._check is None else self._checked(handler, self._check)
 
     def _checked(self, handler: Any, check: Callable[[bytes], None]) -> Any:
         """The handler, for calls whose certificate holds; gRPC tells it with the call only."""
-        kind = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")[
-            2 * handler.request_streaming + handler.response_streaming
-        ]
+        kind = kind_of(handler)
         inner = getattr(handler, kind)
 
         async def checked(request: Any, context: Any) -> Any:

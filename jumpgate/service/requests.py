@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from jumpgate import extras
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import InvalidDataflow
 from jumpgate.v1 import service_pb2 as pb
+
+TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+def traceparent(metadata: Iterable[tuple[str, str]]) -> str:
+    """Return what a call's metadata say of the client's trace; empty if they say nothing that is well formed."""
+    found = dict(metadata).get("traceparent", "")
+    return found if isinstance(found, str) and TRACEPARENT.fullmatch(found) else ""
 
 
 def read_request(request: pb.SubmitRequest) -> tuple[Operator, Dialect]:

@@ -46,7 +46,7 @@ from jumpgate.service.guard import Client, Door, Guard
 from jumpgate.service.limits import MESSAGE_BYTES_MAX, TEXT_CHARACTERS_MAX
 from jumpgate.service.plans import Plans
 from jumpgate.service.pulls import Pulls
-from jumpgate.service.requests import read_request
+from jumpgate.service.requests import read_request, traceparent
 from jumpgate.trust.channels import server_credentials
 from jumpgate.trust.tls import Identity
 from jumpgate.trust.tokens import Published
@@ -178,7 +178,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:
-            return _submitted(await self.submit(request, self._client(context), context.peer()), explain=True)
+            return _submitted(await self.submit(request, self._client(context), context), explain=True)
 
         return await self._answered(context, submit)
 
@@ -194,7 +194,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
         async def run() -> None:
             client = self._client(context)
             async with self._pulled(request) as received:
-                job = await self.submit(request.submit, client, context.peer())
+                job = await self.submit(request.submit, client, context)
                 received(job)
                 answer = _submitted(job, request.explain)
                 event = pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
@@ -247,7 +247,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
             join = (await anext(requests, pb.ReceiveRequest())).join
             client.check_size(join)
             group = self.groups.find(client.name, join.group)
-            receiver = group.join(join, _Jobs(self, client, context.peer()))
+            receiver = group.join(join, _Jobs(self, client, context))
             if receiver is None:
                 return
 
@@ -268,7 +268,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
         await self._answered(context, receive)
 
-    async def submit(self, request: pb.SubmitRequest, client: Client, peer: str) -> Job:
+    async def submit(self, request: pb.SubmitRequest, client: Client, context: Any) -> Job:
         """Planned and compiled as the client may have it."""
         started_ns, text = time.time_ns(), request.text[:TEXT_CHARACTERS_MAX]
         request.ClearField("text")  # the same request in other words is the same request
@@ -283,7 +283,8 @@ class Server(service_pb2_grpc.JumpgateServicer):
                 await self._admit(client, request)
                 job = await self._job(request, _options(request.options), started_ns, text)
         job.spent_s = (time.time_ns() - started_ns) / 1e9
-        job.record.client, job.record.peer = client.name, peer
+        job.record.client, job.record.peer = client.name, context.peer()
+        job.record.traceparent = traceparent(context.invocation_metadata())
         self._full.submitted(job.id, request)
         return job
 
@@ -406,13 +407,13 @@ class _Jobs:
 
     server: Server
     client: Client
-    peer: str
+    context: Any
 
     async def submit(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
-        return _submitted(await self.server.submit(request, self.client, self.peer), explain=False)
+        return _submitted(await self.server.submit(request, self.client, self.context), explain=False)
 
     async def execute(self, job: str) -> None:
-        async with contextlib.aclosing(self.server.execute(job, self.client, self.peer)) as events:
+        async with contextlib.aclosing(self.server.execute(job, self.client, self.context.peer())) as events:
             async for _ in events:
                 pass
 

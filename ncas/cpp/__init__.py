@@ -58,6 +58,7 @@ class CppPrograms:
 
     name = "cpp"
     travelling_filters = ("keys", "bloom")
+    wire_channels = CHANNELS
 
     @property
     def operators(self) -> CppPrograms:

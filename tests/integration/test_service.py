@@ -182,9 +182,14 @@ def test_bad_requests_are_refused_and_the_service_goes_on(rig: Rig) -> None:
         (lambda: [rig.stub.Describe(pb.DescribeRequest(job_id="../x"))], grpc.StatusCode.NOT_FOUND),
     ]:
         assert failure(call)[0] == status
-    garbage = rig.channel.unary_unary("/jumpgate.v1.Jumpgate/Submit")
-    with pytest.raises(grpc.RpcError):
-        garbage(b"\xff" * 100)
+    for verb in ("Submit", "Explain", "Prepare", "Look", "Describe", "Cancel", "OpenGroup", "List"):
+        garbage = rig.channel.unary_unary(f"/jumpgate.v1.Jumpgate/{verb}")
+        with pytest.raises(grpc.RpcError, match="the request is damaged") as refused:
+            garbage(b"\xff" * 100, metadata=tokens.metadata(tokens.find(rig.service.address)))
+        assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    stream = rig.channel.stream_stream("/jumpgate.v1.Jumpgate/Receive")
+    with pytest.raises(grpc.RpcError, match="the request is damaged"):
+        list(stream(iter([b"\xff" * 100]), metadata=tokens.metadata(tokens.find(rig.service.address))))
     assert list(rig.execute(rig.submit().job_id))[-1].state == "done"
 
 

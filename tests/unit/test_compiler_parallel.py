@@ -33,6 +33,8 @@ from jumpgate.nca.interface import Answer, ColumnStatistics, Device, JobPlan, Ma
 from jumpgate.nca.matching import each
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.cpp import CppPrograms
+from jumpgate.ncas.fpga_join import FPGA_JOIN
+from jumpgate.ncas.fpga_join.kind import FPGA
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import Generator
 from jumpgate.testing.interpret import interpret
@@ -334,6 +336,20 @@ def test_who_computes_no_keys_joins_on_one_instance() -> None:
 
     assert kinds(plan(lambda node: False)) == ["hash", "hash"]
     assert kinds(plan(lambda node: isinstance(node, Project))) == ["single", "single"]
+
+
+@pytest.mark.parametrize(("channels", "used"), [(("tcp", "udp"), True), (("tcp",), False), ((), False)])
+def test_who_computes_no_wires_is_no_neighbour_of_a_card(channels: tuple[str, ...], used: bool) -> None:
+    """A host's accelerator is asked: that its matches become one instance says nothing of a card's packets."""
+    nca = Fused(lambda node: False)
+    nca.wire_channels = channels
+    left, right = table("a", ak=int32, av=int32), table("b", bk=int32, bv=int32)
+    root = Join(left, right, JoinType.INNER, (ref(left, "ak"),), (ref(right, "bk"),))
+    options = replace(SMALL, prefer=("fpga_join",))
+    plan = compile_dataflow(root, (host("a"), FPGA.device("card")), Registry([nca, FPGA_JOIN]), options)
+    assert ("fpga_join" in {i.nca for i in plan.instances}) is used
+    refused = [r["answer"] for r in plan.explain["refused"]]
+    assert any("fused does not send over" in answer for answer in refused) is not used
 
 
 @pytest.mark.nightly(every=3)

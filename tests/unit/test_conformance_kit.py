@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from jumpgate.client import read
+from jumpgate.client import col, count, read, sum_
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Aggregate, Filter, Operator, Read
 from jumpgate.errors import ConfigError
 from jumpgate.nca.conformance import NotUsed, Report, breaks, check, compare, kit
 from jumpgate.nca.conformance.breaks import WAYS
+from jumpgate.nca.conformance.coverage import parts
 from jumpgate.nca.conformance.kit import BROKEN_PLANS, REPEATS
 from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
@@ -26,6 +27,8 @@ from jumpgate.nca.scaffold import scaffold
 from jumpgate.nca.speeds import Speeds
 from jumpgate.testing import dataflows, oracle
 from jumpgate.testing.dataflows import Generator
+from jumpgate.testing.directed import table
+from jumpgate.testing.lab import Lab
 from jumpgate.testing.rig import LocalRig
 from tests.support.fakes import SWITCH, FakeNCA, PartialNCA, PruningNCA
 from tests.support.plans import host
@@ -67,6 +70,19 @@ def test_answers_and_results_of_ours() -> None:
     assert not report.findings, "\n".join(map(str, report.findings))
     assert report.passed
     assert report.matched
+    compared = {part.split()[0] for part, times in report.parts.items() if times}
+    assert {"function", "measure", "join", "literal"} <= compared
+    assert report.to_dict()["parts"] == report.parts
+
+
+def test_parts_of_what_is_compared(tmp_path: Path) -> None:
+    rows = table(Lab(None, tmp_path), "int32")  # type: ignore[arg-type]  # it runs nothing
+    both = rows.join(rows.select(w=col("v"), m=col("n")), left_on="v", right_on="w", how="left", where=col("n") < 3)
+    flow = both.filter(col("v").isin([1, 2])).aggregate(by=["g"], s=sum_("n"), c=count())
+    assert {p for p in parts(flow.root.walk()) if not p.startswith("function cast")} == {
+        "function in", "function lt", "join left, 1 key, a condition", "literal int32", "literal int64",
+        "measure count_star", "measure sum int64",
+    }  # fmt: skip
 
 
 class FakeLifecycle:

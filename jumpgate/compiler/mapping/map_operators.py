@@ -18,7 +18,7 @@ from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow.objective import Objective
 from jumpgate.dataflow.operators import Join, Operator
 from jumpgate.errors import CannotPlace
-from jumpgate.nca.interface import NCA, Answer, Completeness, Device, Match, Unsupported
+from jumpgate.nca.interface import NCA, Answer, Completeness, ComputesWires, Device, Match, Unsupported, Wire
 from jumpgate.nca.matching import ask, each, malformed, match_inputs, pruned_leaf
 from jumpgate.nca.speeds import Speeds, assumed, seconds_of, unit_seconds
 
@@ -308,16 +308,21 @@ class _Mapper:
         )
 
     def _edge_refused(self, consumer: NCA, box: Mapped, producer: Mapped) -> Unsupported | None:
-        if box.match.wire is not None:  # the sender must be able to compute what the device reads
-            if producer.site.fusion and producer.site.devices[0].kind == "host":
-                return None
-            over = box.match.wire.transport.name
-            return Unsupported(f"{producer.match.nca} does not send over {over}", "transport", "Add a software host.")
-        if producer.match.wire is not None and not (box.site.fusion and box.site.devices[0].kind == "host"):
-            over = producer.match.wire.transport.name
-            return Unsupported(f"it does not make rows of what comes over {over}", "transport", "Add a software host.")
+        if box.match.wire is not None:
+            return self._wire_refused(producer, box.match.wire, "send")
+        if producer.match.wire is not None:
+            return self._wire_refused(box, producer.match.wire, "make rows of what comes")
         descriptor, transport = self.nca_by_name[producer.match.nca].operators.match_output(producer.match, 1)
         return consumer.operators.match_input(descriptor, transport)
+
+    def _wire_refused(self, end: Mapped, wire: Wire, verb: str) -> Unsupported | None:
+        """Return why `end` cannot be the other end of a device's wire, where its expressions are computed."""
+        operators = self.nca_by_name[end.match.nca].operators
+        channels = operators.wire_channels if isinstance(operators, ComputesWires) else ()
+        if end.match.wire is None and wire.transport.channel in channels:
+            return None
+        no = f"{end.match.nca} does not {verb} over {wire.transport.name}"
+        return Unsupported(no, "transport", "Add a software host.")
 
     def _edge_seconds(self, bytes: float | None) -> float:
         """Return the seconds that rows of this many bytes take to reach other instances."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator, Receive
+from jumpgate.nca.conformance.coverage import parts
 from jumpgate.nca.interface import NCA, Device, Match, Unsupported
 from jumpgate.nca.matching import each, malformed, match_inputs
 from jumpgate.nca.speeds import HOST
@@ -22,10 +23,11 @@ def ask(
     matched: dict[str, int],
     refused: dict[str, int],
     dialect: Dialect = DEFAULT,
+    claimed: set[str] | None = None,
 ) -> list[str]:
     """Ask about every node of `root` on every device, in one dialect. Return the problems found.
 
-    `matched` counts answers by the operators' names, `refused` by reasons.
+    `matched` counts answers by the operators' names, `refused` by reasons; `claimed` has the parts of what was matched.
     """
     problems: list[str] = []
     for node in _nodes(root):
@@ -43,6 +45,8 @@ def ask(
                     continue
                 name = f"{one.completeness.value} " + " ← ".join(o.kind for o in one.operators)
                 matched[name] = matched.get(name, 0) + 1
+                if claimed is not None:
+                    claimed |= parts(one.operators)
                 problems += [f"{name}: {p}" for p in _unsound(nca, one, node, device)]
     return problems
 

@@ -16,7 +16,9 @@ from jumpgate.errors import CannotPlace, JumpgateError
 from jumpgate.nca.conformance import breaks
 from jumpgate.nca.conformance.answers import ask, operator_of
 from jumpgate.nca.conformance.breaks import LIMIT_S_MAX, ROUND_TRIPS, WAYS, LiveHosts, break_off, raised
+from jumpgate.nca.conformance.coverage import parts
 from jumpgate.nca.interface import NCA, Device, JobPlan
+from jumpgate.nca.transport import TCP
 
 #: plans whose life-cycles are interrupted in every way
 BROKEN_PLANS = 2
@@ -61,7 +63,9 @@ class Report:
     """The kit's observations. An accelerator passes if it was run and interrupted and nothing was found.
 
     asked: dataflows about whose nodes it was asked; matched and refused count its answers. compared: results that it
-    contributed to; `operators` counts them by operator. broken_off: life-cycles of its instances that were interrupted.
+    contributed to; `operators` counts them by operator, `parts` by function, measure, shape of join and literal
+    (coverage.py): 0 of what it claimed, but no plan had. broken_off: life-cycles of its instances that were
+    interrupted.
     """
 
     nca: str
@@ -70,6 +74,7 @@ class Report:
     refused: dict[str, int] = field(default_factory=dict)
     compared: int = 0
     operators: dict[str, int] = field(default_factory=dict)
+    parts: dict[str, int] = field(default_factory=dict)
     broken_off: int = 0
     findings: list[Finding] = field(default_factory=list)
 
@@ -88,6 +93,7 @@ class Report:
             "refused": self.refused,
             "compared": self.compared,
             "operators": self.operators,
+            "parts": dict(sorted(self.parts.items())),
             "broken_off": self.broken_off,
             "findings": [str(f) for f in self.findings],
         }
@@ -136,10 +142,13 @@ def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False, before: Rep
     repeated: list[Case] = []
     for case in itertools.chain(rig.directed(), _random(rig, cases)):
         matched: dict[str, int] = {}
+        claimed: set[str] = set()
         try:
-            problems = ask(nca, case.root, rig.devices, matched, report.refused, case.dialect)
+            problems = ask(nca, case.root, rig.devices, matched, report.refused, case.dialect, claimed)
         except Exception as error:  # any exception of an answer is the finding
             problems = [raised("asking it", error)]
+        for part in claimed:
+            report.parts.setdefault(part, 0)
         for name, times in matched.items():
             report.matched[name] = report.matched.get(name, 0) + times
         report.asked += 1
@@ -158,6 +167,8 @@ def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False, before: Rep
                     repeated.append(case)  # the first of its operator
                 for kind in kinds:
                     report.operators[kind] = report.operators.get(kind, 0) + 1
+                for part in claimed & _ran(nca, plan):
+                    report.parts[part] = report.parts.get(part, 0) + 1
         if wrong >= WRONG_MAX or (stop and report.findings):
             return report
     for case in repeated:
@@ -202,6 +213,12 @@ def _grown(rig: Rig, before: Mapping[str, int]) -> dict[str, int]:
         if time.monotonic() > deadline:
             return left
         time.sleep(breaks.POLL_S)
+
+
+def _ran(nca: NCA, plan: JobPlan) -> set[str]:
+    """Return the parts of the accelerator's instances, and of those that compute its wires."""
+    wires = {name for e in plan.edges if e.transport != TCP for name in (*e.producers, *e.consumers)}
+    return parts(node for i in plan.instances if i.nca == nca.name or i.id in wires for node in i.root.walk())
 
 
 def _thin(report: Report) -> Iterator[Finding]:
