@@ -22,14 +22,14 @@ class Stop:
 
     def __init__(self, timeout_s: float) -> None:
         self.closed = False
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._end: float | None = None
         self._work: tuple[Future[object], Callable[[], object]] | None = None
         self._lock = threading.Lock()
 
     def begin(self) -> None:
         """Starts the time of a run."""
-        self._end = time.monotonic() + self._timeout_s if self._timeout_s else None
+        self._end = time.monotonic() + self.timeout_s if self.timeout_s else None
 
     def close(self) -> None:
         """Ends the work that is waited for, and all to come; may be called twice."""
@@ -66,7 +66,7 @@ class Stop:
         return found
 
     def _timed_out(self) -> TimedOut:
-        return TimedOut(f"the query did not end within {self._timeout_s:g} s")
+        return TimedOut(f"the query did not end within {self.timeout_s:g} s")
 
 
 def _end(work: Future[T], interrupt: Callable[[], object]) -> None:

@@ -17,7 +17,7 @@ from jumpgate.client.result import Result
 from jumpgate.client.session import Session
 from jumpgate.client.sql.catalog import Catalog, Table
 from jumpgate.client.sql.conforming import conformed
-from jumpgate.client.sql.parsing import column_names, may_read_all, parsed, table_names
+from jumpgate.client.sql.parsing import column_names, may_read_all, parsed, reads_catalog, reads_only, table_names
 from jumpgate.client.sql.tokens import parts_of, quoted, unquoted
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
@@ -109,6 +109,13 @@ class Scan:
         if not self.reads_files:
             self._register(database, self)
 
+    def drop_from(self, database: duckdb.DuckDBPyConnection) -> None:
+        """Drops what `add_to` made, as far as it is there; an aborted transaction takes it along."""
+        with suppress(duckdb.Error):
+            database.execute(f"DROP VIEW IF EXISTS temp.main.{quoted(self.table.name)}")
+        with suppress(duckdb.Error):
+            database.unregister(f"jumpgate {self.table.name}")
+
     def _register(self, database: duckdb.DuckDBPyConnection, data: object) -> None:
         """Makes Arrow data the table. DuckDB would have Arrow's filters select its rows, for which NaN is no number
         that is greater than others, and which lose nanoseconds: so columns are expressions, which are not theirs."""
@@ -190,19 +197,27 @@ def as_read(field: pa.Field) -> pa.Field:
     return field.with_type(pa.timestamp("us", field.type.tz)) if coarse else field
 
 
-def find(tables: Catalog, text: str, session: Callable[[], Session]) -> list[Scan]:
-    """The tables that a text reads, with the columns that it may."""
+def find(
+    tables: Catalog, text: str, session: Callable[[], Session], stored: Callable[[], frozenset[str]]
+) -> list[Scan]:
+    """The tables that a text reads, with the columns that it may. stored: what the database's views and functions
+    name; those may stand in a text that reads more than these tables."""
     tree = parsed(text)
-    if tree is None:  # as of PIVOT
-        words = {unquoted(part).lower() for part in parts_of(text)[0]}
-        names, every, named = {table.name for table in tables if table.name.lower() in words}, True, words
+    registered = {table.name.lower(): table.name for table in tables}
+    whole: set[str] = set()
+    if tree is None:  # as of PIVOT, and statements
+        named = {unquoted(part).lower() for part in parts_of(text)[0]}
+        names, every = {name for lower, name in registered.items() if lower in named}, True
     else:
         names, every, named = table_names(tree), may_read_all(tree), column_names(tree)
+    if tree is None or not reads_only(tree, set(registered)):
+        said = frozenset(registered) if tree is not None and reads_catalog(tree) else stored()
+        whole = {name for lower, name in registered.items() if lower in said}
     found: dict[str, Scan] = {}
-    for name in sorted(names):
+    for name in sorted(names | whole):
         with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
             table = tables[name]
-            columns = [c for c in table.schema.names if every or c.lower() in named]
+            columns = [c for c in table.schema.names if every or table.name in whole or c.lower() in named]
             found[table.name] = Scan(table, columns, session)
     return list(found.values())
 
