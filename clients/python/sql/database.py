@@ -58,6 +58,7 @@ class Database:
         self._lock = threading.RLock()
         self._cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
         self._words: frozenset[str] | None = frozenset()
+        self._prepared: list[str] = []
         self.in_transaction = self._has_own = False
         self.is_changed = file is not None and self.main.execute(_OWN).fetchall() != [(0,)]
         if file is not None:
@@ -102,17 +103,20 @@ class Database:
         self._has_own |= bool(_OWN_TO_MAIN & set(words[1:4])) if kind == "CREATE" else not harmless
         if kind in ("INSERT", "UPDATE", "DELETE", "MERGE_INTO", "COPY", "EXPLAIN"):
             return False
+        if kind == "PREPARE":
+            self._prepared.append(text)
         self._words = None
         return True
 
     def words(self) -> frozenset[str]:
-        """Names in the views and functions of the user, in small letters."""
+        """Names in the views, functions and prepared statements of the user, in small letters."""
         if self._words is None:
             with self._lock:
-                texts = self.main.execute(_VIEWS).fetchall() + (
-                    self.main.execute(_MACROS).fetchall() if self.is_changed else []
-                )
-            self._words = frozenset(unquoted(part).lower() for (text,) in texts for part in parts_of(text)[0])
+                found = self.main.execute(_VIEWS).fetchall()
+                if self.is_changed:
+                    found += self.main.execute(_MACROS).fetchall()
+            texts = [*self._prepared, *(text for (text,) in found)]
+            self._words = frozenset(unquoted(part).lower() for text in texts for part in parts_of(text)[0])
         return self._words
 
     def close(self) -> None:

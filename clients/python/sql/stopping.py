@@ -38,6 +38,11 @@ class Stop:
             if self._work is not None:
                 _end(*self._work)
 
+    @property
+    def is_waited_for(self) -> bool:
+        """Return whether work runs that it would end."""
+        return self._work is not None
+
     def left_s(self) -> float | None:
         """Seconds until the deadline; None if there is none. Raises Cancelled and TimedOut."""
         if self.closed:
