@@ -4,8 +4,8 @@
     cursor = connection.cursor()
     cursor.execute("SELECT count(*) FROM item WHERE i_category = ?", ("Music",))
 
-Parameters are question marks. They travel as typed values beside the text, never in it. There are no transactions:
-tables are read only, commit does nothing and rollback is not supported.
+Parameters are question marks. They travel as typed values beside the text, never in it. Each statement commits itself,
+unless the text BEGIN was executed; then `commit` and `rollback` end the transaction.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class OperationalError(DatabaseError):
 
 
 class IntegrityError(DatabaseError):
-    """Never raised: nothing is written."""
+    """Never raised: what breaks a constraint is a DataError."""
 
 
 class InternalError(DatabaseError):
@@ -167,13 +167,21 @@ class Connection:
         return self.cursor().execute(operation, parameters)
 
     def commit(self) -> None:
-        """Nothing is ever written, so nothing is left to commit."""
-        self._check()
+        """Commits the transaction that was begun; without one there is nothing to do."""
+        self._end("COMMIT")
 
     def rollback(self) -> None:
-        """Raises NotSupportedError."""
+        """Takes back the transaction that was begun. Raises NotSupportedError without one."""
+        if not self.sql.in_transaction:
+            self._check()
+            raise NotSupportedError("no transaction was begun: each statement has committed itself")
+        self._end("ROLLBACK")
+
+    def _end(self, text: str) -> None:
         self._check()
-        raise NotSupportedError("Jumpgate has no transactions to roll back")
+        if self.sql.in_transaction:
+            with _translated():
+                self.sql.sql(text)
 
     def close(self) -> None:
         """Cancels what still runs; further use is an InterfaceError."""
@@ -236,12 +244,14 @@ class Cursor:
             if markers != len(parameters):
                 raise ProgrammingError(f"the query has {markers} question marks, but {len(parameters)} parameters came")
             self._query = self.connection.sql.sql(text, parameters)
-            self._rows = _rows(self._query)
+            self._rows = self._query.rows()
         return self
 
-    def executemany(self, operation: str, parameters: Sequence[Sequence[Any]]) -> Cursor:
-        """Not for queries (PEP 249)."""
-        raise NotSupportedError("executemany is for writing; Jumpgate only reads")
+    def executemany(self, operation: str, parameters: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement once for each sequence of parameters; its results are dropped."""
+        for values in parameters:
+            self.execute(operation, values)
+        self._release()
 
     def fetchone(self) -> Row | None:
         """The next row, or None after the last. Raises the job's error, of the module's classes."""
@@ -314,15 +324,6 @@ class Cursor:
         if self._closed:
             raise InterfaceError("the cursor is closed")
         self.connection._check()
-
-
-def _rows(query: Query) -> Iterator[Row]:
-    for batch in query.batches():
-        try:
-            columns = [column.to_pylist() for column in batch.columns]
-        except (OverflowError, ValueError, pa.ArrowException) as error:
-            raise DataError(f"a value that Python cannot hold: {error}; fetch_arrow_table takes it") from error
-        yield from zip(*columns, strict=True)
 
 
 @contextmanager

@@ -15,16 +15,16 @@ COLUMNS_SHOWN = 40
 CELL_CHARACTERS = 120
 
 
-def first_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> tuple[pa.Table, bool]:
-    """At most ROWS_SHOWN rows, and whether there are more; reads no further than it must."""
+def first_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, most: int = ROWS_SHOWN) -> tuple[pa.Table, bool]:
+    """At most that many rows, and whether there are more; reads no further than it must."""
     taken: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
         taken.append(batch)
         rows += batch.num_rows
-        if rows > ROWS_SHOWN:
+        if rows > most:
             break
-    return pa.Table.from_batches(taken, schema).slice(0, ROWS_SHOWN), rows > ROWS_SHOWN
+    return pa.Table.from_batches(taken, schema).slice(0, most), rows > most
 
 
 def rows(table: pa.Table, more: bool, note: str = "") -> str:

@@ -100,9 +100,7 @@ def test_errors_are_of_the_hierarchy(connection: dbapi.Connection) -> None:
         connection.execute("SELECT CAST(name AS INT) FROM t").fetchall()
     with pytest.raises(dbapi.OperationalError, match="no Jumpgate service"):
         dbapi.connect("127.0.0.1:1")
-    with pytest.raises(dbapi.NotSupportedError):
-        connection.cursor().executemany("SELECT ?", [(1,)])
-    with pytest.raises(dbapi.NotSupportedError):
+    with pytest.raises(dbapi.NotSupportedError, match="no transaction was begun"):
         connection.rollback()
     with pytest.raises(dbapi.InterfaceError, match="nothing was executed"):
         connection.cursor().fetchone()
@@ -110,13 +108,28 @@ def test_errors_are_of_the_hierarchy(connection: dbapi.Connection) -> None:
 
 
 def test_values_that_python_cannot_hold(connection: dbapi.Connection) -> None:
-    cursor = connection.execute("SELECT CAST('9999-12-31' AS DATE) + INTERVAL '31' DAY AS late FROM t")
+    late = "SELECT CAST('9999-12-31' AS DATE) + INTERVAL '31' DAY AS late"
+    assert connection.execute(late).fetchone() == ("10000-01-31 00:00:00",)
+    cursor = connection.execute(f"SELECT CAST(late AS TIMESTAMPTZ) FROM ({late})")
     with pytest.raises(dbapi.DataError, match="a value that Python cannot hold"):
         cursor.fetchone()
-    assert (
-        cursor.execute("SELECT CAST('9999-12-31' AS DATE) + INTERVAL '31' DAY AS late").fetch_arrow_table().num_rows
-        == 1
-    )
+    assert cursor.execute(late).fetch_arrow_table().num_rows == 1
+
+
+def test_statements_and_transactions(connection: dbapi.Connection) -> None:
+    cursor = connection.execute("CREATE TABLE own (a INTEGER, b VARCHAR)")
+    cursor.executemany("INSERT INTO own VALUES (?, ?)", [(1, "x"), (2, None)])
+    assert cursor.execute("SELECT * FROM own ORDER BY a").fetchall() == [(1, "x"), (2, None)]
+    connection.commit()
+    connection.execute("BEGIN")
+    connection.execute("DELETE FROM own")
+    assert connection.execute("SELECT count(*) FROM own").fetchall() == [(0,)]
+    connection.rollback()
+    assert connection.execute("SELECT count(*) FROM own, t").fetchall() == [(6,)]
+    connection.execute("BEGIN")
+    connection.execute("DELETE FROM own WHERE a = ?", (1,))
+    connection.commit()
+    assert connection.execute("SELECT a FROM own").fetchall() == [(2,)]
 
 
 def test_what_is_closed_is_closed(connection: dbapi.Connection) -> None:

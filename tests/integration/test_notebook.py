@@ -42,7 +42,7 @@ def test_a_query_shows_its_first_rows_and_its_plan(connection: Connection) -> No
     assert len(query.to_arrow()) == 21
     assert "the first 10 rows" in query._repr_html_()
     assert query._repr_html_().partition("<details>")[0] == fresh.partition("<details>")[0]
-    assert repr(query) == f"Query({TEXT!r}: b string, s decimal128(38, 0))"
+    assert "│ <b>00</b> │  24500 │" in repr(query) and "21 rows" in repr(query)
 
 
 def test_a_short_result_says_how_many_rows_it_has(connection: Connection) -> None:

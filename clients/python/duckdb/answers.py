@@ -29,7 +29,7 @@ def relation_over(
     connection: duckdb.DuckDBPyConnection,
     rows: pa.Table | pa.RecordBatchReader,
     names: Sequence[str],
-    types: Sequence[SqlType],
+    types: Sequence[SqlType | str],
 ) -> Any:
     """The rows with DuckDB's names and types, in a connection of its own, where no other text sees them. A reader's
     columns are c0, c1 …"""

@@ -1,97 +1,54 @@
-"""Commands besides queries: SHOW TABLES, DESCRIBE, EXPLAIN. Each is answered by a query over constants."""
+"""Commands that Jumpgate answers, not DuckDB: SHOW TABLES and EXPLAIN of a query. Each is a query over constants."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.errors import InvalidSql, located
-from jumpgate.client.sql.tokens import Token, parts_of, place, quoted, unquoted
+from jumpgate.client.sql.tokens import Token, parts_of, quoted
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
 
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
-_WRITES = frozenset(
-    {
-        "CREATE", "DROP", "ALTER", "INSERT", "UPDATE", "DELETE", "MERGE", "COPY", "EXPORT", "IMPORT", "TRUNCATE",
-        "ATTACH", "DETACH", "INSTALL", "LOAD", "VACUUM", "COMMENT", "GRANT", "REVOKE", "REPLACE", "MSCK", "CACHE",
-    }
-)  # fmt: skip
-_SETTINGS = frozenset(
-    {
-        "SET", "RESET", "PRAGMA", "USE", "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "PREPARE", "EXECUTE",
-        "DEALLOCATE", "CALL", "DECLARE", "FETCH", "LOCK",
-    }
-)  # fmt: skip
-_READ_ONLY = "is not possible: a query only reads; Connection.register makes tables of files"
-_NO_SETTINGS = "is not possible: settings are arguments of jumpgate.connect, and there are no transactions"
-_KNOWN = "SHOW TABLES and SHOW COLUMNS FROM table are known, other SHOW is not"
+_OWN = (
+    "SELECT table_name, 'table of the database' FROM duckdb_tables() WHERE NOT internal UNION ALL "
+    "SELECT view_name, 'view of the database' FROM duckdb_views() WHERE NOT internal"
+)
 
 
 def answer(
     text: str, connection: Connection, parameters: Sequence[Any] | Mapping[str, Any] = (), offload: str | None = None
 ) -> str | None:
-    """The query whose result answers the command in `text`; None if that is not a command but a query.
+    """The query whose result answers the command in `text`; None if it is none of Jumpgate's.
 
-    EXPLAIN ANALYZE runs its query at once. Raises InvalidSql for what is neither, and what planning and running raise.
+    EXPLAIN ANALYZE runs its query at once. Raises what planning and running raise.
     """
     parts, words = parts_of(text)
     ends = len(parts)
     while ends and words[ends - 1] == ";":
         ends -= 1
-    parts = parts[:ends]
-    match words[: min(ends, 4)]:
+    match words[:ends]:
         case ["SHOW", "TABLES"]:
-            rows = [(table.name, _source(table)) for table in sorted(connection.tables, key=lambda t: t.name)]
-            return _constants(("name", "source"), rows)
-        case ["SHOW", "COLUMNS", "FROM" | "IN", _] if len(parts) == 4:
-            return _columns(connection.tables[unquoted(parts[3])])
-        case ["DESCRIBE" | "DESC", "TABLE", _] if len(parts) == 3:
-            return _columns(connection.tables[unquoted(parts[2])])
-        case ["DESCRIBE" | "DESC", first, *_] if first in _QUERIES:
-            with connection.sql(_rest(text, parts, 1), parameters, offload=offload) as query:
-                return _described((f.name, str(f.type), f.nullable) for f in query.schema)
-        case ["DESCRIBE" | "DESC", _] if parts[1].kind in ("word", "name"):
-            return _columns(connection.tables[unquoted(parts[1])])
-        case ["EXPLAIN", *_]:
-            return _explained(text, parts, connection, parameters, offload)
-        case ["SHOW" | "DESCRIBE" | "DESC", *_]:
-            raise _refused(text, parts[0], f": {_KNOWN}")
-        case [first, *_] if first in _WRITES:
-            raise _refused(text, parts[0], f" {_READ_ONLY}")
-        case [first, *_] if first in _SETTINGS:
-            raise _refused(text, parts[0], f" {_NO_SETTINGS}")
+            rows = [(table.name, _source(table)) for table in connection.tables] + connection.main_rows(_OWN)
+            return _constants(("name", "source"), sorted(rows))
+        case ["EXPLAIN", "ANALYZE", first, *_] if first in _QUERIES:
+            return _explained(_rest(text, parts, 2), connection, parameters, offload, True)
+        case ["EXPLAIN", first, *_] if first in _QUERIES and "FORMAT" not in words[2:3]:
+            return _explained(_rest(text, parts, 1), connection, parameters, offload, False)
     return None
-
-
-def _columns(table: Table) -> str:
-    if table.read is None:
-        return _described((f.name, str(f.type), f.nullable) for f in table.schema)
-    return _described((f.name, f.type.name, f.type.nullable) for f in table.read.schema)
-
-
-def _described(columns: Iterable[tuple[str, str, bool]]) -> str:
-    rows = [(name, type, "YES" if nullable else "NO") for name, type, nullable in columns]
-    return _constants(("column_name", "column_type", "null"), rows)
 
 
 def _explained(
     text: str,
-    parts: Sequence[Token],
     connection: Connection,
     parameters: Sequence[Any] | Mapping[str, Any],
     offload: str | None,
+    analyze: bool,
 ) -> str:
     """Lines of the plan, one a row."""
-    first, analyze = 1, False
-    while first < len(parts) and parts[first].keyword in ("ANALYZE", "VERBOSE"):
-        analyze |= parts[first].keyword == "ANALYZE"
-        first += 1
-    if first == len(parts) or (parts[first].keyword or parts[first].text) not in _QUERIES:
-        raise _refused(text, parts[min(first, len(parts) - 1)], ": EXPLAIN and EXPLAIN ANALYZE take a query")
-    with connection.sql(_rest(text, parts, first), parameters, offload=offload) as query:
+    with connection.sql(text, parameters, offload=offload) as query:
         lines = query.explain(analyze=analyze).splitlines()
     return _constants(("plan",), [(line,) for line in lines])
 
@@ -116,8 +73,3 @@ def _constants(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
-
-
-def _refused(text: str, token: Token, why: str) -> InvalidSql:
-    line, column = place(text, token.start)
-    return InvalidSql(f"{token.text.upper()}{why}\n{located(text, line, column)}", line=line, column=column)

@@ -6,8 +6,10 @@ import os
 import re
 import threading
 import time
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,12 +20,15 @@ import pyarrow as pa
 from jumpgate.client import notebook
 from jumpgate.client.duckdb.decide import Auto
 from jumpgate.client.duckdb.reasons import Parts, Stays
-from jumpgate.client.sql import commands, database, tables
+from jumpgate.client.sql import commands, tables
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, is_plain, parquet_table, read_table
 from jumpgate.client.sql.data_files import DataFiles
-from jumpgate.client.sql.errors import TooLarge
-from jumpgate.client.sql.parsing import named
+from jumpgate.client.sql.database import Database
+from jumpgate.client.sql.errors import InvalidSql, TooLarge, typed
+from jumpgate.client.sql.parsing import is_query, kinds_of, named, statements_of
 from jumpgate.client.sql.query import Query
+from jumpgate.client.sql.statements import Statements
+from jumpgate.client.sql.stopping import Stop
 from jumpgate.client.sql.tables import Scan, as_read
 from jumpgate.codegen import cache
 from jumpgate.converters.probe import misread
@@ -48,6 +53,8 @@ _CLOCK = re.compile(r"(?i)\b(now|today|(get_)?current_\w+|localtime(stamp)?|\w+_
 
 #: of a text, parsed: its parts take some 300 times as much memory. Values belong into parameters
 TEXT_CHARACTERS_MAX = 1_000_000
+#: of a text that may be a command of Jumpgate's
+COMMAND_CHARACTERS_MAX = 200
 #: the place of an error in a text below one line more
 _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 
@@ -64,17 +71,28 @@ class Opened:
 
 
 class Connection:
-    """Tables and queries over them. Thread-safe; a context manager.
+    """A DuckDB database, tables beside its own, and queries over them. Thread-safe; a context manager.
 
     address and options are those of jumpgate.client.session.Session: None starts a service inside this process when
     the first query needs one. offload: `auto` takes to accelerators what is faster there (as the service estimates or,
     of a query that ran both ways, as measured; DuckDB answers while programs for it are built), `always` all that they
     can do, `never` nothing; each query may say otherwise. Texts mean what DuckDB means by them; see docs/sql.md.
+    database: a file of DuckDB's, which is made if it is not there; None: in memory. Raises DataError for another file.
     """
 
-    def __init__(self, address: str | None = None, *, offload: str = "auto", **options: Any) -> None:
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        offload: str = "auto",
+        database: str | os.PathLike[str] | None = None,
+        read_only: bool = False,
+        **options: Any,
+    ) -> None:
         self.offload = _one_of("offload", offload, OFFLOAD)
-        self._database = database.opened(self.spool_folder())
+        self._database = Database(self.spool_folder(), database, read_only)
+        self._statements = Statements(self)
+        self._stops: weakref.WeakSet[Stop] = weakref.WeakSet()
         self._data = DataFiles(self.spool_folder)
         self.tables = Catalog(self._changed)
         self._address, self._options = address, options
@@ -183,17 +201,19 @@ class Connection:
         self.tables.drop(name)
 
     def table(self, name: str) -> Query:
-        """All rows of a table; raises NotFound."""
-        self.tables[name]
+        """All rows of a table, also of the database's own; raises NotFound."""
+        if name not in self.tables and (name,) not in self.main_rows("SELECT table_name FROM duckdb_tables()"):
+            self.tables[name]
         return self.sql('SELECT * FROM "{}"'.format(name.replace('"', '""')))
 
     def sql(
         self, text: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, offload: str | None = None
     ) -> Query:
-        """Plans a query; nothing runs before its result is asked for.
+        """Plans a query; nothing runs before its result is asked for. Other statements run at once, and of several all
+        but a query at the end; the last one's result is returned.
 
-        parameters: for $1, $2 … in the text, or a mapping for $name: values, typed by Arrow, never text in the query.
-        Raises InvalidSql, which says where the text is wrong and what was perhaps meant.
+        parameters: for $1, $2 … in the last statement, or a mapping for $name: values, typed by Arrow, never text in
+        the query. Raises InvalidSql, which says where the text is wrong and what was perhaps meant.
         """
         if len(text) > TEXT_CHARACTERS_MAX:
             raise TooLarge(
@@ -202,19 +222,68 @@ class Connection:
             )
         mode = self.offload if offload is None else _one_of("offload", offload, OFFLOAD)
         start = time.perf_counter()
-        command = commands.answer(text, self, parameters, offload)
+        kinds = kinds_of(text)
+        if not kinds:
+            raise InvalidSql("the text holds no query")
+        command = None
+        if len(kinds) == 1 and (kinds == ["EXPLAIN"] or len(text) < COMMAND_CHARACTERS_MAX):
+            command = commands.answer(text, self, parameters, offload)
         if command is not None:
             text, parameters = command, ()
+        elif not is_query(kinds):
+            *before, last = statements_of(text)
+            for piece in before:
+                self._statements.run(piece, (), mode)
+            if not is_query(kinds_of(last)):
+                return Query(self, last, (), mode, self._statements.run(last, parameters, mode))
+            text = last
         query = Query(self, text, parameters, mode)
         query.timings.planning_s = time.perf_counter() - start
         return query
+
+    def execute(
+        self, text: str, parameters: Sequence[Any] | Mapping[str, Any] = (), *, offload: str | None = None
+    ) -> Query:
+        """As `sql`, but a query has begun to run when its result is returned: it is what is there now."""
+        return self.sql(text, parameters, offload=offload).begun()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Return whether a transaction was begun that did not end."""
+        return self._database.in_transaction
+
+    def main_rows(self, text: str) -> list[tuple[Any, ...]]:
+        """Rows that DuckDB answers where statements run."""
+        with self._database.seeing(()) as database:
+            found: list[tuple[Any, ...]] = database.execute(text).fetchall()
+        return found
+
+    def stored_words(self) -> frozenset[str]:
+        """Names in the database's views and functions, in small letters."""
+        return self._database.words()
+
+    def noted(self, kind: str, text: str) -> None:
+        """A statement ran, or failed: what is remembered may be otherwise now."""
+        if self._database.note(kind, text):
+            self._forget()
+
+    def main(self, scans: Sequence[Scan]) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """Where statements run; it sees these tables meanwhile."""
+        return self._database.seeing(scans)
+
+    def watch(self, stop: Stop) -> None:
+        """`close` ends what this would end."""
+        self._stops.add(stop)
 
     def spool_folder(self) -> Path:
         """Where DuckDB spills, and data is kept that jobs read; made if it is not there."""
         return cache.folder("spool")
 
     def close(self) -> None:
-        """Cancels what still runs, and ends the service that this connection started; may be called twice."""
+        """Cancels what still runs, ends the service that this connection started, and closes the database; may be
+        called twice."""
+        for stop in list(self._stops):
+            stop.close()
         with self._lock:
             if self._session is not None:
                 self._session.close()
@@ -256,7 +325,11 @@ class Connection:
             version = self._version
         if kept is not None and kept.version == version and all(self.tables.has(scan.table) for scan in kept.scans):
             return kept
-        return Opened(version, tables.find(self.tables, text, lambda: self.session, self._address is None))
+        return Opened(version, self.scans_of(text))
+
+    def scans_of(self, text: str) -> list[Scan]:
+        """The tables that a text reads."""
+        return tables.find(self.tables, text, lambda: self.session, self._address is None, self.stored_words)
 
     def keep(self, text: str, opened: Opened) -> None:
         """Keep a cursor for the next run of its text."""
@@ -267,15 +340,29 @@ class Connection:
             if len(self._idle) > IDLE_MAX:
                 self._idle.popitem(last=False)
 
-    def cursor(self, opened: Opened) -> duckdb.DuckDBPyConnection:
-        """The cursor of the database that sees these tables."""
+    @property
+    def is_pinned(self) -> bool:
+        """Return whether queries run where statements do: on one connection of DuckDB's, one after the other."""
+        return self._database.is_pinned
+
+    @contextmanager
+    def seeing(self, opened: Opened) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The database, seen with these tables."""
+        if self.is_pinned:
+            with self._database.seeing(opened.scans) as database:
+                yield database
+            return
         if opened.cursor is None:
-            opened.cursor = database.cursor(self._database, opened.scans)
-        return opened.cursor
+            opened.cursor = self._database.cursor(opened.scans)
+        yield opened.cursor
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor of the database, without tables."""
+        return self._database.cursor()
 
     def described(self, query: Query) -> tuple[list[str], pa.Schema]:
         """DuckDB's types of a query's result, and its schema. Raises InvalidSql."""
-        return self._known(self._described, query, lambda: self._describe(*query.describe()))
+        return self._known(self._described, query, lambda: self._describe(query))
 
     def offloaded(self, query: Query) -> Offloaded:
         """The dataflow of a query. Raises Stays."""
@@ -292,6 +379,8 @@ class Connection:
         return found
 
     def _cut(self, query: Query) -> Parts | Stays:
+        if self._is_own(query.text):
+            return Stays("it reads more than the tables of the connection")
         try:
             return self.stand_ins.cut(query.text, query.values, _read(query))
         except Stays as stays:
@@ -299,16 +388,41 @@ class Connection:
 
     def _offload(self, query: Query) -> Offloaded | Stays:
         try:
-            found = self.stand_ins.offload(query.text, query.values, _read(query))
+            if self._is_own(query.text):
+                found = self._offload_own(query)
+            else:
+                found = self.stand_ins.offload(query.text, query.values, _read(query))
         except Stays as stays:
             return stays
         return found if [str(type) for type in found.types] == query.types else Stays("the result has other types")
 
+    def _is_own(self, text: str) -> bool:
+        """Return whether only the database can plan a text: it reads more than tables of the connection, or may mean
+        something else than in a new database."""
+        names = named(text)
+        return self._database.is_changed or names is None or not names.reads_only(self._names())
+
+    def may_be_large(self, text: str) -> bool:
+        """Return whether a text may read files that no table of the connection stands for."""
+        names = named(text)
+        return names is not None and self._is_own(text) and (names.files or bool(self.stored_words()))
+
+    def _offload_own(self, query: Query) -> Offloaded:
+        """The dataflow of a text as the database plans it. Raises Stays."""
+        from jumpgate.client.duckdb import planning
+        from jumpgate.client.duckdb.parameters import with_values
+
+        with query.seen() as database:
+            text = with_values(database, query.text, query.values) if query.values else query.text
+            return planning.offload(database, text)
+
+    def _names(self) -> set[str]:
+        return {table.name.lower() for table in self.tables}
+
     def _known(self, known: OrderedDict[str, T], query: Query, find: Callable[[], T]) -> T:
         """Remember what a text over these tables is, unless it may be something else the next time."""
         names = named(query.text)
-        tables = {table.name.lower() for table in self.tables}
-        if query.values or _CLOCK.search(query.text) or names is None or not names.reads_only(tables):
+        if query.values or _CLOCK.search(query.text) or names is None or not names.reads_only(self._names()):
             return find()
         with self._lock:
             version = self._version
@@ -322,11 +436,18 @@ class Connection:
                     known.popitem(last=False)
         return found
 
-    def _describe(self, names: Sequence[str], types: list[str]) -> tuple[list[str], pa.Schema]:
-        return types, self.schema_of(names, types)
+    def _describe(self, query: Query) -> tuple[list[str], pa.Schema]:
+        names, types = query.describe()
+        try:
+            return types, self.schema_of(names, types)
+        except duckdb.ParserException:  # structs without names, as of row(1, 2), have types that nobody can write
+            found = query.read_nothing().schema.types
+            return types, pa.schema(list(zip(names, found, strict=True)))
 
     def mistake(self, text: str, values: list[Any] | dict[str, Any]) -> duckdb.Error | None:
         """DuckDB's error for a text that it does not bind, where it sees all tables, empty, with all their columns."""
+        if self.is_pinned:
+            return None  # there may be tables that only `main` sees
         found = self._database.cursor()
         for table in self.tables:
             found.register(table.name, table.schema.empty_table())
@@ -340,7 +461,12 @@ class Connection:
         """The schema of a result with these names and DuckDB's types."""
         if unknown := sorted({type for type in types if type not in self._types}):
             shown = ", ".join(f"CAST(NULL AS {type})" for type in unknown)
-            found = self._database.cursor().execute(f"SELECT {shown} LIMIT 0").to_arrow_table().schema
+            where = self._database.seeing(()) if self.is_pinned else nullcontext(self._database.cursor())
+            try:
+                with where as database:
+                    found = database.execute(f"SELECT {shown} LIMIT 0").to_arrow_table().schema
+            except duckdb.Error as error:
+                raise typed(error) from error
             self._types.update(zip(unknown, found.types, strict=True))
         return pa.schema([(name, self._types[type]) for name, type in zip(names, types, strict=True)])
 
@@ -367,13 +493,16 @@ class Connection:
         self._states.pop(name, None)
         if table is not None and isinstance(table.read, Read) and not table.is_converted:
             self._states[name] = file_states(table.files)
+        self._forget()
+        self.experience.forget()
+
+    def _forget(self) -> None:
         with self._lock:
             self._version += 1
             self._described.clear()
             self._offloaded.clear()
             self._idle.clear()
             self._parts.clear()
-        self.experience.forget()
 
     def _read(self, table: Table) -> Operator | None:
         """How accelerators read a table; None for data that is only here."""

@@ -11,9 +11,21 @@ from typing import Any
 
 import duckdb
 
+from jumpgate.client.sql.errors import typed
+from jumpgate.client.sql.tokens import tokens
+
 Tree = dict[str, Any]
 
 TEXTS_MAX = 256
+#: what DuckDB's parser makes of one PIVOT, without a text: types first
+_PIVOTED = "PIVOTED"
+_OF_PIVOT = {"CREATE": _PIVOTED, "SELECT": "SELECT"}
+#: functions of what a database and its sessions are
+_STATES = frozenset((
+    "current_setting", "current_database", "current_catalog", "current_schema", "current_schemas", "current_user",
+    "current_role", "current_query", "current_connection_id", "getvariable", "nextval", "currval", "txid_current",
+    "in_search_path", "version", "user", "session_user",
+))  # fmt: skip
 _lock = threading.Lock()
 _parser = duckdb.connect()
 
@@ -22,12 +34,15 @@ _parser = duckdb.connect()
 class Named:
     """Names in a text. `tables`: those in FROM, common table expressions among them; `columns`: what it may name
     columns by, in small letters, and parts of that. `every`: it may read columns that it does not name, by *, by place,
-    or as a whole row. `plain`: it reads nothing but what `tables` name."""
+    or as a whole row. `plain`: it reads nothing but what `tables` name, and no state of the database or of a session.
+    `catalog`: it may list tables. `files`: it may read files that it names."""
 
     tables: frozenset[str]
     columns: frozenset[str]
     every: bool
     plain: bool
+    catalog: bool
+    files: bool
     _common: frozenset[str]
 
     def reads_only(self, tables: set[str]) -> bool:
@@ -47,8 +62,9 @@ def named(text: str) -> Named | None:
         frozenset(node["table_name"] for node in sources),
         frozenset(name.lower() for node in found for name in _column_names(node)),
         _may_read_all(found, sources),
-        not any(node.get("type") == "TABLE_FUNCTION" for node in found)
-        and not any(node.get("schema_name") for node in sources),
+        not any(map(_reads_more, found)) and not any(node.get("schema_name") for node in sources),
+        any(map(_lists_tables, found)),
+        any(map(_names_files, found)),
         frozenset(item["key"].lower() for node in found for item in node.get("cte_map", {}).get("map", ())),
     )
 
@@ -62,6 +78,52 @@ def _parsed(text: str) -> Tree | None:
     except (duckdb.Error, RecursionError, UnicodeError):
         return None
     return None if found["error"] else found
+
+
+@functools.lru_cache(TEXTS_MAX)
+def kinds_of(text: str) -> list[str]:
+    """Return the kinds of a text's statements, as DuckDB calls them. Raises InvalidSql for one that it does not
+    parse."""
+    try:
+        with _lock:
+            found = _parser.extract_statements(text)
+            return [statement.type.name if statement.query else _OF_PIVOT[statement.type.name] for statement in found]
+    except duckdb.Error as error:
+        raise typed(error) from error
+
+
+def is_query(kinds: list[str]) -> bool:
+    """Return whether statements of these kinds are one query; a PIVOT makes types first."""
+    return kinds[-1] == "SELECT" and set(kinds[:-1]) <= {_PIVOTED}
+
+
+def statements_of(text: str) -> list[str]:
+    """Return the statements of a text one by one."""
+    found, start = [], 0
+    for token in tokens(text):
+        if token.text == ";":
+            found.append(text[start : token.start])
+            start = token.end
+    return [piece for piece in (*found, text[start:]) if kinds_of(piece)]
+
+
+def _reads_more(node: Tree) -> bool:
+    return node.get("type") in ("TABLE_FUNCTION", "SHOW_REF") or node.get("function_name", "").lower() in _STATES
+
+
+def _lists_tables(node: Tree) -> bool:
+    return (
+        node.get("schema_name", "").lower() in ("information_schema", "pg_catalog")
+        or node.get("table_name", "").lower().startswith(("duckdb_", "pg_", "sqlite_"))
+        or node.get("function_name", "").lower().startswith(("duckdb_", "pragma_"))
+        or (node.get("type") == "SHOW_REF" and bool(node.get("table_name")))
+    )
+
+
+def _names_files(node: Tree) -> bool:
+    return node.get("type") == "TABLE_FUNCTION" or (
+        node.get("type") == "BASE_TABLE" and bool({".", "/"} & set(node["table_name"]))
+    )
 
 
 def _nodes(tree: Any) -> Iterator[Tree]:

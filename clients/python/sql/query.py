@@ -3,11 +3,13 @@ is a dataflow, else in DuckDB, which reads the tables that only Jumpgate reads a
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
@@ -15,11 +17,14 @@ import pyarrow as pa
 
 from jumpgate import deadline, extras
 from jumpgate.client import notebook
+from jumpgate.client.duckdb.decide import SMALL, small
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.duckdb.reasons import Kept, Stays
+from jumpgate.client.sql.answer import REPR_S, SHOWN_ROWS, Answer
 from jumpgate.client.sql.conforming import conformed
-from jumpgate.client.sql.errors import InvalidSql, typed
+from jumpgate.client.sql.errors import typed
 from jumpgate.client.sql.explain import Timings, explain_text
+from jumpgate.client.sql.parsing import kinds_of
 from jumpgate.client.sql.split import Cut, Split, cut_of
 from jumpgate.client.sql.stopping import Stop
 from jumpgate.client.sql.tables import FILES_MAX
@@ -27,7 +32,7 @@ from jumpgate.converters import probe
 from jumpgate.dataflow import located
 from jumpgate.dataflow.file_state import check_unchanged, file_states
 from jumpgate.dataflow.operators import Read
-from jumpgate.errors import BuildError, CannotPlace, ComputeError, DataError, InvalidDataflow, JumpgateError
+from jumpgate.errors import BuildError, CannotPlace, ComputeError, DataError, InvalidDataflow, JumpgateError, TimedOut
 from jumpgate.stores.names import is_remote
 
 if TYPE_CHECKING:
@@ -38,10 +43,10 @@ if TYPE_CHECKING:
     from jumpgate.client.result import Result
     from jumpgate.client.session import Session
     from jumpgate.client.sql.connection import Connection, Opened
+    from jumpgate.client.sql.tables import Scan
 
 #: rows of a batch that DuckDB computes
 BATCH_ROWS = 64 << 10
-_SELECT, _CREATE = duckdb.StatementType.SELECT, duckdb.StatementType.CREATE
 #: errors of a job for which DuckDB may have another road, or an error of its own
 _LEFT = (CannotPlace, ComputeError, DataError, InvalidDataflow)
 
@@ -49,14 +54,22 @@ Parameters = Sequence[Any] | Mapping[str, Any]
 T = TypeVar("T")
 
 
-class Query:
+class Query(Answer):
     """A query over a connection's tables. Take the whole result, or iterate `batches()`, which runs it each time.
 
     It is an Arrow stream to whatever takes one (`polars.DataFrame(query)`). Dropping, closing or leaving it (it is a
     context manager) cancels what still runs.
     """
 
-    def __init__(self, connection: Connection, text: str, parameters: Parameters, mode: str) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        text: str,
+        parameters: Parameters,
+        mode: str,
+        answer: tuple[pa.Table, list[str]] | None = None,
+    ) -> None:
+        """answer: of a statement that has run, with DuckDB's types."""
         self.text = text
         self.timings = Timings()
         self._mode, self._parameters = mode, parameters
@@ -65,9 +78,18 @@ class Query:
         self._table: pa.Table | None = None
         self._reading = False
         self._stop = Stop(connection.timeout_s)
+        connection.watch(self._stop)
         self.values = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
         self._read_jobs: list[str] = []
         self._opened: Opened | None = None
+        self._begun: Iterator[pa.RecordBatch] | None = None
+        self._is_statement = answer is not None
+        if answer is not None:
+            self.scans: list[Scan] = []
+            self._table, self.types = answer
+            self.schema = self._table.schema
+            self._leave("it is a statement")
+            return
         self._begin()
         self.types, self.schema = connection.described(self)
         try:
@@ -76,12 +98,6 @@ class Query:
             self._leave(str(stays))
             if mode == "always":
                 self._cut_out()
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the result's columns, in order; they may repeat."""
-        names: list[str] = self.schema.names
-        return names
 
     @property
     def jobs(self) -> tuple[str, ...]:
@@ -93,6 +109,10 @@ class Query:
         watched: as in jumpgate.client.result.Result.batches."""
         if self._table is not None:
             yield from self._table.to_batches()
+            return
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            yield from begun
             return
         if self._reading:
             raise ValueError("this query's batches are being read; finish that, or plan the query once more")
@@ -113,6 +133,14 @@ class Query:
             self._cancel()
             self._reading = False
 
+    def begun(self) -> Query:
+        """Return it with its first rows computed: `batches`, or who takes the result first, goes on from there."""
+        if self._table is None:
+            batches = self.batches()
+            first = next(batches, None)
+            self._begun = iter(()) if first is None else itertools.chain([first], batches)
+        return self
+
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self.batches()
 
@@ -122,17 +150,34 @@ class Query:
         return reader.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        columns = ", ".join(f"{field.name} {field.type}" for field in self.schema)
-        return f"Query({' '.join(self.text.split())!r}: {columns})"
+        """The first rows, for which the query may run a moment; else its columns."""
+        shown = " ".join(self.text.split())
+        if self._is_statement and not self._table:
+            return f"Query({shown!r})"
+        try:
+            return str(self._native() if self._is_lost else self._relation(self.peek(SHOWN_ROWS, REPR_S)))
+        except JumpgateError as error:
+            columns = ", ".join(f"{name} {type}" for name, type in zip(self.columns, self.types, strict=True))
+            why = "" if isinstance(error, TimedOut) else f": {error.message}"
+            return f"Query({shown!r}: {columns}){why}"
+
+    def peek(self, rows: int, within_s: float | None = None) -> pa.Table:
+        """At most so many of the first rows; of a query that did not run they are computed apart. Raises TimedOut after
+        `within_s`."""
+        if self._table is not None:
+            return self._table.slice(0, rows)
+        with Query(self._connection, self.text, self._parameters, self._mode) as query:
+            if within_s is not None:
+                query._stop.timeout_s = within_s
+            return notebook.first_rows(query.batches(), self.schema, rows)[0]
 
     def _repr_html_(self) -> str:
         """For notebooks: the first rows, for which the query runs as far as it must, and what runs where."""
-        if self._table is not None:
-            shown, more = self._table.slice(0, notebook.ROWS_SHOWN), self._table.num_rows > notebook.ROWS_SHOWN
-        else:
-            with self._connection.sql(self.text, self._parameters, offload=self._mode) as peek:
-                shown, more = notebook.first_rows(peek.batches(), self.schema)
-        return notebook.rows(shown, more) + notebook.folded("what runs where", self.explain())
+        found = self.peek(notebook.ROWS_SHOWN + 1)
+        more = found.num_rows > notebook.ROWS_SHOWN
+        return notebook.rows(found.slice(0, notebook.ROWS_SHOWN), more) + notebook.folded(
+            "what runs where", self.explain()
+        )
 
     def to_arrow(self) -> pa.Table:
         """The whole result."""
@@ -206,29 +251,44 @@ class Query:
         self._opened = self._connection.take(self.text)
         self.scans = self._opened.scans
 
-    @property
-    def database(self) -> duckdb.DuckDBPyConnection:
+    def seen(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
         """DuckDB, which sees the query's tables."""
         if self._opened is None:
             self._begin()
         assert self._opened is not None
-        return self._connection.cursor(self._opened)
+        return self._connection.seeing(self._opened)
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        return self._connection.cursor()
+
+    def _native(self) -> Any:
+        try:
+            with self.seen() as database:
+                relation = database.sql(self.text, params=self.values or None)
+                relation.execute()
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise self._typed(error) from error
+        return relation
 
     def describe(self) -> tuple[list[str], list[str]]:
         """Names, which may repeat, and DuckDB's types of the result, which is not computed. Raises InvalidSql."""
         try:
-            kinds = [statement.type for statement in self.database.extract_statements(self.text)]
-            if not kinds:
-                raise InvalidSql("the text holds no query")
-            if kinds[-1] != _SELECT or any(kind != _CREATE for kind in kinds[:-1]):  # a PIVOT creates types first
-                raise InvalidSql("the text is not one query")
-            if self.values and len(kinds) == 1:  # with parameters, `sql` would run the text
-                described = self.database.execute(f"DESCRIBE {self.text}", self.values).fetchall()
-                return [name for name, *_ in described], [type for _, type, *_ in described]
-            found = self.database.sql(self.text, params=self.values or None)
-            return found.columns, [str(type) for type in found.types]
+            with self.seen() as database:
+                if self.values and len(kinds_of(self.text)) == 1:  # with parameters, `sql` would run the text
+                    described = database.execute(f"DESCRIBE {self.text}", self.values).fetchall()
+                    return [name for name, *_ in described], [type for _, type, *_ in described]
+                found = database.sql(self.text, params=self.values or None)
+                return found.columns, [str(type) for type in found.types]
         except (duckdb.BinderException, duckdb.CatalogException) as error:
             raise self._typed(self._connection.mistake(self.text, self.values) or error) from error
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise self._typed(error) from error
+
+    def read_nothing(self) -> pa.Table:
+        """The result's columns without rows. Raises InvalidSql."""
+        try:
+            with self.seen() as database:
+                return database.execute(f"FROM (\n{self.text}\n) LIMIT 0", self.values or None).to_arrow_table()
         except (duckdb.Error, pa.ArrowException) as error:
             raise self._typed(error) from error
 
@@ -239,10 +299,13 @@ class Query:
             raise Stays("offload = never")
         if self._mode == "always":
             return connection.offloaded(self)
+        may_be_large = connection.may_be_large(self.text)
         has_jobs = connection.is_started or any(scan.needs_job for scan in self.scans)
-        if reason := connection.auto.early(self.text, self._bytes(), has_jobs):
+        if not may_be_large and (reason := connection.auto.early(self.text, self._bytes(), has_jobs)):
             raise Stays(reason)
         found = connection.offloaded(self)
+        if may_be_large and small(found.files.files):
+            raise Stays(SMALL)
         found.files.fill()
         files = sum(len(scan.table.files) for scan in self.scans if scan.needs_job)  # DuckDB has no look at statistics
         if reason := connection.auto.reason(self.text, found, connection.session, files):
@@ -307,7 +370,7 @@ class Query:
                     yield first
                     yield from source
                 return
-        yield from self._here(self.text, self.values)
+        yield from self._here()
 
     def _by_job(self, watched: bool) -> Iterator[pa.RecordBatch]:
         (cut,) = self.split.cuts
@@ -323,10 +386,10 @@ class Query:
         from jumpgate.client.sql.parts import tables_of
 
         start = time.perf_counter()
-        with tables_of(self.split.cuts, self.database, self._run, self._cancel):
+        with self.seen() as database, tables_of(self.split.cuts, database, self._run, self._cancel):
             self.timings.jobs_s = time.perf_counter() - start
             self.timings.received_bytes = sum(result.received_bytes for result in self._results)
-            yield from conformed(self._here(self.split.text, ()), self.schema)
+            yield from conformed(self._read(database, self.split.text, ()), self.schema)
 
     def _run(self, cut: Cut) -> Result:
         from jumpgate.dataflow.builder import Dataflow
@@ -339,27 +402,45 @@ class Query:
         self._results.append(result)
         return result
 
-    def _here(self, text: str, values: Parameters) -> Iterator[pa.RecordBatch]:
+    def _here(self) -> Iterator[pa.RecordBatch]:
+        """DuckDB's answer."""
+        if self._connection.is_pinned:  # whatever runs there next would end a stream
+            with self.seen() as database:
+                found = list(self._read(database, self.text, self.values))
+            yield from found
+            return
+        with self.seen() as database:
+            yield from self._read(database, self.text, self.values)
+        if self._opened is not None:
+            self._connection.keep(self.text, self._opened)
+            self._opened = None
+
+    def _read(self, database: duckdb.DuckDBPyConnection, text: str, values: Parameters) -> Iterator[pa.RecordBatch]:
         """DuckDB's answer to a text; a file that changes meanwhile is a FileChanged."""
         try:
-            database = self.database
             for scan in self.scans:
                 self._connection.check(scan, database)
         except (duckdb.Error, pa.ArrowException) as error:
             raise self._typed(error) from error
         states = file_states(file for scan in self.scans if scan.reads_files for file in scan.files)
+
+        def interrupt() -> None:
+            for scan in self.scans:
+                scan.close()
+            database.interrupt()
+
         with ThreadPoolExecutor(1, "jumpgate-duckdb") as pool:
 
             def within(work: Callable[[], T]) -> T:
                 try:
-                    return self._stop.result(pool.submit(work), self._interrupt)
+                    return self._stop.result(pool.submit(work), interrupt)
                 except (duckdb.Error, pa.ArrowException) as error:
                     self._stop.left_s()  # it raises what interrupted DuckDB
                     raise self._typed(error) from error
 
             start = time.perf_counter()
             try:
-                reader = within(lambda: self.database.execute(text, values).to_arrow_reader(BATCH_ROWS))
+                reader = within(lambda: database.execute(text, values).to_arrow_reader(BATCH_ROWS))
                 while (batch := within(lambda: next(reader, None))) is not None:
                     yield batch
                 check_unchanged(states)
@@ -367,14 +448,6 @@ class Query:
                 self._read_jobs += [job.job for scan in self.scans for job in scan.jobs]
                 self._cancel()
             self.timings.rest_s = time.perf_counter() - start
-        if text == self.text and self._opened is not None:
-            self._connection.keep(text, self._opened)
-            self._opened = None
-
-    def _interrupt(self) -> None:
-        for scan in self.scans:
-            scan.close()
-        self.database.interrupt()
 
     def _typed(self, error: Exception) -> JumpgateError:
         failed = next((scan.error for scan in self.scans if scan.error is not None), None)

@@ -22,14 +22,14 @@ class Stop:
 
     def __init__(self, timeout_s: float) -> None:
         self.closed = False
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._end: float | None = None
         self._work: tuple[Future[object], Callable[[], object]] | None = None
         self._lock = threading.Lock()
 
     def begin(self) -> None:
         """Starts the time of a run."""
-        self._end = time.monotonic() + self._timeout_s if self._timeout_s else None
+        self._end = time.monotonic() + self.timeout_s if self.timeout_s else None
 
     def close(self) -> None:
         """Ends the work that is waited for, and all to come; may be called twice."""
@@ -37,6 +37,11 @@ class Stop:
             self.closed = True
             if self._work is not None:
                 _end(*self._work)
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Return whether work runs that it would end."""
+        return self._work is not None
 
     def left_s(self) -> float | None:
         """Seconds until the deadline; None if there is none. Raises Cancelled and TimedOut."""
@@ -66,7 +71,7 @@ class Stop:
         return found
 
     def _timed_out(self) -> TimedOut:
-        return TimedOut(f"the query did not end within {self._timeout_s:g} s")
+        return TimedOut(f"the query did not end within {self.timeout_s:g} s")
 
 
 def _end(work: Future[T], interrupt: Callable[[], object]) -> None:

@@ -145,6 +145,13 @@ class Scan:
         if not self.reads_files:
             self._register(database, self)
 
+    def drop_from(self, database: duckdb.DuckDBPyConnection) -> None:
+        """Drops what `add_to` made, as far as it is there; an aborted transaction takes it along."""
+        with suppress(duckdb.Error):
+            database.execute(f"DROP VIEW IF EXISTS temp.main.{quoted(self.table.name)}")
+        with suppress(duckdb.Error):
+            database.unregister(f"jumpgate {self.table.name}")
+
     def _register(self, database: duckdb.DuckDBPyConnection, data: object) -> None:
         """Makes Arrow data the table. DuckDB would have Arrow's filters select its rows, for which NaN is no number
         that is greater than others, and which lose nanoseconds: so columns are expressions, which are not theirs."""
@@ -247,19 +254,30 @@ def as_read(field: pa.Field) -> pa.Field:
     return field.with_type(pa.timestamp("us", field.type.tz)) if coarse else field
 
 
-def find(tables: Catalog, text: str, session: Callable[[], Session], is_here: bool) -> list[Scan]:
-    """The tables that a text reads, with the columns that it may; is_here: the session's jobs run on this machine."""
+def find(
+    tables: Catalog, text: str, session: Callable[[], Session], is_here: bool, stored: Callable[[], frozenset[str]]
+) -> list[Scan]:
+    """The tables that a text reads, with the columns that it may; is_here: the session's jobs run on this machine.
+    stored: what the database's views and functions name; those may stand in a text that reads more than these
+    tables."""
     of_text = named(text)
-    if of_text is None:  # as of PIVOT
+    registered = {table.name.lower(): table.name for table in tables}
+    whole: set[str] = set()
+    if of_text is None:  # as of PIVOT, and statements
         words = {unquoted(part).lower() for part in parts_of(text)[0]}
-        names, columns, every = {table.name for table in tables if table.name.lower() in words}, words, True
+        names, columns, every = {name for lower, name in registered.items() if lower in words}, words, True
     else:
         names, columns, every = {*of_text.tables}, {*of_text.columns}, of_text.every
+    if of_text is None or not of_text.reads_only({*registered}):
+        said = frozenset(registered) if of_text is not None and of_text.catalog else stored()
+        if of_text is not None and of_text.files:  # functions take tables' names, also as text
+            said |= {unquoted(part).strip("'").lower() for part in parts_of(text)[0]}
+        whole = {name for lower, name in registered.items() if lower in said}
     found: dict[str, Scan] = {}
-    for name in sorted(names):
+    for name in sorted(names | whole):
         with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
             table = tables[name]
-            read = [c for c in table.schema.names if every or c.lower() in columns]
+            read = [c for c in table.schema.names if every or table.name in whole or c.lower() in columns]
             found[table.name] = Scan(table, read, session, is_here)
     return list(found.values())
 
