@@ -440,7 +440,7 @@ class Connection:
         names, types = query.describe()
         try:
             return types, self.schema_of(names, types)
-        except duckdb.ParserException:  # structs without names, as of row(1, 2), have types that nobody can write
+        except InvalidSql:  # structs without names, as of row(1, 2), have types that nobody can write
             found = query.read_nothing().schema.types
             return types, pa.schema(list(zip(names, found, strict=True)))
 
