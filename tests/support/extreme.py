@@ -180,7 +180,7 @@ MANY = {
 
 
 def hostile(chance: random.Random, base: service_pb2.SubmitRequest) -> tuple[str, bytes]:
-    """A verb and a request for it that no client would send: with an extreme number, with very many of something (one in
+    """Return a verb and a request that no client would send: with extreme numbers, with very many of something (one in
     a hundred), or damaged."""
     kind = chance.random()
     if kind < 0.01:
