@@ -122,7 +122,7 @@ def _at_rest(root: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--minutes", type=float, default=30.0)
     options = parser.parse_args()
     report(soak(options.minutes), options.json)
 
