@@ -204,9 +204,7 @@ def deadline_kept(rounds: int, seed: int) -> Figure:
         remark(f"seed {number}: {kind} stopped after {delay:.2f} s: {ended} after {took:.1f} s")
         if took > DEADLINE_S + GRACE_S:
             late.append(number)
-    return Figure(
-        "deadline_kept", 1 - len(late) / rounds, 1.0, "higher", f"{rounds} stopped processes from seed {seed}"
-    )
+    return Figure("deadline_kept", 1 - len(late) / rounds, 1.0, "higher", f"{rounds} stops from seed {seed}")
 
 
 def _stopped(served: Served, rows: Dataflow, kind: str, delay: float, shape: int) -> tuple[float, str]:

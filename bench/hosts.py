@@ -51,7 +51,7 @@ ROWS = 200_000
 def faults_survived(rounds: int, seed: int) -> Figure:
     found = []
     with lab() as machines:
-        faults = Faults(machines)
+        faults = Faults(machines, wide=True)
         try:
             for number in counted(range(seed, seed + rounds), "faults"):
                 found.append(faults.round(number))

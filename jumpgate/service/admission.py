@@ -2,7 +2,8 @@
 
 Turns are fair by user and cost (start-time fair queueing, Goyal et al. 1996): whoever has had less of the estimated
 seconds, for its weight, is next, however many connections others have. Of one user's jobs the cheap pass the dear, for
-as long as these cost more. Small jobs have threads of their own: they never wait for large ones.
+as long as these cost more. Small jobs have threads of their own: they never wait for large ones. One that works for
+longer than a small one may is large from then on, as are its user's next jobs until it ends: an estimate may be wrong.
 Users of a higher priority are before all of a lower one; who may only run so many jobs at a time holds nobody else up.
 
 A job that only waits for its client to read needs no cores; and where all that run do so, the next one is admitted
@@ -107,6 +108,12 @@ class _Entry:
     admitted: asyncio.Future[None]
     place: int = 0
     works: bool = True
+    began: float = 0.0  #: when it was let in
+
+    @property
+    def overran(self) -> bool:
+        """Return whether a job that runs was taken for a small one, and works for longer."""
+        return self.demand.is_small and self.works and time.monotonic() - self.began > SMALL_S
 
 
 class Admission:
@@ -149,7 +156,7 @@ class Admission:
     def works(self, job: str, works: bool) -> None:
         """Return whether a job that runs does more than wait for its client."""
         entry = self._running.get(job)
-        if entry is not None and entry.works != works:
+        if entry is not None and (entry.works != works or self._waiting):
             entry.works = works
             self._admit()
 
@@ -182,20 +189,24 @@ class Admission:
     def _admit(self) -> None:
         """Lets in who is first, among the small jobs and among the others."""
         blocked: set[bool] = set()
+        late = {entry.user.name for entry in self._running.values() if entry.overran}
         order = self._order()
         for entry in order:
             if entry.admitted.done():  # nobody waits any more
                 del self._waiting[entry.job]
-            elif self._has_enough(entry.user):
                 continue
-            elif entry.demand.is_small not in blocked and self._fits(entry.demand):
+            if self._has_enough(entry.user):
+                continue
+            is_small = entry.demand.is_small and entry.user.name not in late
+            if is_small not in blocked and self._fits(entry.demand, is_small):
                 del self._waiting[entry.job]
                 self._running[entry.job] = entry
+                entry.began = time.monotonic()
                 self._virtual[entry.user.priority] = self._had[entry.user.name]
                 self._had[entry.user.name] += entry.demand.cost / entry.user.weight
                 entry.admitted.set_result(None)
             else:
-                blocked.add(entry.demand.is_small)
+                blocked.add(is_small)
         order = [entry for entry in order if entry.job in self._waiting]
         for place, entry in enumerate(order, 1):
             if entry.place != place:
@@ -206,11 +217,11 @@ class Admission:
         """Return whether as many of the user's jobs run as may at a time."""
         return 0 < user.running <= sum(entry.user.name == user.name for entry in self._running.values())
 
-    def _fits(self, demand: Demand) -> bool:
+    def _fits(self, demand: Demand, is_small: bool) -> bool:
         working = [entry for entry in self._running.values() if entry.works]
         if not working:
             return True
-        alike = [entry for entry in working if entry.demand.is_small == demand.is_small]
+        alike = [entry for entry in working if (entry.demand.is_small and not entry.overran) == is_small]
         for device in self._devices():
             threads = demand.threads.get(device.name, 0)
             used = sum(entry.demand.threads.get(device.name, 0) for entry in alike)

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +30,8 @@ BOUND_S, BUSY_S = 5.0, 3.0
 RECOVERY_S = 60.0
 #: for any answer: one that takes longer will not come; for the first one, before which all is started
 ANSWER_S, FIRST_S = 60.0, 600.0
+#: for a compiler to begin, of which one is to be killed
+COMPILER_S = 2.0
 CACHE_BYTES = 64 << 20
 #: errors that say what happened to a host
 CODES = {"instance_failed", "unreachable", "timed_out", "build"}
@@ -56,7 +58,8 @@ class Round(NamedTuple):
 class Faults:
     """A service and workers, of which one has a fault at a time."""
 
-    def __init__(self, lab: Lab, workers: int = 3) -> None:
+    def __init__(self, lab: Lab, workers: int = 3, wide: bool = False) -> None:
+        """`wide`: compilers are killed, too, and single processes are stopped."""
         self._lab = lab
         self._clean_up = contextlib.ExitStack()
         self.workers: dict[str, Server] = {}
@@ -81,6 +84,13 @@ class Faults:
             "host cut off": self._cut_off,
             "disk full": self._fill_disk,
         }
+        if wide:
+            self._kinds |= {
+                "compiler killed": self._kill_compiler,
+                "agent stopped": lambda server: _stopped(lambda: agents_of(server.machine)),
+                "zygote stopped": lambda server: _stopped(lambda: _named(server, "jghost")),
+                "instance stopped": lambda server: _stopped(lambda: _named(server, "jg ")),
+            }
 
     def _add(self, name: str) -> None:
         """A worker whose disk is small."""
@@ -111,9 +121,10 @@ class Faults:
         chance = random.Random(seed)
         name, host = chance.choice(list(self._kinds)), chance.choice(list(self.workers))
         delay_s = chance.uniform(0.0, 1.2 * self._usual_s)
-        if name == "disk full":  # which only a new program needs
+        builds = name in ("disk full", "compiler killed")  # which only a new program needs
+        if builds:
             self._shapes += 1
-        flow = f"new{self._shapes}" if name == "disk full" else "medium"
+        flow = f"new{self._shapes}" if builds else "medium"
         began, happened = time.monotonic(), [0.0]
         fault = self._kinds[name](self.workers[host])
 
@@ -129,7 +140,7 @@ class Faults:
         timer.join()
         seconds = max(0.0, ended - happened[0])
         wrong = _judge(found, host, seconds)
-        if not wrong and name != "disk full":
+        if not wrong and not builds:
             again = self._ask("medium", 2)
             wrong = "" if again.get("rows") == RIGHT else f"run again: {again}"
         for _ in fault:  # it goes away
@@ -179,15 +190,14 @@ class Faults:
         _kill(_named(server, "jg "))
         yield
 
-    def _stop(self, server: Server) -> Iterator[None]:
-        stopped = server.machine.pids()
-        for pid in stopped:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGSTOP)
+    def _kill_compiler(self, server: Server) -> Iterator[None]:
+        """The first one that there is, if one comes soon."""
+        wait_until(lambda: bool(_named(server, "cc1plus")), COMPILER_S)
+        _kill(_named(server, "cc1plus"))
         yield
-        for pid in stopped:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+
+    def _stop(self, server: Server) -> Iterator[None]:
+        return _stopped(server.machine.pids)
 
     def _cut_off(self, server: Server) -> Iterator[None]:
         server.machine.cut_off()
@@ -220,6 +230,17 @@ def _named(server: Server, prefix: str) -> list[int]:
             if Path(f"/proc/{pid}/comm").read_text().startswith(prefix):
                 found.append(pid)
     return found
+
+
+def _stopped(find: Callable[[], list[int]]) -> Iterator[None]:
+    pids = find()
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+    yield
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def _kill(pids: list[int]) -> None:

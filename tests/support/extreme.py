@@ -112,8 +112,8 @@ def numbers(message: Message, path: tuple[Any, ...] = ()) -> Iterator[tuple[tupl
         is_list = hasattr(getattr(message, field.name), "extend")
         if field.message_type is not None:
             if is_list:
-                for n, part in enumerate(getattr(message, field.name)):
-                    yield from numbers(part, (*path, field.name, n))
+                for at, part in enumerate(getattr(message, field.name)):
+                    yield from numbers(part, (*path, field.name, at))
             elif message.HasField(field.name):
                 yield from numbers(getattr(message, field.name), (*path, field.name))
         elif field.type in kind:
@@ -180,7 +180,7 @@ MANY = {
 
 
 def hostile(chance: random.Random, base: service_pb2.SubmitRequest) -> tuple[str, bytes]:
-    """A verb and a request for it that no client would send: with an extreme number, with very many of something (one in
+    """Return a verb and a request that no client would send: with extreme numbers, with very many of something (one in
     a hundred), or damaged."""
     kind = chance.random()
     if kind < 0.01:

@@ -190,6 +190,30 @@ def test_small_jobs_have_threads_of_their_own() -> None:
     run(body)
 
 
+def test_a_job_that_was_taken_for_a_small_one_is_a_large_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of other users do not wait for it, and its user's own are no longer taken for small ones."""
+    now = 0.0
+    monkeypatch.setattr(admission.time, "monotonic", lambda: now)
+
+    async def body(queue: Queue) -> None:
+        nonlocal now
+        small = Demand(WHOLE.threads, seconds=0.1)
+        await queue.ask("wrong", "other", small)
+        await queue.ask("next", "other", small)
+        await queue.ask("small", demand=small)
+        assert queue.started == ["wrong"]
+        now = admission.SMALL_S + 0.1
+        queue.admission.works("wrong", True)  # as its instances' counters say now and then
+        await asyncio.sleep(0)
+        assert queue.started == ["wrong", "small"]
+        await queue.end("small")
+        assert queue.started == ["wrong", "small"]
+        await queue.end("wrong")
+        assert queue.started == ["wrong", "small", "next"]
+
+    run(body)
+
+
 def test_a_higher_priority_is_before_all_others() -> None:
     async def body(queue: Queue) -> None:
         await queue.ask("runs")
