@@ -71,6 +71,10 @@ def test_deletion_vectors_of_delta(local: Session, bucket: Path) -> None:
         expected = delta_rows(folder)
         assert len(expected) == ROWS - {"parted": 1_000 + 202}.get(name, 2)
         check(local, read(str(folder)), expected)
+        with jumpgate.connect() as connection:
+            connection.register("t", str(folder))  # as the files themselves, which DuckDB must not open
+            found = connection.sql("select a, p, s from t order by a", offload="never").to_arrow()
+            assert found.to_pylist() == expected
 
 
 def test_a_table_in_a_store(local: Session, bucket: Path) -> None:
