@@ -222,7 +222,8 @@ class Sender:
                 flow=self.flow,
             )
         if not self.is_busy and number >= self.halved_before:
-            if self.mean is not None and self.mean > QUEUED_TRIPS * self.least:
+            is_queued = self.mean is not None and self.mean > QUEUED_TRIPS * self.least
+            if is_queued or (self.mean is not None and self.share < LOSSY_SHARE):
                 self.threshold = self.congestion = max(self.congestion / 2, WINDOW_FIRST)
             self.halved_before = self.next
         timeout = max(self.timeout, BUSY_S) if self.is_busy else self.timeout

@@ -198,18 +198,45 @@ def lossy(loss: float, trip: float, seed: int, ways: int = 2) -> tuple[float, in
     return now, sent
 
 
-@pytest.mark.parametrize("ways", [2, 4])
-@pytest.mark.parametrize("trip", [0.0002, 0.002, 0.02])
-def test_bursts_that_are_lost_cost_round_trips(trip: float, ways: int) -> None:
-    """At 30 % on two ways half of the bursts are not answered, on four three quarters. A flow ends within 5 times its
-    time at 1 %, and some time-outs; without copies it took 80 times as long."""
-    usual = lossy(0.01, trip, 1, ways)[0]
-    assert usual < 0.02 + 24 * trip
+@pytest.mark.parametrize(
+    ("trip", "ways", "seconds"), [(0.0002, 2, 0.5), (0.002, 2, 1.5), (0.002, 4, 1.5), (0.02, 4, 12)]
+)
+def test_bursts_that_are_lost_cost_round_trips(trip: float, ways: int, seconds: float) -> None:
+    """At 30 % on two ways half of the bursts are not answered, on four three quarters. One copy a time-out took 11
+    seconds of 2 ms each, and 38 of 20 ms."""
     least = 2_000 / 0.7**ways  # packets to be sent until each was answered once
-    for seed in range(6):
+    for seed in range(4):
         now, sent = lossy(0.3, trip, seed, ways)
-        assert now < 5 * usual + 100 * TIMEOUT_MIN_S
-        assert sent < 2 * least
+        assert now < seconds and sent < 2 * least
+    assert lossy(0.01, trip, 1, ways)[0] < 0.3 + 40 * trip
+
+
+def through_a_queue(flows: int, packets_max: int) -> tuple[float, int]:
+    """When flows of 500 packets end that share a link of 10,000 packets a second, behind a queue of so many packets and
+    2 ms of delay; and how many were sent."""
+    senders, now, free, sent = [Sender(f, 500) for f in range(flows)], 0.0, 0.0, 0
+    arriving: list[tuple[float, int, int, int]] = []
+    while not all(sender.ended for sender in senders):
+        for sender in senders:
+            for number in sender.due(now):
+                sent += 1
+                if free - now < packets_max * 0.0001:
+                    free = max(free, now) + 0.0001
+                    heapq.heappush(arriving, (free + 0.002, sent, sender.flow, number))
+        wakes = [at for sender in senders if (at := sender.wake_at()) is not None]
+        now = max(now + 1e-6, min([*wakes, *(packet[0] for packet in arriving[:1])]))
+        while arriving and arriving[0][0] <= now:
+            _, _, flow, number = heapq.heappop(arriving)
+            senders[flow].acknowledged(number, now)
+    return now, sent
+
+
+@pytest.mark.parametrize(("flows", "packets_max"), [(1, 5), (1, 20), (4, 20), (4, 100)])
+def test_a_queue_that_is_full_is_not_flooded(flows: int, packets_max: int) -> None:
+    """Losses of congestion make the window small; copies of all that is lost would fill the queue."""
+    now, sent = through_a_queue(flows, packets_max)
+    assert sent < 3 * 500 * flows
+    assert now < 2 * 500 * flows * 0.0001 + 0.1
 
 
 def test_a_packet_that_is_lost_rarely_is_repeated_once() -> None:

@@ -174,7 +174,10 @@ bool FlowSender::repeat(uint32_t number, double now) {
     return false;
   }
   if (!busy_ && number >= halved_before_) {
-    if (mean_ > QUEUED_TRIPS * least_) threshold_ = congestion_ = std::max(congestion_ / 2, WINDOW_FIRST);
+    const bool is_queued = mean_ > QUEUED_TRIPS * least_;
+    if (is_queued || (mean_ >= 0 && share() < LOSSY_SHARE)) {
+      threshold_ = congestion_ = std::max(congestion_ / 2, WINDOW_FIRST);
+    }
     halved_before_ = next_;
   }
   const double timeout = busy_ ? std::max(timeout_, BUSY_S) : timeout_;
