@@ -1,6 +1,6 @@
 """Completes dist/ for a release: jars, container file, site, notes, a list of parts and checksums.
 
-    python -m release.bundle dist
+python -m release.bundle dist
 """
 
 from __future__ import annotations
