@@ -1,4 +1,5 @@
-"""Measures Flight SQL: a result's bytes for a second of the service's CPU, and its throughput beside the own format.
+"""Measures Flight SQL: a result's bytes for a second of the service's CPU, and its throughput beside the own format;
+and what a bare machine spends until the first result.
 
     ./dev bench doors --json
 
@@ -24,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import flight
 
+from bench import _install
 from bench._measure import Figure, alternate, remark, report
 from jumpgate.client import read
 from jumpgate.client.session import Session
@@ -111,6 +113,10 @@ def figures() -> Iterator[Figure]:
     yield Figure("flight_gb_per_core_s", rate, 1.5, "higher", f"{what}: GB for a second of the service's CPU")
     text = f"{what}: GB/s by Flight SQL ÷ by NTF"
     yield Figure("flight_vs_own", found["flight"] / found["own"], 0.8, "higher", text)
+    install, query = _install.cpu_s()
+    remark(f"  pip install {install:.1f} s of CPU, the first query {query:.1f} s")
+    text = "CPU from `pip install` of the platform's wheel, after the download, to the result over two rows of CSV"
+    yield Figure("install_to_first_result_cpu_s", install + query, 10, "lower", text)
 
 
 @click.command()

@@ -102,8 +102,13 @@ def runtime_build() -> Iterator[Finding]:
     except BuildError as error:
         yield Finding("runtime library", "fail", error.message, "see the C++ compiler above")
         return
-    built = (home / "libjgruntime.so").exists()
-    yield Finding("runtime library", "ok", home.name if built else "not built yet; the first job builds it")
+    if (home / "libjgruntime.so").exists():
+        detail = home.name
+    elif toolchain.is_built():
+        detail = "came built with this package; the first job takes it"
+    else:
+        detail = "not built yet; the first job builds it"
+    yield Finding("runtime library", "ok", detail)
 
 
 def ports() -> Iterator[Finding]:

@@ -45,7 +45,7 @@ LEVELS: Mapping[str, tuple[Level, ...]] = {
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the runtimes of a wheel were built from, and for.
+    """Facts of the runtimes in a wheel: from which sources they were built, and for which machines.
 
     sources: the digest of the runtime's and the readers' sources. arrow: the version in the names of pyarrow's
     libraries, which are compatible while it stays the same. levels: by folder, the best first.
