@@ -32,6 +32,7 @@ def _format(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option("--command", "-c", "texts", multiple=True, metavar="SQL", help="Run this text; may be repeated.")
 @click.option("--table", "-t", "tables", multiple=True, metavar="NAME=PATH", help="A file, glob or directory.")
 @click.option("--tables", "directory", type=click.Path(path_type=Path), help="Every file or folder in it is a table.")
+@click.option("--database", type=click.Path(), help="A file of DuckDB's; made if it is not there. [default: in memory]")
 @click.option("--format", metavar="FORMAT", callback=_format, help="Of all tables. [default: suffix]")
 @click.option(
     "--option", "options_given", multiple=True, metavar="NAME=VALUE", help="delimiter=;, header=false, null=NA …"

@@ -151,3 +151,11 @@ print(sum(os.times()[2:4]))
     *_, loaded, children = done.stdout.splitlines()
     assert not [name for name in loaded.split() if name.startswith(("jumpgate.service.server", "prompt_toolkit"))]
     assert float(children) == 0.0
+
+
+def test_the_databases_own_tables(run: Run, tmp_path: Path) -> None:
+    file = str(tmp_path / "own.db")
+    text = "CREATE TABLE t AS SELECT 1 AS a, 'x' AS name; INSERT INTO t VALUES (2, NULL);\n.tables\n.schema t"
+    assert run("--database", file, "-c", text) == (0, "t\nt\n  a     INTEGER\n  name  VARCHAR\n", "")
+    options = ("--database", file, "-t", "item=item.parquet", "--mode", "line")
+    assert run(*options, "-c", "SELECT count(*) AS n FROM t;\n.tables\n.tables T*") == (0, "n = 2\nitem\nt\nt\n", "")

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jumpgate.client.sql.tokens import parts_of
 from jumpgate.errors import ConfigError, FileUnreadable, NotFound
 
 if TYPE_CHECKING:
@@ -110,21 +111,44 @@ def _help(runner: Runner, words: list[str]) -> None:
         print(f"{COMMANDS[name].usage.ljust(size)}  {COMMANDS[name].help}")
 
 
+def asks(text: str) -> bool:
+    """Return whether a statement is a query, whatever its columns are named."""
+    return parts_of(text)[1][0] in ("SELECT", "WITH", "FROM", "VALUES", "(", "TABLE")
+
+
 def _tables(runner: Runner, words: list[str]) -> None:
-    for table in _named(runner, words):
-        print(table.name)
+    for name in sorted({*runner.connection.tables.names, *_own(runner)}):
+        if not words or fnmatchcase(name.lower(), words[0].lower()):
+            print(name)
+
+
+def _own(runner: Runner) -> dict[str, list[tuple[str, str]]]:
+    """Columns of the database's own tables and views, with their types."""
+    call = """SELECT table_name AS t, column_name AS c, data_type AS d FROM duckdb_columns()
+        WHERE NOT internal AND NOT starts_with(table_name, 'jumpgate ') ORDER BY database_oid, column_index"""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for row in runner.connection.sql(call, offload="never").to_arrow().to_pylist():
+        found.setdefault(row["t"], []).append((row["c"], row["d"]))
+    return found
 
 
 def _schema(runner: Runner, words: list[str]) -> None:
-    found = list(_named(runner, words))
-    if words and not found:
-        names = runner.connection.tables.names
+    found, own = list(_named(runner, words)), _own(runner)
+    chosen = [name for name in sorted(own) if name not in runner.connection.tables.names]
+    chosen = [name for name in chosen if not words or fnmatchcase(name.lower(), words[0].lower())]
+    if words and not found and not chosen:
+        names = (*runner.connection.tables.names, *own)
         raise NotFound(f"there is no table {words[0]}{suggestion(words[0], names)}", table=words[0])
     for table in found:
         print(table)
         size = max((len(field.name) for field in table.schema), default=0)
         for field in table.schema:
             print(f"  {field.name.ljust(size)}  {field.type}")
+    for name in chosen:
+        print(name)
+        size = max(len(column) for column, _ in own[name])
+        for column, type in own[name]:
+            print(f"  {column.ljust(size)}  {type}")
 
 
 def _named(runner: Runner, words: list[str]) -> Iterator[Table]:

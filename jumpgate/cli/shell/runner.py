@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: scripts that scripts read
 DEPTH_MAX = 16
+#: columns of what DuckDB says of a statement that is no query
+_DONE = (["Count"], ["Success"], [])
 _LINE = re.compile(r"^LINE (\d+):(.*)\n( *)\^", re.MULTILINE)
 
 
@@ -100,7 +102,8 @@ class Runner:
             self._report_skipped(query)
             if not self.interactive and sys.stderr.isatty():
                 print(_offloaded(query), file=sys.stderr)
-            self._give(table, query.types)
+            if table.column_names not in _DONE or commands.asks(text):
+                self._give(table, query.types)
         finally:
             query.close()
         if self.settings.timer:
