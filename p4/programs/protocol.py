@@ -103,7 +103,7 @@ class Sender:
         if self.oldest > self.packets and not self.ended and 0 not in self.on_the_way:
             self.on_the_way[0] = _Sent(now, now + self.timeout, now)
             out.append(0)
-        if out and self.is_spread:
+        if out and self.mean is not None and self.is_spread:
             self.burst_at = now + self.mean / SPREAD_BURSTS
         return out
 
