@@ -56,7 +56,7 @@ FRAMES = ("", " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS BETWEEN UNBOUN
 def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     """A database in which the tables are views of Parquet files in the folder."""
     connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")  # of cursors, too
     for name, query in TABLES.items():
         connection.execute(f"COPY ({query}) TO '{folder}/{name}.parquet'")
         connection.execute(f"CREATE VIEW {name} AS FROM '{folder}/{name}.parquet'")
