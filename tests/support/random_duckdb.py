@@ -16,7 +16,7 @@ T = TypeVar("T")
 #: name → type of a column; the tables share names, so that NATURAL and USING join by some
 COLUMNS = {
     "k": "int", "g": "int", "s": "text", "d": "decimal", "f": "float", "day": "date", "ts": "time", "b": "bool",
-    "u": "int",
+    "u": "int", "tz": "moment", "ns": "nanos", "tm": "clock", "x": "bytes",
 }  # fmt: skip
 TABLES = {
     "r": """SELECT CASE i % 5 WHEN 4 THEN NULL ELSE i % 5 END::INTEGER AS k, (i * 7 % 6)::BIGINT AS g,
@@ -26,20 +26,27 @@ TABLES = {
         FROM range(12) t(i)""",
     "q": """SELECT CASE i % 4 WHEN 2 THEN NULL ELSE i % 4 END::INTEGER AS k,
         CASE i % 3 WHEN 1 THEN NULL ELSE 'a' END AS s, DATE '1969-12-30' + (i * 400)::INTEGER AS day, i % 3 = 0 AS b,
-        (i % 4)::UTINYINT AS u FROM range(9) t(i)""",
-    "p": """SELECT (i % 3)::BIGINT AS g, CASE WHEN i > 5 THEN NULL ELSE i % 2 = 0 END AS b,
+        (i % 4)::UTINYINT AS u, CASE i % 3 WHEN 0 THEN NULL ELSE make_timestamptz(i * 1800000000 - 7) END AS tz,
+        make_timestamp_ns(i // 2 * 999 - 1000) AS ns FROM range(9) t(i)""",
+    "p": r"""SELECT (i % 3)::BIGINT AS g, CASE WHEN i > 5 THEN NULL ELSE i % 2 = 0 END AS b,
         TIMESTAMP '1969-12-31 23:59:59.5' + to_seconds(i * 7919) AS ts, (i / 4)::DECIMAL(9, 3) AS d,
-        DATE '1969-12-30' + (i * 200)::INTEGER AS day FROM range(8) t(i)""",
+        DATE '1969-12-30' + (i * 200)::INTEGER AS day, make_timestamptz(i // 3 * 1800000000 - 7) AS tz,
+        TIME '22:59:59.5' + to_seconds(i // 2 * 900) AS tm, CASE i % 3 WHEN 2 THEN NULL ELSE ('a' || i)::BLOB
+        || '\xFF'::BLOB END AS x FROM range(8) t(i)""",
     "e": "SELECT 1::INTEGER AS k, 'a' AS s, 0.5::DOUBLE AS f LIMIT 0",
 }  # fmt: skip
 OF = {
-    "r": ("k", "g", "s", "d", "f"), "q": ("k", "s", "day", "b", "u"), "p": ("g", "b", "ts", "d", "day"),
+    "r": ("k", "g", "s", "d", "f"), "q": ("k", "s", "day", "b", "u", "tz", "ns"),
+    "p": ("g", "b", "ts", "d", "day", "tz", "tm", "x"),
     "e": ("k", "s", "f"),
 }  # fmt: skip
 LITERALS = {
     "int": ("0", "1", "3", "-1"), "text": ("'a'", "''", "'b'"), "decimal": ("0.25", "2.5", "-1"),
     "float": ("0e0", "1.5e0", "-2.5e0"), "date": ("DATE '1970-01-01'", "DATE '1971-06-01'"),
     "time": ("TIMESTAMP '1970-01-01 00:00:00'", "TIMESTAMP '1970-01-01 04:00:00.25'"), "bool": ("true", "false"),
+    "moment": ("TIMESTAMPTZ '1970-01-01 00:00:00+00'", "TIMESTAMPTZ '1970-01-01 01:00:00.25+00'"),
+    "nanos": ("TIMESTAMP_NS '1969-12-31 23:59:59.999999'", "TIMESTAMP_NS '1970-01-01 00:00:00.000000998'"),
+    "clock": ("TIME '23:00:00'", "TIME '00:00:00.000001'"), "bytes": ("'a\\xFF'::BLOB", "''::BLOB"),
 }  # fmt: skip
 NUMBERS = ("int", "decimal", "float")
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
@@ -49,6 +56,7 @@ FRAMES = ("", " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS BETWEEN UNBOUN
 def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     """A database in which the tables are views of Parquet files in the folder."""
     connection = duckdb.connect()
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")  # of cursors, too
     for name, query in TABLES.items():
         connection.execute(f"COPY ({query}) TO '{folder}/{name}.parquet'")
         connection.execute(f"CREATE VIEW {name} AS FROM '{folder}/{name}.parquet'")
@@ -157,7 +165,7 @@ class Texts:
         return f"SELECT {', '.join(names)}, {ranked} AS x, {framed} AS y FROM {source} WINDOW w AS ({partition})"
 
     def _set(self) -> str:
-        kind = self._one(("int", "text", "decimal", "date", "float"))
+        kind = self._one(("int", "text", "decimal", "date", "float", "moment", "nanos", "bytes"))
         branches = []
         for _ in range(self._rng.randint(2, 3)):
             source, columns = self._source()
@@ -226,8 +234,8 @@ class Texts:
             options += [f"({value} {self._one(('+', '-', '*'))} {other})", f"abs({value})", f"-({value})"]
         if kind == "text":
             options += [f"upper({value})", f"concat({value}, {other})", f"substring({value}, 1, 1)"]
-        if kind == "time":
-            options += [f"date_trunc('hour', {value})"]
+        if kind in ("time", "moment"):
+            options += [f"date_trunc('hour', {value})", f"({value} + INTERVAL 90 MINUTE)"]
         return self._one(options)
 
     def _aggregate(self, columns: Columns, *names: str) -> str:
