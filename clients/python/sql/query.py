@@ -22,6 +22,7 @@ from jumpgate.client.duckdb.decide import BYTES_MIN, SMALL, Auto, small
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.duckdb.planning import Offloaded
 from jumpgate.client.duckdb.reasons import Stays
+from jumpgate.client.sql import skipped
 from jumpgate.client.sql.answer import REPR_S, SHOWN_ROWS, Answer
 from jumpgate.client.sql.conforming import conformed
 from jumpgate.client.sql.errors import typed
@@ -131,6 +132,8 @@ class Query(Answer):
                 if batch.num_rows:
                     yield batch
             self.timings.total_s = time.perf_counter() - start
+            if skipped.may_skip(scan.table for scan in self.scans):
+                skipped.warn(self.session, self.jobs)
         finally:
             self._cancel()
             self._reading = False
