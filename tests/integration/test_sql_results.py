@@ -60,7 +60,7 @@ def test_values_are_duckdbs(connection: Connection, alone: duckdb.DuckDBPyConnec
     assert query.fetchone() is None and query.types == relation.types and query.columns == relation.columns
     assert query.description == relation.description and len(query) == len(relation) and query.shape == relation.shape
     assert str(query) == str(relation)
-    if "UHUGE" not in value:
+    if not any(name in value for name in ("UHUGEINT", "TIMETZ", "infinity")):  # DuckDB's data frames have none
         assert repr(query.df()) == repr(relation.df()) and str(query.df().dtypes) == str(relation.df().dtypes)
         assert repr(query.fetchnumpy()) == repr(relation.fetchnumpy())
 

@@ -14,8 +14,10 @@ import pytest
 from pyarrow import parquet
 
 import jumpgate
+from jumpgate.client import dbapi
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.client.sql.skipped import SkippedRows
 from jumpgate.client.sql.statements import stored_query
 from jumpgate.errors import ComputeError, DataError, JumpgateError
 from jumpgate.testing.leaks import wait_until
@@ -179,6 +181,27 @@ def test_a_job_that_fails_leaves_the_statement_to_duckdb(connection: Connection)
     assert connection.sql("SELECT count(*) FROM late WHERE d > DATE '9999-12-31'").fetchall() == [(1,)]
     with pytest.raises(ComputeError):
         connection.sql("CREATE TABLE never AS SELECT v + 9223372036854775807 AS x FROM sale")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_that_were_skipped_are_warned_of_in_every_output(files: Path, tmp_path: Path, mode: str) -> None:
+    (tmp_path / "bad.csv").write_text("a\n1\nx\n2\ny\n3\n")
+    with dbapi.connect(offload=mode) as tools:
+        connection = tools.sql
+        connection.register("bad", tmp_path / "bad.csv", schema={"a": "int64"}, on_error="skip")
+        text = "SELECT a + 1 AS b FROM bad"
+        for take in (
+            lambda: connection.sql(text).df(),
+            lambda: connection.sql(text).fetchall(),
+            lambda: connection.sql(text).show(),
+            lambda: repr(connection.sql(text)),
+            lambda: connection.sql(text).write_csv(str(tmp_path / "out.csv")),
+            lambda: connection.sql(f"CREATE OR REPLACE TABLE good AS {text}"),
+            lambda: connection.sql(f"COPY bad TO '{tmp_path}/out.parquet'"),
+            lambda: tools.execute(text).fetchall(),
+        ):
+            with pytest.warns(SkippedRows, match=r"skipped 2 rows of bad\.csv that could not be read"):
+                take()
 
 
 def test_close_ends_statements_and_queries(files: Path) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from jumpgate import extras
 from jumpgate.client.duckdb.answers import relation_over
+from jumpgate.client.duckdb.sources import quoted
 from jumpgate.client.sql.errors import typed
 from jumpgate.client.sql.stopping import Stop
 from jumpgate.errors import JumpgateError, Overflow
@@ -79,7 +80,9 @@ class Answer(ABC):
     @property
     def description(self) -> list[tuple[Any, ...]]:
         """Describe each column as PEP 249 has it, with DuckDB's type."""
-        found: list[tuple[Any, ...]] = self._relation(self.schema.empty_table()).description
+        pairs = zip(self.columns, self.types, strict=True)
+        nulls = ", ".join(f"CAST(NULL AS {type}) AS {quoted(name)}" for name, type in pairs)
+        found: list[tuple[Any, ...]] = self._cursor().sql(f"SELECT {nulls}").description if nulls else []
         return found
 
     @property

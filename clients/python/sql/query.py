@@ -20,6 +20,7 @@ from jumpgate.client import notebook
 from jumpgate.client.duckdb.decide import SMALL, small
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.duckdb.reasons import Kept, Stays
+from jumpgate.client.sql import skipped
 from jumpgate.client.sql.answer import REPR_S, SHOWN_ROWS, Answer
 from jumpgate.client.sql.conforming import conformed
 from jumpgate.client.sql.errors import typed
@@ -129,6 +130,8 @@ class Query(Answer):
                 if batch.num_rows:
                     yield batch
             self.timings.total_s = time.perf_counter() - start
+            if skipped.may_skip(scan.table for scan in self.scans):
+                skipped.warn(self.session, self.jobs)
         finally:
             self._cancel()
             self._reading = False

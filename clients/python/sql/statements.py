@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from jumpgate.client.duckdb.sources import quoted
+from jumpgate.client.sql import skipped
 from jumpgate.client.sql.answer import LOST
 from jumpgate.client.sql.errors import InvalidSql, typed
 from jumpgate.client.sql.parsing import kinds_of
@@ -94,7 +95,10 @@ class Statements:
         try:
             with connection.main(scans) as database, ThreadPoolExecutor(1, "jumpgate-duckdb") as pool:
                 done = pool.submit(lambda: _result(database, work))
-                return stop.result(done, lambda: _end([*scans, *more], database))
+                found = stop.result(done, lambda: _end([*scans, *more], database))
+            if skipped.may_skip(scan.table for scan in scans):
+                skipped.warn(connection.session, [job.job for scan in scans for job in scan.jobs])
+            return found
         except (duckdb.Error, pa.ArrowException) as error:
             stop.left_s()  # it raises what interrupted DuckDB
             sources: list[Scan | _Answer] = [*scans, *more]

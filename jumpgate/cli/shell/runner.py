@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: scripts that scripts read
 DEPTH_MAX = 16
 #: columns of what DuckDB says of a statement that is no query
-_DONE = (["Count"], ["Success"], [])
+_DONE: tuple[list[str], ...] = (["Count"], ["Success"], [])
 _LINE = re.compile(r"^LINE (\d+):(.*)\n( *)\^", re.MULTILINE)
 
 
