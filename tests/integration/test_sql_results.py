@@ -86,7 +86,7 @@ def test_tables_are_duckdbs(
 
 def test_a_repr_shows_the_first_rows_and_soon(connection: Connection) -> None:
     taken = connection.sql("FROM range(20000)")
-    assert len(taken) == 20000 and "(20 shown)" in repr(taken)
+    assert len(taken) == 20000 and "20 shown)" in repr(taken)
     endless = connection.sql("SELECT count(*) AS n FROM range(100000000000)")
     assert repr(endless) == "Query('SELECT count(*) AS n FROM range(100000000000)': n BIGINT)"
     assert (
