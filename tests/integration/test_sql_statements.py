@@ -194,7 +194,6 @@ def test_rows_that_were_skipped_are_warned_of_in_every_output(files: Path, tmp_p
             lambda: connection.sql(text).df(),
             lambda: connection.sql(text).fetchall(),
             lambda: connection.sql(text).show(),
-            lambda: repr(connection.sql(text)),
             lambda: connection.sql(text).write_csv(str(tmp_path / "out.csv")),
             lambda: connection.sql(f"CREATE OR REPLACE TABLE good AS {text}"),
             lambda: connection.sql(f"COPY bad TO '{tmp_path}/out.parquet'"),
