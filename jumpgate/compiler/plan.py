@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from jumpgate.dataflow import bloom
 from jumpgate.dataflow.dialect import Dialect
@@ -215,6 +215,11 @@ class Plan:
     estimator: Estimator
     refused: tuple[tuple[str, str], ...] = ()
     trace: tuple[Mapping[str, Any], ...] = ()
+
+    def over(self, root: Operator) -> Self:
+        """Return the plan with another root; itself if that is its own."""
+        assert isinstance(root, Send)
+        return self if root is self.root else replace(self, root=root)
 
 
 @dataclass(frozen=True)

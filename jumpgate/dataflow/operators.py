@@ -134,6 +134,9 @@ class Project(Unary):
     def with_expressions(self, expressions: Sequence[Expression]) -> Project:
         return replace(self, expressions=tuple(expressions))
 
+    def enough(self, most: int | None) -> tuple[int | None, ...]:
+        return (most,)
+
     @property
     def passes(self) -> tuple[int, ...]:
         return ()
@@ -237,6 +240,10 @@ class Join(Operator):
     def scopes(self) -> tuple[tuple[int, ...], ...]:
         both = () if self.residual is None else ((0, 1),)
         return (*((0,),) * len(self.left_keys), *((1,),) * len(self.right_keys), *both)
+
+    def enough(self, most: int | None) -> tuple[int | None, ...]:
+        type = self.type
+        return most if type.matched and type.unmatched and not type.unmatched_right else None, None
 
     @property
     def passes(self) -> tuple[int, ...]:
@@ -382,6 +389,9 @@ class Sort(Ordered):
     def commutes(self, columns: Set[int], may_fail: bool = False) -> bool:
         return self.limits == (0, None)
 
+    def bounded(self, most: int) -> Operator:
+        return replace(self, limit=most if self.limit is None else min(self.limit, most))
+
     @property
     def partial_phase(self) -> Operator:
         return replace(self, limit=None if self.limit is None else self.limit + self.offset, offset=0)
@@ -484,6 +494,12 @@ class Limit(Unary):
     def limits(self) -> tuple[int, int | None]:
         return self.offset, self.count
 
+    def bounded(self, most: int) -> Operator:
+        return replace(self, count=min(self.count, most))
+
+    def enough(self, most: int | None) -> tuple[int | None, ...]:
+        return (self.offset + self.count,)
+
     @property
     def partial_phase(self) -> Operator:
         return replace(self, count=self.count + self.offset, offset=0)
@@ -531,6 +547,9 @@ class UnionAll(Operator):
 
     def needs(self, wanted: Set[int]) -> list[set[int]]:
         return [{*wanted} for _ in self.members]
+
+    def enough(self, most: int | None) -> tuple[int | None, ...]:
+        return (most,) * len(self.members)
 
     @property
     def together(self) -> None:

@@ -164,6 +164,14 @@ class Operator:
         """Return how many rows it skips, and the most rows that it outputs; None: all."""
         return 0, None
 
+    def bounded(self, most: int) -> Operator:
+        """Return the same operator for a consumer of at most `most` rows: one that holds rows holds no more."""
+        return self
+
+    def enough(self, most: int | None) -> tuple[int | None, ...]:
+        """Return for each input how many rows of it are enough for `most` rows of the result; None: all."""
+        return (None,) * len(self.inputs)
+
     @property
     def together(self) -> tuple[Expression, ...] | None:
         """Return the expressions whose equal values must be on one instance; none: all rows must. None: each row is

@@ -45,8 +45,6 @@ class JobRecord:
     client: str = ""
     #: address of who submitted it, as gRPC writes it
     peer: str = ""
-    #: of the client's trace, as W3C's Trace Context writes it, or ""
-    traceparent: str = ""
     submitted_ns: int = 0
     ended_ns: int = 0
     stages: int = 0
@@ -60,6 +58,8 @@ class JobRecord:
     compiled: int = 0  #: of them those that no cache had
     explain: dict[str, Any] = field(default_factory=dict)
     error: dict[str, Any] | None = None
+    #: of the client's trace, as W3C's Trace Context writes it, or ""
+    traceparent: str = ""
 
     def to_json(self) -> str:
         return json.dumps(vars(self), default=vars)

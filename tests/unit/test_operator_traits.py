@@ -65,10 +65,11 @@ EXAMPLES: tuple[Operator, ...] = (
 )
 CLASSES = {name for name, value in vars(operators).items() if isinstance(value, type) and issubclass(value, Operator)}
 CLASSES -= {"Operator", "Unary", "Ordered"}
-#: the most product files that name an operator: a limit is lowered, never raised; a new operator has eight
+#: the most product files that name an operator, but for accelerators, which name what they take: a limit is lowered,
+#: never raised; a new operator has eight
 FILES_MAX = {
-    "Join": 43, "Read": 35, "Aggregate": 30, "Project": 32, "Filter": 26, "Window": 19, "Receive": 19, "Send": 18,
-    "UnionAll": 16, "Sort": 13, "Distinct": 13, "Limit": 10,
+    "Join": 36, "Read": 34, "Project": 29, "Filter": 22, "Aggregate": 22, "Window": 15, "UnionAll": 15, "Receive": 11,
+    "Distinct": 11, "Limit": 9,
 }  # fmt: skip
 FILES_MAX_NEW = 8
 #: the most functions that choose by three or more classes of operators
@@ -165,8 +166,8 @@ def test_an_operator_touches_few_files() -> None:
     naming: dict[str, set[str]] = {name: set() for name in CLASSES}
     dispatching: list[str] = []
     for path, text in texts():
-        tests = path.parts[:2] == ("jumpgate", "testing")
-        if path.suffix != ".py" or path.parts[0] not in ("jumpgate", "ncas", "converters") or tests:
+        tests = path.parts[:2] == ("jumpgate", "testing") or path.parts[:3] == ("jumpgate", "nca", "conformance")
+        if path.suffix != ".py" or path.parts[0] not in ("jumpgate", "converters") or tests:
             continue
         tree = ast.parse(text)
         for name in _named(tree):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 from jumpgate.compiler.plan import Plan
-from jumpgate.dataflow.operators import Operator, Send, State, rewrite
+from jumpgate.dataflow.operators import Operator, State, rewrite
 
 
 def common_subplans(plan: Plan) -> Plan:
@@ -25,8 +25,7 @@ def common_subplans(plan: Plan) -> Plan:
 
     kept: list[Operator] = []  # while they exist, no other node has their identity
     root = rewrite(plan.root, change)
-    assert isinstance(root, Send)
-    return plan if root is plan.root else replace(plan, root=root)
+    return plan.over(root)
 
 
 def _own(node: Operator) -> tuple[object, ...]:

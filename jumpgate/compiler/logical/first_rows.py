@@ -7,7 +7,7 @@ from dataclasses import replace
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
-from jumpgate.dataflow.operators import Filter, FirstRows, Frame, Operator, Send, Window, WindowFunction, rewrite
+from jumpgate.dataflow.operators import Filter, FirstRows, Frame, Operator, Window, WindowFunction, rewrite
 
 #: the most rows per partition: for more, a full sort is as fast
 COUNT_MAX = 128
@@ -33,8 +33,7 @@ def first_rows(plan: Plan) -> Plan:
         return node if rows is not None and held > HELD_MAX * rows else replace(node, input=reduced)
 
     root = rewrite(plan.root, change)
-    assert isinstance(root, Send)
-    return plan if root is plan.root else replace(plan, root=root)
+    return plan.over(root)
 
 
 def _first(window: Window, terms: tuple[Expression, ...]) -> FirstRows | None:

@@ -28,7 +28,6 @@ from jumpgate.dataflow.operators import (
     Limit,
     Operator,
     Project,
-    Send,
     Sort,
     UnionAll,
     Window,
@@ -47,8 +46,7 @@ def normalise(plan: Plan) -> Plan:
         return _rewritten(node.map_expressions(lambda e: fold(e, dialect)))
 
     root = rewrite(plan.root, change)
-    assert isinstance(root, Send)
-    return plan if root is plan.root else replace(plan, root=root)
+    return plan.over(root)
 
 
 def _rewritten(node: Operator) -> Operator:

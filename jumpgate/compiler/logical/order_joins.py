@@ -18,7 +18,7 @@ from jumpgate.compiler.tree import mirrored, project, references, uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
 from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.join_types import JoinType, Output
-from jumpgate.dataflow.operators import Join, Operator, Project, Send, column, cross
+from jumpgate.dataflow.operators import Join, Operator, Project, column, cross
 from jumpgate.dataflow.types import bool_
 from jumpgate.nca.speeds import LARGE, SMALL
 
@@ -43,8 +43,7 @@ ALIKE_ROWS, ALIKE_DROPPED = 1.02, 0.01
 def order_joins(plan: Plan) -> Plan:
     """Order joins by estimated rows; unknown sizes keep the order of the request."""
     root = _Orderer(plan.estimator, uses(plan.root)).visit(plan.root)
-    assert isinstance(root, Send)
-    return plan if root is plan.root else replace(plan, root=root)
+    return plan.over(root)
 
 
 @dataclass(frozen=True, eq=False)

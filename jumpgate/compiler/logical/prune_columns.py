@@ -10,7 +10,7 @@ from typing import TypeVar
 from jumpgate.compiler.plan import Exchange, MappedPlan, Plan
 from jumpgate.compiler.tree import project, references, unique
 from jumpgate.dataflow.expressions import Expression
-from jumpgate.dataflow.operators import Aggregate, Join, Operator, Project, Read, Send, UnionAll, column
+from jumpgate.dataflow.operators import Aggregate, Join, Operator, Project, Read, UnionAll, column
 from jumpgate.dataflow.types import DataType
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
@@ -33,8 +33,7 @@ def prune_columns(plan: AnyPlan) -> AnyPlan:
             inputs = [_only(*input, sorted(columns)) for input, columns in zip(inputs, wanted, strict=True)]
         built[id(node)] = _narrowed(node, sorted(need[id(node)]), inputs)
     root = built[id(plan.root)][0]
-    assert isinstance(root, Send)
-    return plan if root is plan.root else replace(plan, root=root)
+    return plan.over(root)
 
 
 def _needs(nodes: Sequence[Operator], root: Operator) -> dict[int, set[int]]:

@@ -11,7 +11,7 @@ from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import references, uses
 from jumpgate.dataflow.expressions import Call, Expression, conjunction, conjuncts
 from jumpgate.dataflow.failing import may_fail
-from jumpgate.dataflow.operators import Filter, Join, Operator, Read, Send
+from jumpgate.dataflow.operators import Filter, Join, Operator, Read
 
 Terms = list[Expression]
 
@@ -19,8 +19,7 @@ Terms = list[Expression]
 def push_filters(plan: Plan) -> Plan:
     """Move each filter's terms separately. A shared node keeps the filters of each consumer above it."""
     root = _Pusher(plan.root).visit(plan.root, [])
-    assert isinstance(root, Send)
-    return plan if root is plan.root else replace(plan, root=root)
+    return plan.over(root)
 
 
 class _Pusher:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import uses
-from jumpgate.dataflow.operators import Join, Limit, Operator, Project, Send, Sort, UnionAll
+from jumpgate.dataflow.operators import Operator
 
 
 def push_limits(plan: Plan) -> Plan:
@@ -24,31 +22,10 @@ def push_limits(plan: Plan) -> Plan:
         return shared[id(node)]
 
     def push(node: Operator, most: int | None) -> Operator:
-        node = _bounded(node, most)
-        inputs = tuple(visit(i, bound) for i, bound in zip(node.inputs, _bounds(node, most), strict=True))
+        if most is not None and (node.limits[1] is None or most < node.limits[1]):
+            node = node.bounded(most)
+        inputs = tuple(visit(i, bound) for i, bound in zip(node.inputs, node.enough(most), strict=True))
         return node if all(a is b for a, b in zip(inputs, node.inputs, strict=True)) else node.with_inputs(inputs)
 
     root = visit(plan.root, None)
-    assert isinstance(root, Send)
-    return plan if root is plan.root else replace(plan, root=root)
-
-
-def _bounds(node: Operator, most: int | None) -> tuple[int | None, ...]:
-    """Return how many rows of each input are enough; None: all."""
-    match node:
-        case Limit():
-            return (node.offset + node.count,)
-        case Project() | UnionAll():
-            return (most,) * len(node.inputs)
-        case Join() if node.type.matched and node.type.unmatched and not node.type.unmatched_right:
-            return most, None
-    return (None,) * len(node.inputs)
-
-
-def _bounded(node: Operator, most: int | None) -> Operator:
-    """Return the operator with a lower limit of its own, if it has one."""
-    if most is not None and isinstance(node, Limit) and most < node.count:
-        return replace(node, count=most)
-    if most is not None and isinstance(node, Sort) and (node.limit is None or most < node.limit):
-        return replace(node, limit=most)
-    return node
+    return plan.over(root)

@@ -21,7 +21,6 @@ from jumpgate.dataflow.operators import (
     Join,
     Operator,
     Read,
-    Send,
     Window,
     with_partners,
 )
@@ -36,8 +35,7 @@ SOURCES_MAX = 4
 def reduce_groups(plan: Plan) -> Plan:
     """Add semi joins where the rows are known and the estimate shows a gain."""
     root = _Reducer(plan).visit(plan.root)
-    assert isinstance(root, Send)
-    return plan if root is plan.root else replace(plan, root=root)
+    return plan.over(root)
 
 
 @dataclass(frozen=True)

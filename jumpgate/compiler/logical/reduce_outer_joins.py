@@ -19,7 +19,7 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Expression, conjunction
 from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Filter, Join, Operator, Send
+from jumpgate.dataflow.operators import Filter, Join, Operator
 from jumpgate.dataflow.types import bool_
 
 #: null-extended rows of an outer join: its id, and whether their left columns are NULL, not the right ones
@@ -41,8 +41,7 @@ def reduce_outer_joins(plan: Plan) -> Plan:
         new = node if same else node.with_inputs(inputs)
         built[id(node)] = replace(new, type=types[id(node)]) if isinstance(new, Join) and id(node) in types else new
     root = built[id(plan.root)]
-    assert isinstance(root, Send)
-    return plan if root is plan.root else replace(plan, root=root)
+    return plan.over(root)
 
 
 class _Reducer:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import project, unique
@@ -24,7 +23,6 @@ from jumpgate.dataflow.operators import (
     Operator,
     Project,
     Read,
-    Send,
     UnionAll,
     column,
     with_partners,
@@ -50,8 +48,7 @@ def reduce_scans(plan: Plan) -> Plan:
     if not reducer.joins:
         return plan
     root = reducer.visit(plan.root)
-    assert isinstance(root, Send)
-    return replace(plan, root=root)
+    return plan.over(root)
 
 
 class _Reducer:

@@ -11,7 +11,7 @@ from jumpgate.compiler.tree import mirrored, references, unique, uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
 from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Filter, Join, Operator, Project, Send, rewrite
+from jumpgate.dataflow.operators import Filter, Join, Operator, Project, rewrite
 
 #: pairs for each row that a semi join leaves, from which on it is worth its fixed build side
 PAIRS_MIN = 2.0
@@ -34,8 +34,7 @@ def anti_joins(plan: Plan) -> Plan:
         return Filter(new, conjunction(rest)) if rest else new
 
     root = rewrite(plan.root, change)
-    assert isinstance(root, Send)
-    return plan if root is plan.root else replace(plan, root=root)
+    return plan.over(root)
 
 
 def _says_unmatched(term: Expression, join: Join) -> bool:
@@ -71,8 +70,7 @@ def semi_joins(plan: Plan) -> Plan:
         return replace(node, right=new)
 
     root = rewrite(plan.root, change)
-    assert isinstance(root, Send)
-    return plan if root is plan.root else replace(plan, root=root)
+    return plan.over(root)
 
 
 def _asked(node: Operator) -> Operator | None:

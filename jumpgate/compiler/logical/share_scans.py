@@ -13,7 +13,7 @@ from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import project, references, unique
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.formats import PARTITIONS, formats
-from jumpgate.dataflow.operators import Filter, Operator, Project, Read, Send, rewrite
+from jumpgate.dataflow.operators import Filter, Operator, Project, Read, rewrite
 
 
 def share_scans(plan: Plan) -> Plan:
@@ -47,8 +47,7 @@ def share_scans(plan: Plan) -> Plan:
         return node
 
     root = rewrite(plan.root, change)
-    assert isinstance(root, Send)
-    return replace(plan, root=root)
+    return plan.over(root)
 
 
 def _wide_reads(root: Operator) -> dict[int, Read]:

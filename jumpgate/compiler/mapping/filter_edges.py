@@ -33,7 +33,6 @@ from jumpgate.dataflow.operators import (
     Project,
     Prune,
     Read,
-    Send,
     with_partners,
 )
 from jumpgate.nca.interface import SendsFilters
@@ -55,8 +54,7 @@ def filter_edges(plan: MappedPlan) -> MappedPlan:
     if body is result:
         return plan
     root = plan.root.with_inputs((body,))
-    assert isinstance(root, Send)
-    return replace(plan, root=root)
+    return plan.over(root)
 
 
 @dataclass(frozen=True)
