@@ -162,3 +162,15 @@ def _refuse_duplicates(scope: Scope, schema: Schema) -> None:
             operator="join",
             column=again[0],
         )
+
+
+def cross(left: Operator, right: Operator) -> Join:
+    """Return every pair of rows."""
+    return Join(left, right, JoinType.INNER, (), ())
+
+
+def with_partners(
+    left: Operator, right: Operator, left_keys: tuple[Expression, ...], right_keys: tuple[Expression, ...]
+) -> Join:
+    """Return the rows of `left` that have a partner."""
+    return Join(left, right, JoinType.SEMI, left_keys, right_keys)

@@ -261,18 +261,6 @@ class Join(Operator):
         return ""
 
 
-def cross(left: Operator, right: Operator) -> Join:
-    """Return every pair of rows."""
-    return Join(left, right, JoinType.INNER, (), ())
-
-
-def with_partners(
-    left: Operator, right: Operator, left_keys: tuple[Expression, ...], right_keys: tuple[Expression, ...]
-) -> Join:
-    """Return the rows of `left` that have a partner."""
-    return Join(left, right, JoinType.SEMI, left_keys, right_keys)
-
-
 @dataclass(frozen=True)
 class Aggregate(Unary):
     """Group by `keys` (NULL is a group); with no keys exactly one output row, even for empty input (phase != partial).

@@ -5,7 +5,8 @@ from __future__ import annotations
 from jumpgate.client.duckdb.functions import whole
 from jumpgate.dataflow.expressions import Case, Expression, Literal
 from jumpgate.dataflow.functions import bind
-from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, column, cross
+from jumpgate.dataflow.joins import cross
+from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, column
 from jumpgate.dataflow.types import bool_
 
 #: comparison → the measures that the value is compared with: it holds for some row if it holds for one of these

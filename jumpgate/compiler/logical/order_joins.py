@@ -18,7 +18,8 @@ from jumpgate.compiler.tree import mirrored, project, references, uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
 from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.join_types import JoinType, Output
-from jumpgate.dataflow.operators import Join, Operator, Project, column, cross
+from jumpgate.dataflow.joins import cross
+from jumpgate.dataflow.operators import Join, Operator, Project, column
 from jumpgate.dataflow.types import bool_
 from jumpgate.nca.speeds import LARGE, SMALL
 

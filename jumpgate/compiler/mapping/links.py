@@ -13,7 +13,8 @@ from fractions import Fraction
 from jumpgate.compiler.estimate import Estimator, row_bytes
 from jumpgate.compiler.mapping.filter_edges import SAVED_MIN, WORTH
 from jumpgate.compiler.mapping.skew import goes
-from jumpgate.dataflow.operators import Join, with_partners
+from jumpgate.dataflow.joins import with_partners
+from jumpgate.dataflow.operators import Join
 from jumpgate.nca.interface import Completeness, Match, Wire
 from jumpgate.nca.matching import match_inputs
 

@@ -33,7 +33,8 @@ from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import ColumnRef, Literal, conjunction
 from jumpgate.dataflow.expressions import Expression as Scalar
 from jumpgate.dataflow.functions import bind
-from jumpgate.dataflow.operators import Filter, Limit, Operator, Project, Read, Sort, column, cross
+from jumpgate.dataflow.joins import cross
+from jumpgate.dataflow.operators import Filter, Limit, Operator, Project, Read, Sort, column
 from jumpgate.dataflow.substrait import joins
 from jumpgate.dataflow.substrait.aggregates import read_aggregate
 from jumpgate.dataflow.substrait.expressions import DATAFUSION, ExpressionReader
