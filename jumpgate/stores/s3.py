@@ -67,11 +67,11 @@ def signed_select(name: str, seconds: int) -> str:
         from botocore.auth import S3SigV4QueryAuth
         from botocore.awsrequest import AWSRequest
 
-    credentials = asked(name, lambda _: _session(store).get_credentials())
+    credentials = ask(name, lambda _: _session(store).get_credentials())
     if credentials is None:
         raise _without_credentials(name)
     request = AWSRequest("POST", address)
-    region = asked(name, lambda client: client.meta.region_name)
+    region = ask(name, lambda client: client.meta.region_name)
     S3SigV4QueryAuth(credentials.get_frozen_credentials(), "s3", region, seconds).add_auth(request)
     return str(request.url)
 
