@@ -86,6 +86,11 @@ class JoinType(enum.StrEnum):
         return self.pairs and self.unmatched
 
     @property
+    def keeps_left(self) -> bool:
+        """Return whether each left row has a result, and nothing else has."""
+        return self.matched and self.unmatched and not self.unmatched_right
+
+    @property
     def any_order(self) -> bool:
         """Return whether the result is the pairs alone: such joins can be reordered, and a condition means the same
         within the join and above it."""

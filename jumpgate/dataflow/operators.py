@@ -114,6 +114,7 @@ class Project(Unary):
     """Computes columns, and names them."""
 
     uses_all: ClassVar[bool] = False
+    keeps: ClassVar[bool] = True
 
     expressions: tuple[Expression, ...]
     names: tuple[str, ...]
@@ -133,9 +134,6 @@ class Project(Unary):
 
     def with_expressions(self, expressions: Sequence[Expression]) -> Project:
         return replace(self, expressions=tuple(expressions))
-
-    def enough(self, most: int | None) -> tuple[int | None, ...]:
-        return (most,)
 
     @property
     def passes(self) -> tuple[int, ...]:
@@ -242,8 +240,7 @@ class Join(Operator):
         return (*((0,),) * len(self.left_keys), *((1,),) * len(self.right_keys), *both)
 
     def enough(self, most: int | None) -> tuple[int | None, ...]:
-        type = self.type
-        return most if type.matched and type.unmatched and not type.unmatched_right else None, None
+        return most if self.type.keeps_left else None, None
 
     @property
     def passes(self) -> tuple[int, ...]:
@@ -515,6 +512,7 @@ class Distinct(Unary):
 class UnionAll(Operator):
     """All rows of all inputs; types are equal, names are the first input's."""
 
+    keeps: ClassVar[bool] = True
     members: tuple[Operator, ...]
 
     @property
@@ -535,9 +533,6 @@ class UnionAll(Operator):
 
     def needs(self, wanted: Set[int]) -> list[set[int]]:
         return [{*wanted} for _ in self.members]
-
-    def enough(self, most: int | None) -> tuple[int | None, ...]:
-        return (most,) * len(self.members)
 
     @property
     def together(self) -> None:

@@ -39,6 +39,8 @@ class Operator:
     state: ClassVar[State] = State.NOTHING
     #: the result depends on columns of the inputs that no consumer reads
     uses_all: ClassVar[bool] = True
+    #: each row of an input is a row of the result
+    keeps: ClassVar[bool] = False
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
@@ -170,7 +172,7 @@ class Operator:
 
     def enough(self, most: int | None) -> tuple[int | None, ...]:
         """Return for each input how many rows of it are enough for `most` rows of the result; None: all."""
-        return (None,) * len(self.inputs)
+        return (most if self.keeps else None,) * len(self.inputs)
 
     @property
     def together(self) -> tuple[Expression, ...] | None:

@@ -24,19 +24,9 @@ from jumpgate.client.duckdb.windows import translate_windows
 from jumpgate.dataflow.casts import TypeMismatch, cannot_fail
 from jumpgate.dataflow.expressions import Expression, Literal, conjunction
 from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.joins import cross
 from jumpgate.dataflow.nested import compared_nested
-from jumpgate.dataflow.operators import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Limit,
-    Operator,
-    Project,
-    Read,
-    Sort,
-    column,
-    cross,
-)
+from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Limit, Operator, Project, Read, Sort, column
 from jumpgate.dataflow.substrait.growing import one_row
 from jumpgate.dataflow.substrait.joins import read_join
 from jumpgate.dataflow.substrait.reader import select

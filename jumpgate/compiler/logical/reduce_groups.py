@@ -15,15 +15,8 @@ from jumpgate.compiler.tree import project, references, unique, uses
 from jumpgate.compiler.work import takes, takes_again
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.failing import may_fail
-from jumpgate.dataflow.operators import (
-    Aggregate,
-    Filter,
-    Join,
-    Operator,
-    Read,
-    Window,
-    with_partners,
-)
+from jumpgate.dataflow.joins import with_partners
+from jumpgate.dataflow.operators import Aggregate, Filter, Join, Operator, Read, Window
 from jumpgate.nca.speeds import assumed
 
 #: the largest fraction of grouped rows that may be left: estimates are not precise enough for a smaller gain

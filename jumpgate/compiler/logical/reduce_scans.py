@@ -17,16 +17,8 @@ from jumpgate.compiler.work import SAVED_MIN, kept_seconds, takes_again
 from jumpgate.dataflow.expressions import ColumnRef
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.join_types import Output
-from jumpgate.dataflow.operators import (
-    Filter,
-    Join,
-    Operator,
-    Project,
-    Read,
-    UnionAll,
-    column,
-    with_partners,
-)
+from jumpgate.dataflow.joins import with_partners
+from jumpgate.dataflow.operators import Filter, Join, Operator, Project, Read, UnionAll, column
 from jumpgate.nca.speeds import assumed
 
 #: the largest fraction of kept rows that may be left: estimates are not precise enough for a smaller gain

@@ -23,18 +23,8 @@ from jumpgate.compiler.plan import Exchange, KeysOfBuild, MappedPlan, Site
 from jumpgate.compiler.tree import mirrored, project, references, unique
 from jumpgate.dataflow import bloom
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.operators import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    Operator,
-    Partitioning,
-    Project,
-    Prune,
-    Read,
-    with_partners,
-)
+from jumpgate.dataflow.joins import with_partners
+from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Operator, Partitioning, Project, Prune, Read
 from jumpgate.nca.interface import SendsFilters
 
 #: bytes that must stay for each byte of a filter, and the least that justifies an edge

@@ -12,17 +12,8 @@ from jumpgate.dataflow.expressions import Case, Cast, Literal
 from jumpgate.dataflow.expressions import Expression as Scalar
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import (
-    Aggregate,
-    Join,
-    Limit,
-    Measure,
-    Operator,
-    Project,
-    Sort,
-    column,
-    cross,
-)
+from jumpgate.dataflow.joins import cross
+from jumpgate.dataflow.operators import Aggregate, Join, Limit, Measure, Operator, Project, Sort, column
 from jumpgate.dataflow.substrait.expressions import ExpressionReader
 from jumpgate.dataflow.substrait.types import Unmapped
 from jumpgate.dataflow.substrait.windows import add_window
