@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -65,3 +70,42 @@ def test_close_ends_what_runs_here(connection: Connection, text: str) -> None:
 def test_a_deadline_ends_what_runs_here(connection: Connection, text: str) -> None:
     with connection.sql(text) as query, pytest.raises(TimedOut, match=r"did not end within 0\.5 s"):
         query.to_arrow()
+
+
+#: what runs for ever, one after the other, while the parent sends Ctrl-C
+INTERRUPTED = """
+import sys
+import jumpgate
+
+ENDLESS = "SELECT count(*) AS n FROM range(100000000000)"
+with jumpgate.connect(offload="never") as connection:
+    works = {
+        "rows": lambda: connection.sql(ENDLESS).to_arrow(),
+        "shown": lambda: connection.sql(ENDLESS).show(),
+        "stored": lambda: connection.sql(f"CREATE TABLE x AS {ENDLESS}"),
+        "written": lambda: connection.sql(ENDLESS).write_csv(sys.argv[1]),
+    }
+    for name, work in works.items():
+        try:
+            print(name, flush=True)
+            work()
+        except KeyboardInterrupt:
+            pass
+    print(connection.sql("SELECT 1").fetchall(), flush=True)
+"""
+
+
+def test_ctrl_c_ends_what_runs_here(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "x.csv")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stderr is not None
+        lines: list[str] = []
+        reader = threading.Thread(target=lambda: lines.extend(iter(child.stdout.readline, "")))  # type: ignore[union-attr]
+        reader.start()
+        for number in range(1, 5):
+            assert wait_until(lambda n=number: len(lines) >= n, 60.0)  # type: ignore[misc]
+            time.sleep(0.2)  # it may come before the work begins, or in the middle: both end it
+            child.send_signal(signal.SIGINT)
+            assert wait_until(lambda n=number: len(lines) > n, 60.0), f"{lines[-1]} does not end"  # type: ignore[misc]
+        reader.join()
+        assert lines[-1] == "[(1,)]\n" and child.wait() == 0, child.stderr.read()

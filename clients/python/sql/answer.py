@@ -7,7 +7,6 @@ import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
@@ -17,7 +16,7 @@ from jumpgate import extras
 from jumpgate.client.duckdb.answers import relation_over
 from jumpgate.client.duckdb.sources import quoted
 from jumpgate.client.sql.errors import typed
-from jumpgate.client.sql.stopping import Stop
+from jumpgate.client.sql.stopping import Stop, thread
 from jumpgate.errors import JumpgateError, Overflow
 
 if TYPE_CHECKING:
@@ -209,7 +208,7 @@ class Answer(ABC):
             cursor.interrupt()
 
         try:
-            with ThreadPoolExecutor(1, "jumpgate-write") as pool:
+            with thread(end) as pool:
                 Stop(0).result(pool.submit(lambda: write(self._relation(reader, cursor))), end)
         except (duckdb.Error, pa.ArrowException) as error:
             raise (failed[0] if failed else typed(error)) from None

@@ -8,7 +8,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,7 +26,7 @@ from jumpgate.client.sql.errors import typed
 from jumpgate.client.sql.explain import Timings, explain_text
 from jumpgate.client.sql.parsing import kinds_of
 from jumpgate.client.sql.split import Cut, Split, cut_of
-from jumpgate.client.sql.stopping import Stop
+from jumpgate.client.sql.stopping import Stop, thread
 from jumpgate.client.sql.tables import FILES_MAX
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
@@ -432,7 +431,7 @@ class Query(Answer):
                 scan.close()
             database.interrupt()
 
-        with ThreadPoolExecutor(1, "jumpgate-duckdb") as pool:
+        with thread(interrupt) as pool:
 
             def within(work: Callable[[], T]) -> T:
                 try:

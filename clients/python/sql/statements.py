@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -16,7 +15,7 @@ from jumpgate.client.sql import skipped
 from jumpgate.client.sql.answer import LOST
 from jumpgate.client.sql.errors import InvalidSql, typed
 from jumpgate.client.sql.parsing import kinds_of
-from jumpgate.client.sql.stopping import Stop
+from jumpgate.client.sql.stopping import Stop, thread
 from jumpgate.client.sql.tables import Scan
 from jumpgate.client.sql.tokens import parts_of
 from jumpgate.errors import ComputeError, DataError, JumpgateError
@@ -93,9 +92,13 @@ class Statements:
         connection.watch(stop)
         stop.begin()
         try:
-            with connection.main(scans) as database, ThreadPoolExecutor(1, "jumpgate-duckdb") as pool:
-                done = pool.submit(lambda: _result(database, work))
-                found = stop.result(done, lambda: _end([*scans, *more], database))
+            with connection.main(scans) as database:
+
+                def interrupt() -> None:
+                    _end([*scans, *more], database)
+
+                with thread(interrupt) as pool:
+                    found = stop.result(pool.submit(lambda: _result(database, work)), interrupt)
             if skipped.may_skip(scan.table for scan in scans):
                 skipped.warn(connection.session, [job.job for scan in scans for job in scan.jobs])
             return found

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import TypeVar
 
 from jumpgate.errors import Cancelled, TimedOut
@@ -72,6 +73,22 @@ class Stop:
 
     def _timed_out(self) -> TimedOut:
         return TimedOut(f"the query did not end within {self.timeout_s:g} s")
+
+
+@contextmanager
+def thread(interrupt: Callable[[], object]) -> Iterator[ThreadPoolExecutor]:
+    """A thread that computes in DuckDB. `interrupt` asks its work to end, which does not outlive the block, whatever
+    ends that: Ctrl-C may come while work is handed over, before anybody waits for it."""
+    pool = ThreadPoolExecutor(1, "jumpgate-duckdb")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in pool._threads:
+            worker.join(INTERRUPT_S)
+            while worker.is_alive():
+                interrupt()
+                worker.join(INTERRUPT_S)
 
 
 def _end(work: Future[T], interrupt: Callable[[], object]) -> None:
