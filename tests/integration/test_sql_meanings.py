@@ -111,6 +111,11 @@ SELECT * FROM x FULL JOIN y USING (k) JOIN z USING (j)
 SELECT a FROM t WHERE a IN (SELECT a FROM u EXCEPT ALL SELECT a FROM t)
 SELECT a FROM t EXCEPT ALL SELECT f FROM t
 SELECT count_if(a > 1) AS n FROM t
+SELECT id, CAST(ts AS TIMESTAMP(0)) AS r FROM t
+SELECT id, CAST(tm AS TIMESTAMP(0)) AS r FROM t
+SELECT max(CAST(ts AS TIMESTAMP(3))) AS r FROM t
+SELECT id FROM t WHERE CAST(ts AS TIMESTAMP(3)) < TIMESTAMP '1970-01-01 00:00:00'
+SELECT id FROM t WHERE CAST(ts AS TIMESTAMP(0)) IN (TIMESTAMP '1970-01-01 00:00:00', TIMESTAMP '1970-01-01 00:00:01')
 """.strip().splitlines()
 #: DuckDB answers these itself; the reason
 STAYING = (
@@ -133,19 +138,7 @@ STAYING = (
         "UNION ALL SELECT 1 FROM u WHERE u.a = t.a)",
         "without an order",
     ),
-    ("SELECT id, CAST(ts AS TIMESTAMP(0)) AS r FROM t", "CAST from TIMESTAMP to TIMESTAMP_S"),
-    ("SELECT id, CAST(tm AS TIMESTAMP(0)) AS r FROM t", "CAST from TIMESTAMP to TIMESTAMP_S"),
-    ("SELECT max(CAST(ts AS TIMESTAMP(3))) AS r FROM t", "CAST from TIMESTAMP to TIMESTAMP_MS"),
-    (
-        "SELECT id FROM t WHERE CAST(ts AS TIMESTAMP(3)) < TIMESTAMP '1970-01-01 00:00:00'",
-        "CAST from TIMESTAMP to TIMESTAMP_MS",
-    ),
-    (
-        "SELECT id FROM t WHERE CAST(ts AS TIMESTAMP(0)) "
-        "IN (TIMESTAMP '1970-01-01 00:00:00', TIMESTAMP '1970-01-01 00:00:01')",
-        "CAST from TIMESTAMP to TIMESTAMP_S",
-    ),
-    ("SELECT CAST('1969-12-31 23:59:59.9999' AS TIMESTAMP(3)) AS r", "type TIMESTAMP_MS"),
+    ("SELECT CAST('1969-12-31 23:59:59.9999' AS TIMESTAMP(3)) AS r", "it reads no table"),
     ("SELECT id FROM t WHERE CAST(p AS FLOAT) = 99.99", "CAST from DECIMAL(5,2) to FLOAT"),
     ("SELECT avg(ts) AS r FROM t", "avg(TIMESTAMP)"),
     ("SELECT b, avg(m) AS r FROM (SELECT b, tm AS m FROM t) AS s GROUP BY b", "avg(TIMESTAMP)"),
@@ -165,7 +158,7 @@ STAYING = (
     ("SELECT b, list(id ORDER BY id) AS l FROM t GROUP BY b", "aggregate list"),
     ("SELECT (a, b) NOT IN (SELECT a, b FROM u) AS v FROM t", "IN of several columns"),
     ("SELECT id FROM t ORDER BY id LIMIT 20%", "LIMIT or OFFSET that is no number"),
-    ("SELECT list_transform([1, 2], lambda x: x + 1) AS l", "type LIST"),
+    ("SELECT list_transform([1, 2], lambda x: x + 1) AS l", "a constant of type INTEGER[]"),
 )
 
 
@@ -299,14 +292,14 @@ def test_a_parameter_is_finer_than_its_column(connection: Connection, judge: duc
     assert not differences(connection, judge, "SELECT id FROM t WHERE tm < $m", {"m": moment})
 
 
-def test_files_that_a_text_names_are_duckdbs(
+def test_files_that_a_text_names_run_as_jobs(
     connection: Connection, judge: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     parquet.write_table(TABLES["x"], tmp_path / "other.parquet")
     for source in (f"'{tmp_path}/other.parquet'", f"read_parquet('{tmp_path}/other.parquet')"):
         text = f"SELECT * FROM {source} NATURAL JOIN y"
         assert not differences(connection, judge, text)
-        assert "Cannot access file" in stays(connection, text)
+        assert not stays(connection, text)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -155,6 +155,8 @@ def read_literal(data: Any) -> tuple[SqlType, Literal]:
     carrier = type.carrier
     if data["is_null"]:
         return type, Literal(carrier.with_nullable(True), None)
+    if carrier.is_nested:
+        raise Stays(f"a constant of type {type} is not offloaded")
     try:
         value = _value(type, carrier, data["value"])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
