@@ -14,6 +14,7 @@ from jumpgate.client.duckdb import decide
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.sql import calibrate
 from jumpgate.client.sql.connection import Connection
+from jumpgate.client.sql.experience import Experience
 from jumpgate.codegen import toolchain
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.service import calibration
@@ -26,9 +27,11 @@ ANSWER = [{"k": 1, "s": 3 * 999000 + 17000, "m": 0}, {"k": 2, "s": 3 * 1000000 +
 
 @pytest.fixture
 def table(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pa.Table:
-    """A job that is prepared would be faster, and one that is not would not."""
+    """A job that is prepared would be faster, and one that is not would not, however long DuckDB took here."""
     monkeypatch.setattr(decide, "QUICK_S", 0.0)
     monkeypatch.setattr(decide, "STARTING_S", 0.0)
+    monkeypatch.setattr(Experience, "seen", lambda self, text: {})
+    monkeypatch.setattr(Experience, "factor", lambda self, kind: 1.0)
     monkeypatch.setattr(calibrate, "load", lambda: {**calibration.assumed(), "job": 0.03})
     return pa.table({"k": [1, 2] * (ROWS // 2), "v": range(ROWS)})
 
