@@ -123,7 +123,8 @@ def same(a: Any, b: Any) -> bool:
 
 
 def test_every_function_is_called() -> None:
-    assert {*calls._RULES} - {*CALLS} == {"error", "constant_or_null"}  # which no text calls
+    of_structs = {"struct_extract", "array_extract"}  # test_duckdb_types.py
+    assert {*calls._RULES} - {*CALLS} == {"error", "constant_or_null"} | of_structs  # the first two no text calls
 
 
 @pytest.fixture(scope="module")
