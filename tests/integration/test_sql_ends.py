@@ -74,9 +74,11 @@ def test_a_deadline_ends_what_runs_here(connection: Connection, text: str) -> No
 
 #: what runs for ever, one after the other, while the parent sends Ctrl-C
 INTERRUPTED = """
+import signal
 import sys
 import jumpgate
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a child of a background process ignores it
 ENDLESS = "SELECT count(*) AS n FROM range(100000000000)"
 with jumpgate.connect(offload="never") as connection:
     works = {

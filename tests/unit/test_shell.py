@@ -284,10 +284,14 @@ def test_keys_that_interrupt(
             signal.raise_signal(signal.SIGINT)
         return whole(query)
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background process ignores it
     monkeypatch.setattr(Query, "to_arrow", to_arrow)
     monkeypatch.setattr(Query, "close", lambda query: (closed.append(query.text), close(query))[1])
     keys = "SELECT typed\x03SELECT 'interrupted';\rSELECT 3 AS three;\r\x04"
-    typing(Runner(connection, Settings(mode="line")), keys)
+    try:
+        typing(Runner(connection, Settings(mode="line")), keys)
+    finally:
+        signal.signal(signal.SIGINT, before)
     out, err = capsys.readouterr()
     assert "three = 3\n" in out and err == "interrupted\n"
     assert "SELECT 'interrupted'" in closed
