@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from jumpgate.client.duckdb.planning import zone_of
-from jumpgate.client.duckdb.sources import quoted
 from jumpgate.client.duckdb.types import ZONED, SqlType
-from jumpgate.client.duckdb.written import literal
+from jumpgate.client.sql.tokens import quoted
 
 if TYPE_CHECKING:
     from jumpgate.client.duckdb.connection import Connection
@@ -40,6 +38,9 @@ def relation_over(
     )
     cursor = connection.cursor()
     if ZONED in columns:  # a cursor has the zone of the machine
+        from jumpgate.client.duckdb.planning import zone_of
+        from jumpgate.client.duckdb.written import literal
+
         cursor.execute(f"SET TimeZone = {literal(zone_of(connection))}")
     cursor.register("answer", rows)
     return cursor.sql(f"SELECT {columns} FROM answer")

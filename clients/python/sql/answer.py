@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from jumpgate import extras
 from jumpgate.client.duckdb.answers import relation_over
-from jumpgate.client.duckdb.sources import quoted
 from jumpgate.client.sql.errors import typed
 from jumpgate.client.sql.stopping import Stop, thread
+from jumpgate.client.sql.tokens import quoted
 from jumpgate.errors import JumpgateError, Overflow
 
 if TYPE_CHECKING:

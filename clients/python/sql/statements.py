@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from jumpgate.client.duckdb.sources import quoted
 from jumpgate.client.sql import skipped
 from jumpgate.client.sql.answer import LOST
 from jumpgate.client.sql.errors import InvalidSql, typed
 from jumpgate.client.sql.parsing import kinds_of
 from jumpgate.client.sql.stopping import Stop, thread
 from jumpgate.client.sql.tables import Scan
-from jumpgate.client.sql.tokens import parts_of
+from jumpgate.client.sql.tokens import parts_of, quoted
 from jumpgate.errors import ComputeError, DataError, JumpgateError
 
 if TYPE_CHECKING:
