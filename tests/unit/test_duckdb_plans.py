@@ -170,6 +170,12 @@ def test_constants_that_no_plan_shows(connection: duckdb.DuckDBPyConnection, con
         planning.offload(connection, f"SELECT {constant}")
 
 
+@pytest.mark.parametrize("type", ["STRUCT(b VARCHAR[3])", "VARCHAR[3][]", "STRUCT(a STRUCT(b VARCHAR[3]))[]"])
+def test_types_with_parts_that_only_duckdb_has(connection: duckdb.DuckDBPyConnection, type: str) -> None:
+    with pytest.raises(Stays):
+        planning.offload(connection, f"SELECT a, TRY_CAST(a::VARCHAR AS {type}) AS b FROM t")
+
+
 def test_only_one_select_is_a_query(connection: duckdb.DuckDBPyConnection) -> None:
     texts = ("SELECT 1", "FROM t", "VALUES (1)", "WITH x AS (SELECT 1) FROM x")
     assert all(planning.is_query(connection, text) for text in texts)

@@ -93,8 +93,11 @@ def _nested(type: SqlType) -> DataType:
 
 @lru_cache(1024)
 def _text(type: SqlType) -> str:
-    """Return a nested type as DuckDB writes it, which knows the names that are in quotes."""
-    return str(_native(type))
+    """Return a nested type as DuckDB writes it, which knows the names that are in quotes. Raises Stays."""
+    try:
+        return str(_native(type))
+    except duckdb.Error as error:  # of parts that are no types by their names, as ARRAY
+        raise Stays(f"a type {type.id} has parts that are not known: {error}") from None
 
 
 def _native(type: SqlType) -> DuckDBPyType:
@@ -124,13 +127,15 @@ def read_type(data: Any) -> SqlType:
 def _struct(id: str, info: Any) -> SqlType:
     parts = tuple((str(part["first"]), read_type(part["second"])) for part in info["child_types"])
     names = {name for name, _ in parts}
-    if len(names) < len(parts) or "" in names or not parts:
+    if len(names) < len(parts) or "" in names or not parts or any(part.strange for _, part in parts):
         return SqlType(id, strange=True)
     return SqlType(id, parts=parts)
 
 
 def _list(id: str, info: Any) -> SqlType:
     element = read_type(info["child_type"])
+    if element.strange:
+        return SqlType(id, strange=True)
     if id == "LIST":
         return SqlType(id, parts=(("element", element),))
     if [name for name, _ in element.parts] != ["key", "value"]:
