@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 
@@ -18,14 +20,7 @@ class UploadStore:
         self.folder = folder
         self.uploads: dict[str, dict[int, bytes]] = {}
         self.before: Callable[[str, str], int] = lambda method, name: 0
-        store = self
-
-        class Handler(_Handler):
-            def answer(self) -> tuple[int, str]:
-                status = store.before(self.command, unquote(urlsplit(self.path).path))
-                return (status, "") if status else store.taken(self)
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
         self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
@@ -41,6 +36,8 @@ class UploadStore:
 
     def taken(self, request: _Handler) -> tuple[int, str]:
         """Answer a request with a status and the text of an XML element."""
+        if status := self.before(request.command, unquote(urlsplit(request.path).path)):
+            return status, ""
         url = urlsplit(request.path)
         asked = {name: value for name, (value, *_) in parse_qs(url.query, keep_blank_values=True).items()}
         file = self.folder / unquote(url.path).lstrip("/")
@@ -79,12 +76,13 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     body = b""
 
-    def answer(self) -> tuple[int, str]:
-        raise NotImplementedError
+    def __init__(self, store: UploadStore, *connection: Any) -> None:
+        self._store = store
+        super().__init__(*connection)  # which answers the connection's requests
 
     def _answer(self) -> None:
         self.body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        status, text = self.answer()
+        status, text = self._store.taken(self)
         content = text.encode()
         self.send_response(status)
         self.send_header("etag", '"part"')

@@ -7,7 +7,9 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ from jumpgate.cli import output
 from jumpgate.cli.shell import commands, display, values, writing
 from jumpgate.cli.shell.statements import Piece, pieces
 from jumpgate.cli.shell.waiting import waiting
+from jumpgate.client.sql.skipped import SkippedRows
 from jumpgate.client.sql.tokens import tokens
 from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError
 from jumpgate.extras import without_pandas
@@ -90,16 +93,15 @@ class Runner:
         self._check_target()
         self.last = text
         parameters = self.parameters if any(token.kind == "marker" for token in tokens(text)) else ()
-        with without_pandas():  # DuckDB looks whether values of parameters are of pandas
+        with told(), without_pandas():  # DuckDB looks whether values of parameters are of pandas
             query = self.connection.sql(text, parameters)
         try:
             if self.settings.explained or self.settings.analyze:
                 self._explain(query)
                 return
-            with waiting(query, self.settings.progress and sys.stderr.isatty()):
+            with told(), waiting(query, self.settings.progress and sys.stderr.isatty()):
                 table = query.to_arrow()
             seconds = time.perf_counter() - begun
-            self._report_skipped(query)
             if not self.interactive and sys.stderr.isatty():
                 print(_offloaded(query), file=sys.stderr)
             if table.column_names not in _DONE or commands.asks(text):
@@ -113,7 +115,7 @@ class Runner:
         """Show what would run where, and why; analyze: run it first, with times."""
         query = self.connection.sql(text)
         try:
-            with waiting(query, analyze and self.settings.progress and sys.stderr.isatty()):
+            with told(), waiting(query, analyze and self.settings.progress and sys.stderr.isatty()):
                 print(query.explain(analyze=analyze), end="", flush=True)
         finally:
             query.close()
@@ -127,7 +129,8 @@ class Runner:
         self.settings.target, self.settings.once = file, once
 
     def _explain(self, query: Query) -> None:
-        said = query.explain(analyze=self.settings.analyze)
+        with told():
+            said = query.explain(analyze=self.settings.analyze)
         if self.settings.as_json:
             from jumpgate.client.sql.explain import explain_data
 
@@ -139,11 +142,6 @@ class Runner:
         target = self.settings.target
         if target is not None and target in self.written:
             raise ConfigError(f"{target} has the result of a statement already, and holds one", file=target)
-
-    def _report_skipped(self, query: Query) -> None:
-        """Say on stderr how many rows of files were left out, as on_error=skip has it."""
-        for name, rows in skipped(query).items():
-            print(f"skipped {counted(rows, 'row')} of {name} that could not be read", file=sys.stderr)
 
     def _give(self, table: pa.Table, types: Sequence[str]) -> None:
         settings = self.settings
@@ -190,19 +188,20 @@ def show(table: pa.Table, types: Sequence[str], settings: Settings) -> None:
             print(display.markdown(_shown(table, types, table.num_rows)), end="", flush=True)
 
 
-def skipped(query: Query) -> dict[str, int]:
-    """Rows of each file that its jobs left out."""
-    found: dict[str, int] = {}
-    if not query.jobs:
-        return found
-    from jumpgate.observe.timeline import from_record
+@contextmanager
+def told() -> Iterator[None]:
+    """Say on stderr which rows of files were left out in the block, as on_error=skip has it, each a line."""
+    others = warnings.showwarning
 
-    for job in query.jobs:
-        record = query.session.describe(job).record
-        for source in from_record(record).sources if record else ():
-            if source.skipped_rows:
-                found[source.name] = found.get(source.name, 0) + source.skipped_rows
-    return found
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, SkippedRows):
+            print(message, file=sys.stderr)
+        else:
+            others(message, category, *place, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def width() -> int:
