@@ -46,11 +46,9 @@ class S3Select:
         if device.kind != "host":
             return None
         found = chain(node)
-        if found is None or not all(map(is_s3, found[-1].inputs[0].files)):  # type: ignore[attr-defined]
+        if found is None or not all(map(is_s3, found[1].files)):
             return None
-        operators = found
-        read = operators[-1].inputs[0]
-        assert isinstance(read, Read)
+        operators, read = found
         if not all(settings.store_of(file).select for file in read.files):
             return Unsupported("a store computes only where select = true in its [[store]]", "store", "Set it there.")
         return refusal(operators, read) or Match(self.name, (*operators, read), Completeness.FULL, node.schema)
@@ -62,13 +60,12 @@ class S3Select:
         return SPEEDS
 
 
-def chain(node: Operator) -> tuple[Operator, ...] | None:
-    """Return the operators above a read, the last one a filter: a filter, or a projection of columns over one."""
-    if isinstance(node, Filter) and isinstance(node.input, Read):
-        return (node,)
-    if isinstance(node, Project) and isinstance(node.input, Filter) and isinstance(node.input.input, Read):
-        return (node, node.input)
-    return None
+def chain(node: Operator) -> tuple[tuple[Operator, ...], Read] | None:
+    """Return the operators above a read, a filter or a projection over one, and the read."""
+    last = node.input if isinstance(node, Project) else node
+    if not isinstance(last, Filter) or not isinstance(last.input, Read):
+        return None
+    return ((last,) if last is node else (node, last)), last.input
 
 
 S3_SELECT = S3Select()

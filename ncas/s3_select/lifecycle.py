@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from jumpgate.dataflow.operators import Read
 from jumpgate.nca.interface import InstanceHandle, InstancePlan, JobContext
 from jumpgate.nca.lifecycle import WorkerLifecycle
 from jumpgate.ncas.runtime.configuration import granted
@@ -14,15 +13,14 @@ from jumpgate.stores import objects
 
 
 class SelectLifecycle(WorkerLifecycle):
-    """Siblings ask about every so manieth object."""
+    """Each of several siblings asks about its share of the objects."""
 
     module = "jumpgate.ncas.s3_select.worker"
 
     def configuration(self, instance: InstancePlan) -> dict[str, Any]:
-        operators = chain(instance.root.inputs[0])
-        assert operators is not None
-        read = operators[-1].inputs[0]
-        assert isinstance(read, Read)
+        found = chain(instance.root.inputs[0])
+        assert found is not None
+        operators, read = found
         return {"statement": statement(operators, read), "files": read.files[instance.index :: instance.count]}
 
     async def configure(
