@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.logical import semi_joins
 from jumpgate.compiler.plan import CompileOptions, Plan
+from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal
+from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Join, Operator, Project, Send
-from jumpgate.dataflow.types import int64
+from jumpgate.dataflow.operators import Filter, Join, Operator, Project, Send
+from jumpgate.dataflow.types import bool_, int64
 from jumpgate.nca.registry import Registry
 from tests.support.plans import grouped, joined, measured, ref, statistics, table
 
@@ -66,3 +70,44 @@ def test_rows_that_others_count_stay_pairs(many: None) -> None:
     pairs = of(joined(B, C, "bk", "ck"), "bk")
     root = joined(joined(A, pairs, "ak", "bk", JoinType.SEMI), pairs, "ak", "bk")
     assert after(root) is root
+
+
+# ---- filters on whether there is a partner ----------------------------------------------------------------------
+
+
+def existing(predicate: Expression, nullable: bool = False) -> tuple[Operator, Operator]:
+    """The plan of a filter over a mark join of A and B before and after the pass; nullable: of the key."""
+    left = replace(ref(A, "ak"), type=int64.with_nullable(nullable))
+    join = Join(A, B, JoinType.MARK, (left,), (replace(ref(B, "bk"), type=int64.with_nullable(False)),))
+    root = Filter(join, predicate)
+    plan = Plan(Send(root, ()), CompileOptions(), (), Registry(), Estimator(statistics({"a": 9.0, "b": 9.0})))
+    return root, semi_joins.existence_joins(plan).root.input
+
+
+MARK = ColumnRef(bool_, len(A.schema), "mark")
+IS_MARKED = bind("coalesce", (MARK, Literal(bool_.with_nullable(False), False)))
+LARGE = bind("gt", (ref(A, "av"), Literal(int64.with_nullable(False), 3)))
+
+
+@pytest.mark.parametrize("mark", [MARK, IS_MARKED])
+@pytest.mark.parametrize("nullable", [False, True])
+def test_a_mark_that_must_be_true_is_a_semi_join(mark: Expression, nullable: bool) -> None:
+    root, found = existing(bind("and", (LARGE, mark)), nullable)
+    assert isinstance(found, Filter) and found.predicate == LARGE and found.schema == root.schema
+    assert isinstance(found.input, Project) and isinstance(found.input.expressions[-1], Literal)
+    join = found.input.input
+    assert isinstance(join, Join) and join.type is JoinType.SEMI and found.input.expressions[-1].value is True
+
+
+def test_a_mark_that_must_be_false_is_an_anti_join_unless_it_may_be_null() -> None:
+    for mark, nullable in ((IS_MARKED, True), (MARK, False)):
+        _, found = existing(bind("not", (mark,)), nullable)
+        assert isinstance(found, Project) and isinstance(found.input, Join) and found.input.type is JoinType.ANTI
+    root, found = existing(bind("not", (MARK,)), True)
+    assert found is root
+
+
+def test_other_uses_of_a_mark_stay() -> None:
+    for predicate in (bind("or", (LARGE, MARK)), bind("is_null", (MARK,))):
+        root, found = existing(predicate)
+        assert found is root

@@ -15,7 +15,7 @@ from jumpgate.compiler.logical.push_limits import push_limits
 from jumpgate.compiler.logical.reduce_groups import reduce_groups
 from jumpgate.compiler.logical.reduce_outer_joins import reduce_outer_joins
 from jumpgate.compiler.logical.reduce_scans import reduce_scans
-from jumpgate.compiler.logical.semi_joins import anti_joins, semi_joins
+from jumpgate.compiler.logical.semi_joins import existence_joins, semi_joins
 from jumpgate.compiler.logical.share_scans import share_scans
 from jumpgate.compiler.plan import Plan
 
@@ -28,7 +28,7 @@ PASSES: tuple[Callable[[Plan], Plan], ...] = (
     reduce_outer_joins,
     push_filters,
     push_limits,
-    anti_joins,
+    existence_joins,
     look_ahead,
     semi_joins,
     first_rows,

@@ -1,5 +1,6 @@
-"""Turns joins into those that only look for a partner: left joins that keep rows without one into anti joins, inner
-joins of which only the rows of one side count into semi joins. These build keys and keep no pairs."""
+"""Turns joins into those that only look for a partner: mark joins under a filter on their mark and left joins that keep
+rows without one into semi and anti joins, inner joins of which only the rows of one side count into semi joins. These
+build keys and keep no pairs."""
 
 from __future__ import annotations
 
@@ -11,30 +12,59 @@ from jumpgate.compiler.tree import mirrored, references, unique, uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
 from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.joins import with_partners
 from jumpgate.dataflow.operators import Filter, Join, Operator, Project, rewrite
 
 #: pairs for each row that a semi join leaves, from which on it is worth its fixed build side
 PAIRS_MIN = 2.0
 
 
-def anti_joins(plan: Plan) -> Plan:
-    """Rewrite `(l left join r) where r.key is null` as `l anti join r`, with NULL for the columns of r."""
+def existence_joins(plan: Plan) -> Plan:
+    """Rewrite `(l left join r) where r.key is null` as `l anti join r`, with NULL for the columns of r, and
+    `(l mark join r) where mark` as `l semi join r`, with TRUE for the mark."""
     used = uses(plan.root)
 
     def change(node: Operator) -> Operator:
-        if not isinstance(node, Filter) or not isinstance(node.input, Join) or node.input.type is not JoinType.LEFT:
+        if not isinstance(node, Filter) or not isinstance(node.input, Join) or used[id(node.input)] > 1:
             return node
         join, terms = node.input, conjuncts(node.predicate)
-        rest = tuple(t for t in terms if not _says_unmatched(t, join))
-        if len(rest) == len(terms) or used[id(join)] > 1:
+        found = next((e for t in terms if (e := _existence(t, join)) is not None), None)
+        if found is None:
             return node
-        nothing = [Literal(f.type.with_nullable(True), None) for f in join.right.schema]
-        columns: tuple[Expression, ...] = (*references(join.left.schema), *nothing)
-        new = Project(replace(join, type=JoinType.ANTI), columns, join.schema.names)
+        rest = tuple(t for t in terms if _existence(t, join) != found)
+        existence, value = found
+        added = join.schema.fields[len(join.left.schema) :]
+        columns = (*references(join.left.schema), *(Literal(f.type.with_nullable(True), value) for f in added))
+        new = Project(existence, columns, join.schema.names)
         return Filter(new, conjunction(rest)) if rest else new
 
     root = rewrite(plan.root, change)
     return plan.over(root)
+
+
+def _existence(term: Expression, join: Join) -> tuple[Join, bool | None] | None:
+    """Return the join that gives the rows for which the term is TRUE, and the value of its other columns there; None if
+    there is no such join."""
+    if join.type is JoinType.LEFT and _says_unmatched(term, join):
+        return replace(join, type=JoinType.ANTI), None
+    if not join.type.marks:
+        return None
+    if _is_marked(term, join):
+        partners = with_partners(join.left, join.right, join.left_keys, join.right_keys)
+        return replace(partners, residual=join.residual), True
+    if isinstance(term, Call) and term.function == "not" and _is_marked(term.args[0], join):
+        known = not isinstance(term.args[0], ColumnRef) or not any(e.type.nullable for e in join.own_expressions)
+        return (replace(join, type=JoinType.ANTI), False) if known else None
+    return None
+
+
+def _is_marked(term: Expression, join: Join) -> bool:
+    """Return whether the term is TRUE just for rows with a partner: the mark, or coalesce(mark, FALSE)."""
+    if isinstance(term, Call) and term.function == "coalesce" and len(term.args) == 2:
+        term, otherwise = term.args
+        if not isinstance(otherwise, Literal) or otherwise.value is not False:
+            return False
+    return isinstance(term, ColumnRef) and term.index == len(join.left.schema)
 
 
 def _says_unmatched(term: Expression, join: Join) -> bool:

@@ -12,6 +12,7 @@ from substrait.type_pb2 import Type
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member
 from jumpgate.dataflow.functions import bind, cast_to, known
+from jumpgate.dataflow.substrait.dependent import Outer
 from jumpgate.dataflow.substrait.options import read_options
 from jumpgate.dataflow.substrait.types import Unmapped, read_literal, read_type
 from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, int32, int64, string
@@ -32,6 +33,7 @@ class ExpressionReader:
     """Reads the expressions of one relation. schema: of its input; functions: names by anchor.
 
     subquery, window: turn a scalar subquery or a window function into a column of the input; None if there are none.
+    around: of the rows around the subquery that the relation is of, outermost first.
     """
 
     def __init__(
@@ -40,8 +42,10 @@ class ExpressionReader:
         functions: Mapping[int, str],
         subquery: Callable[[Rex.Subquery], Expression] | None = None,
         window: Callable[[Rex.WindowFunction], Expression] | None = None,
+        around: Sequence[Schema] = (),
     ) -> None:
         self._schema, self._functions, self._subquery, self._window = schema, functions, subquery, window
+        self._around = around
 
     def read(self, rex: Rex) -> Expression:
         """Convert an expression. Raises Unmapped."""
@@ -68,12 +72,16 @@ class ExpressionReader:
         root = selection.WhichOneof("root_type")
         if root == "expression":
             return self._member(self.read(selection.expression), selection.direct_reference)
-        if root not in ("root_reference", None):
-            raise Unmapped("a correlated subquery refers to a column outside of it")
-        if not 0 <= field.field < len(self._schema):
-            raise Unmapped(f"column {field.field} does not exist, there are {len(self._schema)}")
-        column = self._schema[field.field]
-        found = ColumnRef(column.type, field.field, column.name)
+        level = selection.outer_reference.steps_out if root == "outer_reference" else 0
+        if root not in ("root_reference", "outer_reference", None) or level > len(self._around):
+            raise Unmapped(f"a reference to {root.replace('_', ' ')} {level} steps out is not known")
+        schema = self._around[-level] if level else self._schema
+        if not 0 <= field.field < len(schema):
+            raise Unmapped(f"column {field.field} does not exist, there are {len(schema)}")
+        column = schema[field.field]
+        found: Expression = ColumnRef(column.type, field.field, column.name)
+        if level:
+            found = Outer(column.type, field.field, level)
         return self._member(found, field.child) if field.HasField("child") else found
 
     def _member(self, value: Expression, reference: Rex.ReferenceSegment) -> Expression:

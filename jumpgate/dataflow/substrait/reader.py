@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from google.protobuf.message import Message
@@ -37,6 +37,7 @@ from jumpgate.dataflow.joins import cross
 from jumpgate.dataflow.operators import Filter, Limit, Operator, Project, Read, Sort, column
 from jumpgate.dataflow.substrait import joins
 from jumpgate.dataflow.substrait.aggregates import read_aggregate
+from jumpgate.dataflow.substrait.dependent import refers_outwards
 from jumpgate.dataflow.substrait.expressions import DATAFUSION, ExpressionReader
 from jumpgate.dataflow.substrait.files import read_files
 from jumpgate.dataflow.substrait.growing import Growing
@@ -72,23 +73,28 @@ class Reader:
         self._replaces = projects_replace(plan)
         if self._datafusion:
             self.functions = {anchor: DATAFUSION.get(name, name) for anchor, name in self.functions.items()}
-        self._known: dict[bytes, Operator | Kept] = {}
+        self._known: dict[tuple[bytes, tuple[Schema, ...]], Operator | Kept] = {}
+        self._around: tuple[Schema, ...] = ()  #: the rows around the subquery that is read, outermost first
         self._depth = 0
 
     def relation(self, rel: Rel) -> Operator | Kept:
         """Return the dataflow of `rel`; columns keep the names of their tables."""
         key = rel.SerializeToString(deterministic=True)
-        if key not in self._known:
-            self._depth += 1
-            try:
-                if self._depth > DEPTH_MAX:
-                    raise Unmapped(f"more than {DEPTH_MAX} relations are nested")
-                self._known[key] = self._read(rel)
-            except (Unmapped, TypeMismatch) as error:
-                self._known[key] = Kept(str(error))
-            finally:
-                self._depth -= 1
-        return self._known[key]
+        found = self._known.get((key, ())) or self._known.get((key, self._around))
+        if found is not None:
+            return found
+        self._depth += 1
+        try:
+            if self._depth > DEPTH_MAX:
+                raise Unmapped(f"more than {DEPTH_MAX} relations are nested")
+            found = self._read(rel)
+        except (Unmapped, TypeMismatch) as error:
+            found = Kept(str(error))
+        finally:
+            self._depth -= 1
+        alone = isinstance(found, Operator) and not refers_outwards(found)
+        self._known[key, () if alone else self._around] = found
+        return found
 
     def _read(self, rel: Rel) -> Operator:
         kind = rel.WhichOneof("rel_type") or ""
@@ -112,6 +118,25 @@ class Reader:
             raise Unmapped(found.reason)
         return found
 
+    def subquery(self, rel: Rel, around: Schema) -> Operator:
+        """Return the dataflow of a subquery over rows of the schema `around`, to which it refers by `Outer`. Raises
+        Unmapped."""
+        before = self._around
+        self._around = (*before, around)
+        try:
+            return self.input(rel)
+        finally:
+            self._around = before
+
+    def expressions(
+        self,
+        schema: Schema,
+        subquery: Callable[[Expression.Subquery], Scalar] | None = None,
+        window: Callable[[Expression.WindowFunction], Scalar] | None = None,
+    ) -> ExpressionReader:
+        """Return what reads the expressions of a relation over such an input."""
+        return ExpressionReader(schema, self.functions, subquery, window, self._around)
+
     def _table(self, rel: ReadRel) -> Operator:
         kind = rel.WhichOneof("read_type")
         if kind == "named_table":
@@ -121,7 +146,7 @@ class Reader:
         else:
             raise Unmapped(f"a read of {(kind or 'nothing').replace('_', ' ')} is not known")
         if rel.HasField("filter"):
-            node = Filter(node, self._expressions(node).predicate(rel.filter))
+            node = Filter(node, self.expressions(node.schema).predicate(rel.filter))
         if rel.HasField("projection"):
             items = rel.projection.select.struct_items
             if any(item.HasField("child") for item in items):
@@ -150,9 +175,6 @@ class Reader:
             positions.append(by_name[name])
         return select(table, positions) if said else table
 
-    def _expressions(self, node: Operator) -> ExpressionReader:
-        return ExpressionReader(node.schema, self.functions)
-
     def _filter(self, rel: FilterRel) -> Operator:
         over = Growing(self, self.input(rel.input))
         width = len(over.node.schema)
@@ -179,19 +201,19 @@ class Reader:
 
     def _sort(self, rel: SortRel) -> Operator:
         node = self.input(rel.input)
-        keys = read_sorts(rel.sorts, self._expressions(node))
+        keys = read_sorts(rel.sorts, self.expressions(node.schema))
         return Sort(node, keys) if keys else node
 
     def _join(self, rel: JoinRel) -> Operator:
         left, right = self.input(rel.left), self.input(rel.right)
-        reader = ExpressionReader(Schema((*left.schema, *right.schema)), self.functions)
+        reader = self.expressions(Schema((*left.schema, *right.schema)))
         condition = reader.predicate(rel.expression) if rel.HasField("expression") else None
         node = joins.read_join(left, right, type_name(rel), condition, self._datafusion)
         return self._after(node, rel)
 
     def _after(self, node: Operator, rel: JoinRel | HashJoinRel | MergeJoinRel) -> Operator:
         if rel.HasField("post_join_filter"):
-            return Filter(node, self._expressions(node).predicate(rel.post_join_filter))
+            return Filter(node, self.expressions(node.schema).predicate(rel.post_join_filter))
         return node
 
     def _cross(self, rel: CrossRel) -> Operator:
@@ -201,7 +223,7 @@ class Reader:
         node = self.input(rel.input)
         if self._replaces and len(rel.groupings) > 1:
             raise Unmapped("grouping sets of a producer that leaves out which set a row is of")
-        return read_aggregate(rel, node, self._expressions(node), self.functions, self._datafusion)
+        return read_aggregate(rel, node, self.expressions(node.schema), self.functions, self._datafusion)
 
     def _set(self, rel: SetRel) -> Operator:
         inputs = [self.input(i) for i in rel.inputs]
@@ -213,14 +235,14 @@ class Reader:
         if not rel.keys:
             raise Unmapped("a hash or merge join without keys")
         both = Schema((*left.schema, *right.schema))
-        reader = ExpressionReader(both, self.functions)
+        reader = self.expressions(both)
         terms: list[Scalar] = []
         for key in rel.keys:
             function = _COMPARISONS.get(key.comparison.simple)
             if function is None:
                 raise Unmapped("a join by keys that are compared in a way of their own is not known")
-            a = ExpressionReader(left.schema, self.functions).read(Expression(selection=key.left))
-            b = ExpressionReader(right.schema, self.functions).read(Expression(selection=key.right))
+            a = self.expressions(left.schema).read(Expression(selection=key.left))
+            b = self.expressions(right.schema).read(Expression(selection=key.right))
             terms.append(bind(function, (a, b.remap(lambda i: column(both, len(left.schema) + i)))))
         if rel.HasField("residual_expression"):
             terms.append(reader.predicate(rel.residual_expression))
@@ -230,7 +252,7 @@ class Reader:
 
     def _nested_loop_join(self, rel: NestedLoopJoinRel) -> Operator:
         left, right = self.input(rel.left), self.input(rel.right)
-        reader = ExpressionReader(Schema((*left.schema, *right.schema)), self.functions)
+        reader = self.expressions(Schema((*left.schema, *right.schema)))
         condition = reader.predicate(rel.expression) if rel.HasField("expression") else None
         return joins.read_join(left, right, type_name(rel), condition, self._datafusion)
 
@@ -238,7 +260,7 @@ class Reader:
         node = self.input(rel.input)
         if rel.mode == FETCH_MODE_WITH_TIES:
             raise Unmapped("a top-n with ties is not known")
-        keys = read_sorts(rel.sorts, self._expressions(node))
+        keys = read_sorts(rel.sorts, self.expressions(node.schema))
         offset, count = _whole(rel, "offset", 0), _whole(rel, "count", ALL_ROWS)
         if not keys:
             return Limit(node, count, offset)
@@ -247,7 +269,7 @@ class Reader:
     def _expand(self, rel: ExpandRel) -> Operator:
         """Repeat each row: a union of projections, each followed by the copy's number."""
         node = self.input(rel.input)
-        reader = self._expressions(node)
+        reader = self.expressions(node.schema)
         fields = []
         for item in rel.fields:
             rexes = item.switching_field.duplicates if item.HasField("switching_field") else [item.consistent_field]
