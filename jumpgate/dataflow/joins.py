@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jumpgate.dataflow.casts import TypeMismatch, common_type
-from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.expressions import Expression, conjunction
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Join, Operator, Project, column
+from jumpgate.dataflow.operators import Filter, Join, Operator, Project, column
 from jumpgate.dataflow.resolve import Scope, describe
 from jumpgate.dataflow.types import Field, Schema
 from jumpgate.dataflow.unresolved import Unresolved, UnresolvedColumn, as_column
@@ -174,3 +174,8 @@ def with_partners(
 ) -> Join:
     """Return the rows of `left` that have a partner."""
     return Join(left, right, JoinType.SEMI, left_keys, right_keys)
+
+
+def filtered(node: Operator, terms: Sequence[Expression]) -> Operator:
+    """Return the rows for which all terms are TRUE."""
+    return Filter(node, conjunction(tuple(terms))) if terms else node

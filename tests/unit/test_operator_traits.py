@@ -68,8 +68,8 @@ CLASSES -= {"Operator", "Unary", "Ordered"}
 #: the most product files that name an operator, but for accelerators, which name what they take: a limit is lowered,
 #: never raised; a new operator has eight
 FILES_MAX = {
-    "Join": 37, "Read": 34, "Project": 30, "Filter": 23, "Aggregate": 23, "Window": 16, "UnionAll": 16, "Receive": 11,
-    "Distinct": 12, "Limit": 10, "Sort": 9,
+    "Join": 36, "Read": 34, "Project": 29, "Filter": 22, "Aggregate": 22, "Window": 15, "UnionAll": 15, "Receive": 11,
+    "Distinct": 11, "Limit": 9,
 }  # fmt: skip
 FILES_MAX_NEW = 8
 #: the most functions that choose by three or more classes of operators

@@ -27,7 +27,7 @@ from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.joins import cross
 from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Limit, Operator, Project, Read, Sort, column
-from jumpgate.dataflow.substrait.growing import one_row
+from jumpgate.dataflow.substrait.dependent import one_row
 from jumpgate.dataflow.substrait.joins import read_join
 from jumpgate.dataflow.substrait.reader import select
 from jumpgate.dataflow.substrait.sets import read_set

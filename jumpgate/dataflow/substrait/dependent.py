@@ -11,31 +11,26 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jumpgate.dataflow.aggregates import AGGREGATES
-from jumpgate.dataflow.casts import TypeMismatch, common_type
-from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
+from jumpgate.dataflow.casts import TypeMismatch, cast_type, common_type
+from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, Literal, conjunction, conjuncts
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.joins import cross
+from jumpgate.dataflow.joins import cross, filtered
 from jumpgate.dataflow.operators import (
     Aggregate,
-    Distinct,
     Filter,
-    Frame,
     Join,
     Limit,
     Measure,
     Operator,
     Project,
     Sort,
-    UnionAll,
-    Window,
-    WindowFunction,
     column,
-    window_type,
 )
 from jumpgate.dataflow.substrait.joins import equal_rows, read_join
+from jumpgate.dataflow.substrait.sets import with_number
 from jumpgate.dataflow.substrait.types import Unmapped
-from jumpgate.dataflow.types import bool_, int64
+from jumpgate.dataflow.types import bool_, int64, string
 
 _FALSE = Literal(bool_.with_nullable(False), False)
 _NUMBER = int64.with_nullable(False)
@@ -67,9 +62,40 @@ def lowered(node: Operator) -> Operator:
     return _mapped(node, lambda e: _placed(e, _no_column)) if refers_outwards(node) else node
 
 
+def first_counted(subquery: Operator) -> Operator:
+    """Return one row: 1 if the subquery, which does not refer to the rows around it, has a row, else 0."""
+    return Aggregate(Limit(lowered(subquery), 1), (), (), (Measure.of("count_star", name="rows"),))
+
+
+def one_row(node: Operator) -> bool:
+    """Return whether the operator has exactly one row, whatever the data."""
+    while isinstance(node, Project | Sort) and not (isinstance(node, Sort) and (node.limit == 0 or node.offset)):
+        node = node.input
+    if isinstance(node, Limit):
+        return node.count > 0 and node.offset == 0 and one_row(node.input)
+    if isinstance(node, Join) and node.type.pairs and not node.left_keys and node.residual is None:
+        return one_row(node.left) and one_row(node.right)
+    return isinstance(node, Aggregate) and not node.keys and node.phase == "full"
+
+
+def only_row(node: Operator) -> Operator:
+    """Return one row with the input's only value, NULL without one; more rows fail with an InvalidCast that says
+    why."""
+    value = column(node.schema, 0)
+    failure: Expression = Literal(string.with_nullable(False), "several rows of a scalar subquery")
+    for type in (int64, string, value.type) if value.type.is_text else (value.type,):
+        if not failure.type.same(type):
+            failure = Cast(cast_type(failure.type, type, "error"), failure)
+    most = Measure.of("max", value, name=node.schema[0].name)
+    whole = Aggregate(node, (), (), (most, Measure.of("count_star", name="rows")))
+    result, rows = column(whole.schema, 0), column(whole.schema, 1)
+    at_most_one = bind("le", (rows, Literal(_NUMBER, 1)))
+    return Project(whole, (Case(result.type, (at_most_one, result), failure),), (node.schema[0].name,))
+
+
 def exists(left: Operator, subquery: Operator) -> Operator:
     """Return left's columns and a mark: whether the subquery has a row."""
-    while isinstance(subquery, Distinct | Limit | Sort) and _any_row(subquery):
+    while isinstance(subquery, Limit | Sort) and subquery.limits[0] == 0 and subquery.limits[1] != 0:
         subquery = subquery.input
     moved = _moved(subquery)
     if moved is not None:
@@ -78,7 +104,7 @@ def exists(left: Operator, subquery: Operator) -> Operator:
         node = read_join(left, moved.base, JoinType.MARK.substrait, _all(terms), datafusion=False)
     else:
         domain = _Domain.of(left, subquery)
-        found = Distinct(domain.only(domain.carried(subquery)))
+        found = domain.only(domain.carried(subquery))
         node = read_join(left, found, JoinType.MARK.substrait, _all(domain.equal(left, found)), datafusion=False)
         width = len(left.schema)
     mark = bind("coalesce", (column(node.schema, width), _FALSE))
@@ -108,8 +134,7 @@ def compares(left: Operator, subquery: Operator, needle: Expression, function: s
         terms.append(bind("is_not_distinct", (ours, theirs)))
         if theirs.type.nullable:
             known.append(bind("is_not_null", (theirs.remap(lambda i: column(base.schema, i - width)),)))
-    if known:
-        base = Filter(base, _all(known) or _FALSE)
+    base = filtered(base, known)
     return read_join(left, base, JoinType.MARK.substrait, _all(terms), datafusion=False)
 
 
@@ -143,7 +168,7 @@ def _grouped(left: Operator, aggregate: Aggregate) -> tuple[Operator, Sequence[E
         bound = _bound(moved, [o for e in (*aggregate.own_expressions, *moved.columns) for o in _outers_of(e)])
     if moved is not None and bound is not None:
         pairs, rest = bound
-        node = Filter(moved.base, _all(rest) or _FALSE) if rest else moved.base
+        node = filtered(moved.base, rest)
         keys: tuple[Expression, ...] = tuple(e for _, e in pairs)
         placed = [_placed(e.remap(moved.columns.__getitem__), _no_column) for e in aggregate.own_expressions]
     else:
@@ -227,7 +252,7 @@ class _Domain:
     def of(left: Operator, subquery: Operator) -> _Domain:
         indices = tuple(sorted({o.index for o in _outers(subquery) if o.level == 1}))
         columns = tuple(column(left.schema, i) for i in indices)
-        return _Domain(Distinct(Project(left, columns, tuple(f"d{i}" for i in indices))), indices)
+        return _Domain(Aggregate(left, columns, tuple(f"d{i}" for i in indices), ()), indices)
 
     def columns(self, node: Operator) -> tuple[Expression, ...]:
         """Return the domain's columns of a node that carries them: its last ones."""
@@ -263,46 +288,30 @@ class _Domain:
                 below = self.carried(node.input)
                 expressions = (*(self.placed(e, below) for e in node.expressions), *self.columns(below))
                 return Project(below, expressions, (*node.names, *self.rows.schema.names))
-            case Distinct():
-                return Distinct(self.carried(node.input))
-            case UnionAll():
-                return UnionAll(tuple(self.carried(m) for m in node.members))
             case Sort(limit=None, offset=0):
                 return self.carried(node.input)
             case Sort() | Limit():
                 return self._first(node)
-            case Window():
-                return self._window(node)
             case Aggregate(phase="full"):
                 return self._aggregate(node)
             case Join():
                 return self._join(node)
-        raise Unmapped(f"a correlated subquery with {node.kind} is not known")
-
-    def _window(self, node: Window) -> Operator:
-        below = self.carried(node.input)
-        width = len(below.schema)
-        own = [self.placed(e, below) for e in node.own_expressions]
-        over = replace(node, input=below).with_expressions(own)
-        assert isinstance(over, Window)
-        over = replace(over, partition_by=(*over.partition_by, *self.columns(below)))
-        inner = width - len(self.indices)
-        order = [*range(inner), *range(width, len(over.schema)), *range(inner, width)]
-        return _selected(over, order)
+        if node.own_expressions or len(node.inputs[0].schema) != len(node.schema):
+            raise Unmapped(f"a correlated subquery with {node.kind} is not known")
+        return node.with_inputs(tuple(self.carried(i) for i in node.inputs))  # it is about whole rows
 
     def _first(self, node: Sort | Limit) -> Operator:
         """Number the rows of each value of the domain, and keep the first ones."""
         below = self.carried(node.input)
         offset, count = node.limits
-        number = WindowFunction("row_number", (), window_type("row_number", ()), "number")
         keys = node.keys if isinstance(node, Sort) else ()
         order = tuple(replace(k, expression=self.placed(k.expression, below)) for k in keys)
-        over = Window(below, self.columns(below), order, (number,), Frame("rows", None, 0))
+        over = with_number(below, self.columns(below), order)
         place = column(over.schema, len(over.schema) - 1)
         terms = [bind("gt", (place, Literal(_NUMBER, offset)))] if offset else []
         if count is not None:
             terms.append(bind("le", (place, Literal(_NUMBER, offset + count))))
-        return _selected(Filter(over, _all(terms) or _FALSE), range(len(below.schema)))
+        return _selected(filtered(over, terms), range(len(below.schema)))
 
     def _aggregate(self, node: Aggregate) -> Operator:
         below = self.carried(node.input)
@@ -452,12 +461,6 @@ def _alike(a: Expression, b: Expression) -> tuple[Expression, Expression]:
     except TypeMismatch as error:
         raise Unmapped(str(error)) from None
     return cast_to(a, type), cast_to(b, type)
-
-
-def _any_row(node: Distinct | Limit | Sort) -> bool:
-    """Return whether the operator has a row if its input has one."""
-    offset, count = node.limits
-    return offset == 0 and count != 0
 
 
 def _of_nothing(value: Expression, measure: Measure) -> Expression:

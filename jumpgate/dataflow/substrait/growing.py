@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from substrait.algebra_pb2 import Expression, Rel
 
-from jumpgate.dataflow.casts import cast_type
-from jumpgate.dataflow.expressions import Case, Cast, Literal
 from jumpgate.dataflow.expressions import Expression as Scalar
+from jumpgate.dataflow.expressions import Literal
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.joins import cross
-from jumpgate.dataflow.operators import Aggregate, Join, Limit, Measure, Operator, Project, Sort, column
+from jumpgate.dataflow.operators import Operator, column
 from jumpgate.dataflow.substrait import dependent
 from jumpgate.dataflow.substrait.types import Unmapped
 from jumpgate.dataflow.substrait.windows import add_window
-from jumpgate.dataflow.types import int64, string
+from jumpgate.dataflow.types import int64
 
 if TYPE_CHECKING:
     from jumpgate.dataflow.substrait.reader import Reader
@@ -62,7 +61,7 @@ class Growing:
         found = self._relations.subquery(rex.input, self.node.schema)
         if len(found.schema) != 1:
             raise Unmapped(f"a scalar subquery has {len(found.schema)} columns")
-        row = found if one_row(found) else only_row(found)
+        row = found if dependent.one_row(found) else dependent.only_row(found)
         if dependent.is_dependent(row):
             self.node = dependent.scalar(self.node, row)
             return self._last()
@@ -75,8 +74,7 @@ class Growing:
         if dependent.is_dependent(found):
             self.node = dependent.exists(self.node, found)
             return self._last()
-        rows = Aggregate(Limit(dependent.lowered(found), 1), (), (), (Measure.of("count_star", name="rows"),))
-        return bind("gt", (self._beside(rows), Literal(_NUMBER, 0)))
+        return bind("gt", (self._beside(dependent.first_counted(found)), Literal(_NUMBER, 0)))
 
     def _in(self, rex: Expression.Subquery.InPredicate) -> Scalar:
         if len(rex.needles) != 1:
@@ -111,30 +109,3 @@ class Growing:
     def _window(self, rex: Expression.WindowFunction) -> Scalar:
         self.node, value = add_window(self.node, rex, self.reader, self._relations.functions)
         return value
-
-
-def one_row(node: Operator) -> bool:
-    """Return whether the operator has exactly one row, whatever the data."""
-    while isinstance(node, Project | Sort) and not (isinstance(node, Sort) and (node.limit == 0 or node.offset)):
-        node = node.input
-    if isinstance(node, Limit):
-        return node.count > 0 and node.offset == 0 and one_row(node.input)
-    if isinstance(node, Join) and node.type.pairs and not node.left_keys and node.residual is None:
-        return one_row(node.left) and one_row(node.right)
-    return isinstance(node, Aggregate) and not node.keys and node.phase == "full"
-
-
-def only_row(node: Operator) -> Operator:
-    """Return one row with the input's only value, NULL without one; more rows fail with an InvalidCast that says
-    why."""
-    value = column(node.schema, 0)
-    failure: Scalar = Literal(string.with_nullable(False), "several rows of a scalar subquery")
-    for type in (int64, string, value.type) if value.type.is_text else (value.type,):
-        if not failure.type.same(type):
-            failure = Cast(cast_type(failure.type, type, "error"), failure)
-    number = int64.with_nullable(False)
-    most = Measure.of("max", value, name=node.schema[0].name)
-    whole = Aggregate(node, (), (), (most, Measure.of("count_star", name="rows")))
-    result, rows = column(whole.schema, 0), column(whole.schema, 1)
-    at_most_one = bind("le", (rows, Literal(number, 1)))
-    return Project(whole, (Case(result.type, (at_most_one, result), failure),), (node.schema[0].name,))

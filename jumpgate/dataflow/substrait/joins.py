@@ -6,8 +6,9 @@ from jumpgate.dataflow.casts import TypeMismatch, common_type
 from jumpgate.dataflow.expressions import Call, Expression, Literal, conjunction, conjuncts
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.joins import filtered
 from jumpgate.dataflow.literals import blank
-from jumpgate.dataflow.operators import Filter, Join, Operator, Project, column
+from jumpgate.dataflow.operators import Join, Operator, Project, column
 from jumpgate.dataflow.substrait.types import Unmapped
 from jumpgate.dataflow.types import Schema, bool_
 
@@ -30,7 +31,7 @@ def read_join(left: Operator, right: Operator, type: str, condition: Expression 
         raise Unmapped(f"a {type.removeprefix('JOIN_TYPE_').lower().replace('_', ' ')} join is not known")
     left_keys, right_keys, rest = _apart(left.schema, right.schema, condition)
     if kind.any_order and rest and left_keys:
-        return Filter(Join(left, right, kind, left_keys, right_keys), conjunction(tuple(rest)))
+        return filtered(Join(left, right, kind, left_keys, right_keys), rest)
     node = Join(left, right, kind, left_keys, right_keys, conjunction(tuple(rest)) if rest else None)
     if not kind.marks or not datafusion:
         return node

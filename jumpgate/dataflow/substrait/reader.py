@@ -33,8 +33,8 @@ from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import ColumnRef, Literal, conjunction
 from jumpgate.dataflow.expressions import Expression as Scalar
 from jumpgate.dataflow.functions import bind
-from jumpgate.dataflow.joins import cross
-from jumpgate.dataflow.operators import Filter, Limit, Operator, Project, Read, Sort, column
+from jumpgate.dataflow.joins import cross, filtered
+from jumpgate.dataflow.operators import Limit, Operator, Project, Read, Sort, column
 from jumpgate.dataflow.substrait import joins
 from jumpgate.dataflow.substrait.aggregates import read_aggregate
 from jumpgate.dataflow.substrait.dependent import refers_outwards
@@ -146,7 +146,7 @@ class Reader:
         else:
             raise Unmapped(f"a read of {(kind or 'nothing').replace('_', ' ')} is not known")
         if rel.HasField("filter"):
-            node = Filter(node, self.expressions(node.schema).predicate(rel.filter))
+            node = filtered(node, [self.expressions(node.schema).predicate(rel.filter)])
         if rel.HasField("projection"):
             items = rel.projection.select.struct_items
             if any(item.HasField("child") for item in items):
@@ -179,7 +179,7 @@ class Reader:
         over = Growing(self, self.input(rel.input))
         width = len(over.node.schema)
         predicate = over.reader.predicate(rel.condition)
-        return select(Filter(over.node, predicate), range(width))
+        return select(filtered(over.node, [predicate]), range(width))
 
     def _project(self, rel: ProjectRel) -> Operator:
         over = Growing(self, self.input(rel.input))
@@ -213,7 +213,7 @@ class Reader:
 
     def _after(self, node: Operator, rel: JoinRel | HashJoinRel | MergeJoinRel) -> Operator:
         if rel.HasField("post_join_filter"):
-            return Filter(node, self.expressions(node.schema).predicate(rel.post_join_filter))
+            return filtered(node, [self.expressions(node.schema).predicate(rel.post_join_filter)])
         return node
 
     def _cross(self, rel: CrossRel) -> Operator:

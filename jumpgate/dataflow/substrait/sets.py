@@ -13,6 +13,7 @@ from jumpgate.dataflow.operators import (
     Frame,
     Operator,
     Project,
+    SortKey,
     UnionAll,
     Window,
     WindowFunction,
@@ -60,9 +61,13 @@ def read_set(operation: str, inputs: Sequence[Operator]) -> Operator:
 
 def _numbered(node: Operator) -> Operator:
     """Return the rows with a column that numbers copies of one row: 1, 2, …"""
-    number = WindowFunction("row_number", (), window_type("row_number", ()), "copy")
-    columns = tuple(column(node.schema, i) for i in range(len(node.schema)))
-    return Window(node, columns, (), (number,), Frame("rows", None, 0))
+    return with_number(node, tuple(column(node.schema, i) for i in range(len(node.schema))))
+
+
+def with_number(node: Operator, partition_by: tuple[Expression, ...], order_by: tuple[SortKey, ...] = ()) -> Operator:
+    """Return the rows with a column that numbers those of a partition in that order: 1, 2, …"""
+    number = WindowFunction("row_number", (), window_type("row_number", ()), "number")
+    return Window(node, partition_by, order_by, (number,), Frame("rows", None, 0))
 
 
 def _same_types(inputs: Sequence[Operator]) -> list[Operator]:
