@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jumpgate.codegen import literals
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
+from jumpgate.dataflow.types import DataType
 
 #: longer lists of values are bounded by their ends
 VALUES_MAX = 32
@@ -80,3 +81,10 @@ def _bound_text(value: Physical) -> str | None:
         return value.decode() if isinstance(value, bytes) else str(value)
     except UnicodeDecodeError:
         return None
+
+
+def ordered_alike(a: DataType, b: DataType) -> bool:
+    """Return whether the physical values of both are 64-bit integers of the same meaning."""
+    integers = a.is_integer and b.is_integer
+    same = a.kind == b.kind and a.scale == b.scale and not (a.is_float or a.is_text or a.kind == "bool")
+    return (integers or same) and max(a.width, b.width) <= 8

@@ -10,7 +10,16 @@ from collections.abc import Callable
 
 from jumpgate.codegen import calls, literals, measures
 from jumpgate.codegen.cpp import Value, any_null, constant, cpp_type
-from jumpgate.codegen.program import Finished, InParameter, MarkValue, Null, Parameter, RowField, SourceColumn
+from jumpgate.codegen.program import (
+    Element,
+    Finished,
+    InParameter,
+    MarkValue,
+    Null,
+    Parameter,
+    RowField,
+    SourceColumn,
+)
 from jumpgate.dataflow.casts import cannot_fail
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, Expression, Member
@@ -33,6 +42,7 @@ class ExpressionWriter:
         self.columns: dict[int, DataType] = {}
         self.pointers: set[int] = set()
         self.marks: set[int] = set()
+        self.places: set[int] = set()
         #: pointers with a name of their own, not read from the chunk (a probe's candidate row)
         self.named: dict[int, str] = {}
 
@@ -71,6 +81,8 @@ class ExpressionWriter:
                 return calls.write_call(self, e)
             case Member():
                 return self._member(e)
+            case Element():
+                return self._element(e)
         raise TypeError(f"no C++ for {type(e).__name__}")
 
     def condition(self, e: Expression) -> str:
@@ -176,6 +188,17 @@ class ExpressionWriter:
         null = f"({struct.null}) || !{there}" if struct.null else f"!{there}"
         n = self.local(bool_, null, None)
         return self.local(e.type, f"{n.text} ? {cpp_type(e.type)}{{}} : {value}", n.text)
+
+    def _element(self, e: Element) -> Value:
+        """Read the element from the list's bytes (jumpgate/ntf/README.md, "Nested values")."""
+        list = self.write(e.list)
+        self.places.add(e.place)
+        number = f"u{e.place}[i]"
+        null = f"!jg_has_element({list.text}, {number})"
+        n = self.local(bool_, f"({list.null}) || {null}" if list.null else null, None)
+        c = cpp_type(e.type)
+        read = "jg_bytes_element" if e.type.is_text else f"jg_fixed_element<{c}>"
+        return self.local(e.type, f"{n.text} ? {c}{{}} : {read}({list.text}, {number})", n.text)
 
     # ---- casts ----
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jumpgate.codegen.program import InParameter, Null, Parameter, SourceColumn, leaves
+from jumpgate.codegen.program import Element, InParameter, Null, Parameter, SourceColumn, leaves
 from jumpgate.dataflow.expressions import Call, Expression, InList, Literal
 from jumpgate.dataflow.failing import may_fail
 
@@ -48,6 +48,8 @@ def is_plain(e: Expression) -> bool:
 
 def coded_column(terms: Sequence[Expression]) -> int | None:
     """Return the text column that alone decides: rows with equal values have the same answer."""
+    if any(isinstance(e, Element) for t in terms for e in t.walk()):
+        return None  # the rows of a list's elements have the list in common
     found = {leaf for t in terms for leaf in leaves(t) if not leaf.children and not isinstance(leaf, CONSTANT)}
     columns = [leaf.index for leaf in found if isinstance(leaf, SourceColumn) and leaf.type.is_text]
     return columns[0] if len(columns) == len(found) == 1 else None

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from jumpgate.codegen import literals
-from jumpgate.codegen.bounds import bounds
+from jumpgate.codegen.bounds import bounds, ordered_alike
 from jumpgate.codegen.filters import in_steps
 from jumpgate.codegen.first_rows import first_rows_step
 from jumpgate.codegen.kept_rows import used_twice
@@ -20,6 +20,7 @@ from jumpgate.codegen.measures import finished, held, measure_of, partial_output
 from jumpgate.codegen.program import (
     AppendSink,
     EdgeSource,
+    Element,
     EmitSink,
     FileSource,
     FilterStep,
@@ -39,6 +40,7 @@ from jumpgate.codegen.program import (
     SourceColumn,
     Step,
     Table,
+    UnnestStep,
     Windows,
     sink_expressions,
     source_columns,
@@ -63,6 +65,7 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    Unnest,
     Window,
     WindowFunction,
     column,
@@ -164,7 +167,7 @@ class Lowering:
                 continue
             table = self.program.tables[step.table]
             for key, field_ in zip(step.keys, table.key_fields, strict=True):
-                if isinstance(key, SourceColumn) and _ordered_alike(key.type, table.fields[field_]):
+                if isinstance(key, SourceColumn) and ordered_alike(key.type, table.fields[field_]):
                     yield JoinFilter(key.index, step.table, field_)
 
     def _mark_early(self, pipeline: Pipeline) -> None:
@@ -249,6 +252,8 @@ class Lowering:
                 return self._window(node)
             case Limit():
                 return self._limit(node)
+            case Unnest():
+                return self._unnest(node)
             case UnionAll():
                 return [s for member in node.members for s in self.lower(member)]
         raise TypeError(f"{node.kind} does not belong in a fragment")
@@ -261,6 +266,15 @@ class Lowering:
             self.finish(s, [AppendSink(table.id, (), tuple(map(self.literal, s.env)))], "keep")
         env: list[Expression] = [*self.fields(table, 0)]
         return self._kept(node, table, env, max(s.stage for s in streams), f"{node.kind} (kept)")
+
+    def _unnest(self, node: Unnest) -> list[Stream]:
+        streams = self.lower(node.input)
+        for s in streams:
+            list = self.literal(s.resolve(node.list))
+            place, s.pointers = s.pointers, s.pointers + 1
+            s.step(UnnestStep(list, place, node.outer), "unnest")
+            s.env = [*s.env, Element(node.schema[len(node.schema) - 1].type, list, place)]
+        return streams
 
     def _read(self, node: Read) -> Stream:
         name = node.files[0].rsplit("/", 1)[-1] if node.files else "no files"
@@ -599,20 +613,10 @@ class Lowering:
             murmur3 = node.partitioning.kind == "murmur3"
             s.stage = stage
             self.finish(s, [EmitSink(0, values, hashed, murmur3)], f"send {node.edge}")
-        self._order_drains()
+        self.program.order_drains()
         for number, places in self.passed.items():
             self.program.passed += [(number, self.pipeline_of[id(s)], step) for s, step in places]
         return self.program
-
-    def _order_drains(self) -> None:
-        """Let a drain of matched or unmatched rows wait for every pipeline that probes its table."""
-        for p in self.program.pipelines:
-            if p.source[0] in ("matched", "unmatched"):
-                p.after = tuple(
-                    q.id
-                    for q in self.program.pipelines
-                    if q is not p and any(isinstance(s, ProbeStep) and s.table == p.source[1] for s in q.steps)
-                )
 
 
 def lower_fragment(
@@ -632,13 +636,6 @@ def lower_fragment(
     if not isinstance(root, Emit):
         raise TypeError("a fragment's root is an Emit")
     return Lowering(input_stages or {}, filters, on_disk, kept).emit(root, stage)
-
-
-def _ordered_alike(a: DataType, b: DataType) -> bool:
-    """Return whether the physical values of both are 64-bit integers of the same meaning."""
-    integers = a.is_integer and b.is_integer
-    same = a.kind == b.kind and a.scale == b.scale and not (a.is_float or a.is_text or a.kind == "bool")
-    return (integers or same) and max(a.width, b.width) <= 8
 
 
 def _source_columns(schema: Schema) -> list[Expression]:

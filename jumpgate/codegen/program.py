@@ -68,6 +68,24 @@ class MarkValue(Expression):
 
 
 @dataclass(frozen=True)
+class Element(Expression):
+    """The element of `list` whose number chunk array `place` holds; NULL beyond the last one."""
+
+    list: Expression
+    place: int
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.list,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return Element(self.type, children[0], self.place)
+
+    def __str__(self) -> str:
+        return f"{self.list}[{self.place}]"
+
+
+@dataclass(frozen=True)
 class Parameter(Expression):
     """Literal number `index` of the program."""
 
@@ -277,6 +295,16 @@ class ProbeStep:
 
 
 @dataclass(frozen=True)
+class UnnestStep:
+    """Repeats each row for each element of `list`, whose numbers go to chunk array `place`; with `outer` a row without
+    elements passes once."""
+
+    list: Expression
+    place: int
+    outer: bool
+
+
+@dataclass(frozen=True)
 class LimitStep:
     limit: int
 
@@ -294,7 +322,7 @@ class FirstRowsStep:
     directions: tuple[tuple[bool, bool], ...]
 
 
-Step = FilterStep | ProbeStep | LimitStep | FirstRowsStep
+Step = FilterStep | ProbeStep | UnnestStep | LimitStep | FirstRowsStep
 
 
 @dataclass(frozen=True)
@@ -419,6 +447,17 @@ class Program:
     #: functions of installed packages that the program calls: C++ of the call and C++ beside it, by name
     installed: dict[str, tuple[str, str]] = field(default_factory=dict)
 
+    def order_drains(self) -> None:
+        """Let a drain of matched or unmatched rows wait for every pipeline that probes its table."""
+        for p in self.pipelines:
+            if p.source[0] in ("matched", "unmatched"):
+                probes = (
+                    q.id
+                    for q in self.pipelines
+                    if q is not p and any(isinstance(s, ProbeStep) and s.table == p.source[1] for s in q.steps)
+                )
+                p.after = tuple(probes)
+
     def parameter(self, param: dict[str, Any]) -> int:
         """Add a parameter; each literal has its own slot, so that equal literals do not change the shape."""
         self.params.append(param)
@@ -430,6 +469,8 @@ def step_expressions(step: Step | None) -> tuple[Expression, ...]:
         return step.terms
     if isinstance(step, ProbeStep):
         return (*step.keys, *((step.residual,) if step.residual is not None else ()))
+    if isinstance(step, UnnestStep):
+        return (step.list,)
     if isinstance(step, FirstRowsStep):
         return (*step.partition, *step.order)
     return ()

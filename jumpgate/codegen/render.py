@@ -32,6 +32,7 @@ from jumpgate.codegen.first_rows import first_rows_code
 from jumpgate.codegen.measures import state_of
 from jumpgate.codegen.program import (
     AppendSink,
+    Element,
     EmitSink,
     FilterStep,
     FirstRowsStep,
@@ -46,6 +47,7 @@ from jumpgate.codegen.program import (
     SourceColumn,
     Step,
     Table,
+    UnnestStep,
     leaves,
     sink_expressions,
     source_columns,
@@ -105,6 +107,17 @@ class Live:
     selection: bool
     pointers: tuple[int, ...]
     marks: tuple[int, ...]
+    places: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The uses of the rest of a pipeline: row pointers, marks, numbers of elements, and whether of source columns."""
+
+    pointers: set[int]
+    marks: set[int]
+    places: set[int]
+    columns: bool
 
 
 @dataclass
@@ -241,14 +254,14 @@ class PipelineRenderer:
 
     # ---- what stays alive ----
 
-    def _needed(self) -> list[tuple[set[int], set[int], bool]]:
-        """Return, for each position in the chain, the row pointers, the marks and whether source columns are used from
-        there on."""
+    def _needed(self) -> list[Needed]:
+        """Return what is used from each position in the chain on."""
         parts: list[tuple[Expression, ...]] = [step_expressions(s) for s in self.pipeline.steps]
         parts.append(tuple(e for s in self.pipeline.sinks for e in sink_expressions(s)))
-        needs: list[tuple[set[int], set[int], bool]] = []
+        needs: list[Needed] = []
         pointers: set[int] = set()
         marks: set[int] = set()
+        places: set[int] = set()
         columns = False
         for expressions in reversed(parts):
             for e in (leaf for x in expressions for leaf in leaves(x)):
@@ -256,21 +269,24 @@ class PipelineRenderer:
                     pointers.add(e.pointer)
                 elif isinstance(e, MarkValue):
                     marks.add(e.mark)
+                elif isinstance(e, Element):
+                    places.add(e.place)
             columns = columns or bool(source_columns(expressions))
-            needs.append((set(pointers), set(marks), columns))
+            needs.append(Needed({*pointers}, {*marks}, {*places}, columns))
         return needs[::-1]
 
-    def _after(self, live: Live, step: Step, needed: tuple[set[int], set[int], bool], number: int) -> Live:
-        pointers, marks, columns = needed
+    def _after(self, live: Live, step: Step, needed: Needed, number: int) -> Live:
         late = bool(self.early) and not all(self.early)
         added = {step.pointer} if isinstance(step, ProbeStep) and step.passes_pairs else set()
         mark = {step.mark} if isinstance(step, ProbeStep) and step.type.marks else set()
+        place = {step.place} if isinstance(step, UnnestStep) else set()
         return Live(
             number,
             False,
-            live.selection and (columns or late),
-            tuple(sorted((set(live.pointers) | added) & pointers)),
-            tuple(sorted((set(live.marks) | mark) & marks)),
+            live.selection and (needed.columns or late),
+            tuple(sorted((set(live.pointers) | added) & needed.pointers)),
+            tuple(sorted((set(live.marks) | mark) & needed.marks)),
+            tuple(sorted((set(live.places) | place) & needed.places)),
         )
 
     # ---- loops ----
@@ -303,6 +319,9 @@ class PipelineRenderer:
         match step:
             case FilterStep(terms):
                 return self._filter(terms, live, after, writer)
+            case UnnestStep(list, place, outer):
+                found = writer.write(list)
+                return self._loop("unnest", live, after, writer, list=found, place=place, outer=outer, pointer=-1)
             case LimitStep(limit):
                 return self._loop("limit", live, after, writer, limit=limit)
             case FirstRowsStep():
@@ -318,7 +337,7 @@ class PipelineRenderer:
         for term in terms:
             condition = writer.condition(term)
             writer.lines.append(test.format(condition))
-        adjacent = live.dense and after.selection and not (after.pointers or after.marks)
+        adjacent = live.dense and after.selection and not (after.pointers or after.marks or after.places)
         blocks = plain and adjacent
         return self._loop("filter", live, after, writer, plain=plain, blocks=blocks, coded=coded, adjacent=adjacent)
 
@@ -367,6 +386,7 @@ class PipelineRenderer:
             residual_lines=residual_lines,
             pointer=step.pointer,
             mark=step.mark,
+            place=-1,
             possible=" && ".join(unknowns) or "true",
             tracks=table.tracks_matches,
         )
@@ -472,7 +492,7 @@ class PipelineRenderer:
                 case SourceColumn() if is_word(leaf.type):
                     value = writer.write(leaf)
                     words.append(Value(f"(uint64_t)({value.text})", value.null))
-                case SourceColumn() | MarkValue():
+                case SourceColumn() | MarkValue() | Element():
                     wanted = False
         texts = list(dict.fromkeys(w.text for w in words))
         if not wanted or not self.pipeline.is_columnar or len(texts) > MEMO_WORDS_MAX:  # each row of a table comes once

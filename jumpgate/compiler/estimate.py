@@ -44,6 +44,7 @@ from jumpgate.dataflow.operators import (
     Receive,
     Skyline,
     UnionAll,
+    Unnest,
     Window,
 )
 from jumpgate.dataflow.types import Schema, bool_
@@ -61,6 +62,8 @@ UNMATCHED = 0.1  #: fraction of the probing rows without a partner where all see
 PRIOR_ROWS = 50.0
 #: error factors: of a sample, of a foreign key's join, of groups, of a guess
 SAMPLED, REFERRED, GROUPED, GUESSED = 1.2, 1.3, 1.5, 3.0
+#: a guess of the elements of a list
+ELEMENTS = 4.0
 DOUBT_MAX = 100.0
 
 
@@ -333,6 +336,8 @@ class Estimator:
                 return groups, min(doubt, groups) * GROUPED
             case Distinct():
                 return self._groups(node.input, node.together), doubt * GROUPED
+            case Unnest():
+                return rows * ELEMENTS, doubt * GUESSED
             case Skyline():
                 return max(1.0, math.sqrt(rows)), doubt * GUESSED
             case UnionAll():

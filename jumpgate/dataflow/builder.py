@@ -35,6 +35,7 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    Unnest,
     column,
 )
 from jumpgate.dataflow.partitions import as_option, partition_fields, with_partitions
@@ -155,6 +156,20 @@ class Dataflow:
         """The rows that no other row dominates, that is, is at least as good by every key and better by one: small
         values are better, with `.desc()` large ones."""
         return self._then(Skyline(self.root, self._sort_keys("skyline", keys)))
+
+    def unnest(self, column: str | Unresolved, *, name: str | None = None, outer: bool = False) -> Dataflow:
+        """A row for each element of a list, in a column `name` (the list's name with `_element`) beside all columns. A
+        list that is NULL or empty has no row; with `outer` it has one, whose element is NULL."""
+        scope = Scope("unnest", self.schema)
+        list = scope.resolve(as_column(column))
+        if list is not None and list.type.kind != "list":
+            scope.problem(f"unnest: {describe(as_column(column))} is {list.type.name}, not a list")
+        if list is not None and name is None:
+            name = f"{getattr(list, 'name', '') or 'list'}_element"
+        _refuse_duplicates(scope, [*self.schema.names, str(name)])
+        scope.done()
+        assert list is not None
+        return self._then(Unnest(self.root, list, str(name), outer))
 
     def limit(self, count: int, offset: int = 0) -> Dataflow:
         """At most `count` rows after `offset`, in the input's order where it has one, else any."""

@@ -1,5 +1,4 @@
-"""The dataflow's operators: immutable nodes with resolved, typed expressions. Each knows its output schema and declares
-its traits (traits.Operator)."""
+"""The dataflow's operators: immutable nodes with typed expressions, an output schema and traits (traits.Operator)."""
 
 from __future__ import annotations
 
@@ -30,11 +29,12 @@ from jumpgate.dataflow.operator_parts import (
 )
 from jumpgate.dataflow.traits import Operator, Places, State, Unary, column, columns_of, numbered, rewrite
 from jumpgate.dataflow.types import DataType, Field, Schema, bool_
+from jumpgate.dataflow.unnest import Unnest
 from jumpgate.errors import InvalidDataflow
 
 __all__ = [
     "FRAME_UNITS", "NUMERIC_MEASURES", "OFFSET_MAX", "PHASES", "WINDOW_FUNCTIONS", "FirstRows", "Frame", "Measure",
-    "Operator", "Partitioning", "SortKey", "State", "Unary", "WindowFunction", "column", "has_differences",
+    "Operator", "Partitioning", "SortKey", "State", "Unary", "Unnest", "WindowFunction", "column", "has_differences",
     "numbered", "partial_state", "rewrite", "window_type",
 ]  # fmt: skip
 

@@ -32,6 +32,7 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    Unnest,
     Window,
     WindowFunction,
 )
@@ -201,6 +202,8 @@ class _Writer:
                         frame=frame,
                     )
                 )
+            case Unnest():
+                out.unnest.CopyFrom(pb.Unnest(list=self.expression(node.list), name=node.name, outer=node.outer))
             case Limit():
                 out.limit.CopyFrom(pb.Limit(count=node.count, offset=node.offset))
             case Distinct():
@@ -464,6 +467,7 @@ _READERS: dict[str, Callable[[_Reader, Any, list[Operator], str], Operator]] = {
             m.frame.end if m.frame.HasField("end") else None,
         ),
     ),
+    "unnest": lambda r, m, i, w: Unnest(i[0], r.at(m.list, w), m.name, m.outer),
     "limit": lambda r, m, i, w: Limit(i[0], m.count, m.offset),
     "distinct": lambda r, m, i, w: Distinct(i[0]),
     "union_all": lambda r, m, i, w: UnionAll(tuple(i)),

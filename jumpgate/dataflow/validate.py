@@ -85,6 +85,8 @@ def problems(node: Operator) -> list[str]:
             found += _partitioning(node.partitioning, inputs)
         case Send():
             found += _send(node, inputs)
+        case _ if node.defect:
+            found.append(node.defect)
     found += compared_nested(node) if not found else []
     return [f"{node.kind}: {p}" for p in dict.fromkeys(found)]
 

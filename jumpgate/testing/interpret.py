@@ -37,6 +37,7 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    Unnest,
     numbered,
     partial_state,
 )
@@ -185,6 +186,8 @@ class Interpreter:
                 return rows[node.offset : None if node.limit is None else node.offset + node.limit]
             case Skyline():
                 return self._skyline(node)
+            case Unnest():
+                return self._unnest(node)
             case Limit():
                 return self.rows(node.input)[node.offset : node.offset + node.count]
             case Distinct():
@@ -246,6 +249,13 @@ class Interpreter:
             return next((c for c in found if c), 0)
 
         return sorted(rows, key=functools.cmp_to_key(before))
+
+    def _unnest(self, node: Unnest) -> Rows:
+        out: Rows = []
+        for row in self.rows(node.input):
+            elements = self.value(node.list, row) or ((None,) if node.outer else ())
+            out += [(*row, element) for element in elements]
+        return out
 
     def _skyline(self, node: Skyline) -> Rows:
         """Every row beside every other."""

@@ -35,6 +35,7 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    Unnest,
     Window,
     WindowFunction,
 )
@@ -175,6 +176,12 @@ class Translator:
                 return f"SELECT {_numbered(columns)} FROM {self._step(node.input)} t"
             case Skyline():
                 return self._skyline(node)
+            case Unnest():
+                join = "LEFT JOIN" if node.outer else "JOIN"
+                elements = f"(SELECT unnest({self.expression(node.list)}) AS element)"
+                columns = [f"t.c{i}" for i in range(len(node.input.schema))]
+                step = self._step(node.input)
+                return f"SELECT {_numbered([*columns, 'u.element'])} FROM {step} t {join} LATERAL {elements} u ON TRUE"
             case Limit():
                 return f"SELECT * FROM {self._step(node.input)} t{_bounds(node.count, node.offset)}"
             case Distinct():

@@ -144,7 +144,7 @@ class Literal(_message.Message):
     def __init__(self, boolean: _Optional[bool] = ..., integer: _Optional[int] = ..., floating: _Optional[float] = ..., decimal: _Optional[str] = ..., days: _Optional[int] = ..., microseconds: _Optional[int] = ..., text: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class Operator(_message.Message):
-    __slots__ = ("inputs", "read", "filter", "project", "join", "aggregate", "sort", "limit", "distinct", "union_all", "shuffle", "send", "window", "skyline")
+    __slots__ = ("inputs", "read", "filter", "project", "join", "aggregate", "sort", "limit", "distinct", "union_all", "shuffle", "send", "window", "skyline", "unnest")
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     READ_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
@@ -159,6 +159,7 @@ class Operator(_message.Message):
     SEND_FIELD_NUMBER: _ClassVar[int]
     WINDOW_FIELD_NUMBER: _ClassVar[int]
     SKYLINE_FIELD_NUMBER: _ClassVar[int]
+    UNNEST_FIELD_NUMBER: _ClassVar[int]
     inputs: _containers.RepeatedScalarFieldContainer[int]
     read: Read
     filter: Filter
@@ -173,7 +174,8 @@ class Operator(_message.Message):
     send: Send
     window: Window
     skyline: Skyline
-    def __init__(self, inputs: _Optional[_Iterable[int]] = ..., read: _Optional[_Union[Read, _Mapping]] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., project: _Optional[_Union[Project, _Mapping]] = ..., join: _Optional[_Union[Join, _Mapping]] = ..., aggregate: _Optional[_Union[Aggregate, _Mapping]] = ..., sort: _Optional[_Union[Sort, _Mapping]] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., distinct: _Optional[_Union[Distinct, _Mapping]] = ..., union_all: _Optional[_Union[UnionAll, _Mapping]] = ..., shuffle: _Optional[_Union[Shuffle, _Mapping]] = ..., send: _Optional[_Union[Send, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., skyline: _Optional[_Union[Skyline, _Mapping]] = ...) -> None: ...
+    unnest: Unnest
+    def __init__(self, inputs: _Optional[_Iterable[int]] = ..., read: _Optional[_Union[Read, _Mapping]] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., project: _Optional[_Union[Project, _Mapping]] = ..., join: _Optional[_Union[Join, _Mapping]] = ..., aggregate: _Optional[_Union[Aggregate, _Mapping]] = ..., sort: _Optional[_Union[Sort, _Mapping]] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., distinct: _Optional[_Union[Distinct, _Mapping]] = ..., union_all: _Optional[_Union[UnionAll, _Mapping]] = ..., shuffle: _Optional[_Union[Shuffle, _Mapping]] = ..., send: _Optional[_Union[Send, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., skyline: _Optional[_Union[Skyline, _Mapping]] = ..., unnest: _Optional[_Union[Unnest, _Mapping]] = ...) -> None: ...
 
 class Read(_message.Message):
     __slots__ = ("files", "format", "file_schema", "columns", "options", "predicate")
@@ -277,6 +279,16 @@ class Skyline(_message.Message):
     KEYS_FIELD_NUMBER: _ClassVar[int]
     keys: _containers.RepeatedCompositeFieldContainer[SortKey]
     def __init__(self, keys: _Optional[_Iterable[_Union[SortKey, _Mapping]]] = ...) -> None: ...
+
+class Unnest(_message.Message):
+    __slots__ = ("list", "name", "outer")
+    LIST_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OUTER_FIELD_NUMBER: _ClassVar[int]
+    list: int
+    name: str
+    outer: bool
+    def __init__(self, list: _Optional[int] = ..., name: _Optional[str] = ..., outer: _Optional[bool] = ...) -> None: ...
 
 class Frame(_message.Message):
     __slots__ = ("unit", "start", "end")

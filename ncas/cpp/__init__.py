@@ -21,6 +21,7 @@ from jumpgate.dataflow.operators import (
     Skyline,
     Sort,
     UnionAll,
+    Unnest,
     Window,
 )
 from jumpgate.nca.interface import Answer, Completeness, Device, LifeCycle, Match, Unsupported
@@ -40,6 +41,7 @@ OPERATORS: dict[type[Operator], str] = {
     Limit: "stops its input when it has its rows",
     Window: "over the sorted rows of each partition",
     Skyline: "over the sorted rows: each is compared with those kept so far",
+    Unnest: "in the pass of its input; elements are read where the list's bytes are",
     UnionAll: "passes on what arrives",
     Shuffle: "sends each row to the instance that its keys or the partitioning name",
 }

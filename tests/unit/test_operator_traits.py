@@ -32,14 +32,16 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    Unnest,
     Window,
     WindowFunction,
     column,
 )
 from jumpgate.dataflow.traits import State, scoped
-from jumpgate.dataflow.types import Field, Schema, bool_, int64
+from jumpgate.dataflow.types import Field, Schema, bool_, int64, parse_type
 
 READ = Read(("/f",), "csv", Schema(tuple(Field(n, int64) for n in "abc")), (0, 1, 2))
+LISTS = Read(("/f",), "json", Schema((Field("a", int64), Field("l", parse_type("list<int64>")))), (0, 1))
 A, B, C = (column(READ.schema, i) for i in range(3))
 LESS = Call(bool_, "lt", (A, B))
 KEYS = (SortKey(B), SortKey(C, descending=True))
@@ -54,6 +56,7 @@ EXAMPLES: tuple[Operator, ...] = (
     Skyline(READ, KEYS),
     Window(READ, (B,), KEYS, (WindowFunction("lag", (C, Literal(int64, 1)), int64, "w"),)),
     Limit(READ, 2, 1),
+    Unnest(LISTS, column(LISTS.schema, 1), "element", outer=True),
     Distinct(READ),
     UnionAll((READ, READ)),
     Shuffle(READ, Partitioning("hash", (1, 2), 2)),
@@ -121,8 +124,11 @@ def test_columns(node: Operator) -> None:
     passed = sum(len(node.inputs[n].schema) for n in node.passes)
     assert node.schema.types[:passed] == () or passed <= width
     if not node.uses_all:  # its inputs get a column in front
-        wider = tuple(Project(i, (A, A, B, C), ("new", "a", "b", "c")) for i in node.inputs)
-        places = [{i: i + 1 for i in range(3)} for _ in node.inputs]
+        columns = [[column(i.schema, n) for n in range(len(i.schema))] for i in node.inputs]
+        wider = tuple(
+            Project(i, (c[0], *c), ("new", *i.schema.names)) for i, c in zip(node.inputs, columns, strict=True)
+        )
+        places = [{n: n + 1 for n in range(len(c))} for c in columns]
         over, where = node.over(wider, places), node.output_places(wider, places)
         assert sorted(where) == [*range(width)]
         if not isinstance(node, UnionAll):

@@ -7,6 +7,7 @@
 
 #include "jg/batch.h"
 #include "jg/filters.h"
+#include "jg/nested.h"
 #include "jg/sketches.h"
 
 #define JG_INLINE static inline __attribute__((always_inline))
@@ -447,21 +448,6 @@ JG_INLINE int jg_compare_str(JgStr a, JgStr b) {
   uint64_t n = a.size < b.size ? a.size : b.size;
   int c = n ? memcmp(a.data, b.data, n) : 0;
   return c ? c : (a.size > b.size) - (a.size < b.size);
-}
-
-// ---- fields of structs (jumpgate/ntf/README.md, "Nested values"); offsets are those of slots within the value ----
-JG_INLINE int jg_has_field(JgStr s, uint32_t field) {
-  return s.size > field / 8 && ((uint8_t)s.data[field / 8] >> (field % 8) & 1);
-}
-template <class T>
-JG_INLINE T jg_fixed_field(JgStr s, uint32_t slot) {
-  T value;
-  memcpy(&value, s.data + slot, sizeof value);
-  return value;
-}
-JG_INLINE uint32_t jg_end_field(JgStr s, uint32_t slot) { return jg_fixed_field<uint32_t>(s, slot); }
-JG_INLINE JgStr jg_bytes_field(JgStr s, uint32_t start, uint32_t slot) {
-  return JgStr{s.data + start, jg_end_field(s, slot) - start};
 }
 
 JG_INLINE int jg_compare_double(double a, double b) {
