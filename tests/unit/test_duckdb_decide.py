@@ -138,3 +138,16 @@ def test_what_no_accelerator_takes(reason: Callable[[Any], str]) -> None:
             raise CannotPlace("nobody takes it")
 
     assert reason(Refusing(0.0, 1.0)) == "nobody takes it"
+
+
+def test_other_speeds_are_other_expectations(monkeypatch: pytest.MonkeyPatch) -> None:
+    auto, text, flow = decide.Auto(), "text", found()
+    assert auto.reason(text, flow, Service(1.0, 0.5))  # estimated
+    assert auto.reason(text, flow, Service(0.1, 0.5))  # from then on known
+    for other in ("a", "b", "c"):
+        auto.experience.expect(other, {decide.HERE: 1.0})
+        auto.experience.note(other, decide.HERE, 4.0)
+    assert auto.experience.factor(decide.HERE) == 4.0
+    monkeypatch.setattr(calibration, "stamp", lambda: 1)
+    assert not auto.reason(text, flow, Service(0.1, 0.5))
+    assert auto.experience.factor(decide.HERE) == 1.0

@@ -39,6 +39,7 @@ class Auto:
     experience: Experience = field(default_factory=Experience)
     _estimates: OrderedDict[str, tuple[Operator, Estimate]] = field(default_factory=OrderedDict)
     _is_first: bool = True
+    _stamp: int = 0  # of the measured speeds that the estimates are made with
 
     def early(self, text: str, bytes: float, has_jobs: bool) -> str:
         """Why DuckDB answers, without a look at the plan; empty if that is worth it. bytes: of the columns that the
@@ -92,6 +93,10 @@ class Auto:
         from jumpgate.dataflow.builder import Dataflow
         from jumpgate.service import calibration
 
+        if (stamp := calibration.stamp()) != self._stamp:
+            self._stamp = stamp
+            self._estimates.clear()
+            self.experience.forget_expected()
         known, found = self._estimates.get(text, (None, None))
         if found is None or known is not operator:
             found = session.estimate(Dataflow(operator), DUCKDB, elsewhere=calibrate.load(), cores=calibration.cores())
