@@ -124,6 +124,9 @@ def test_what_duckdb_does_quickly_is_not_planned(monkeypatch: pytest.MonkeyPatch
     assert auto.early("second", 1.1 * quick, has_jobs=False) == ""
     assert decide.Auto().early("large", 1e12, has_jobs=False) == ""
     assert decide.Auto().early("first", 1.1 * quick, has_jobs=True) == ""
+    starting = 2 * decide.STARTING_S / decide.BYTE_S  # bytes that DuckDB reads while a service starts
+    assert decide.Auto().early("first", 1.9 * starting, has_jobs=False) == decide.FIRST
+    assert decide.Auto().early("first", 2.1 * starting, has_jobs=False) == ""
     auto.experience.note("small", decide.HERE, 1.0)  # small files, and much work
     assert auto.early("small", 0.9 * quick, has_jobs=True) == ""
     auto.experience.note("large", decide.HERE, 0.001)

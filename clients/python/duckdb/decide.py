@@ -22,8 +22,10 @@ SMALL = "it reads so little that DuckDB is through in a few milliseconds"
 FIRST = "it is the first text that could be a job: DuckDB answers it before a service has started"
 #: of Parquet files that a text reads: DuckDB is through with fewer in a few milliseconds
 BYTES_MIN = 8 << 20
-#: of DuckDB's, for a text that it answers before a job is planned, and before a service has started
+#: of DuckDB's, for a text that it answers before a job is planned; what it takes to start a service
 QUICK_S, STARTING_S = 0.02, 0.5
+#: of DuckDB's time, what a first job hardly saves more of
+SAVED = 0.5
 #: of a core, for a byte of a file's columns, before the text has run
 BYTE_S = 4e-9
 #: for each file that a job reads for DuckDB
@@ -53,7 +55,7 @@ class Auto:
         if here < QUICK_S:
             return SMALL
         was_first, self._is_first = self._is_first, False
-        return FIRST if was_first and not has_jobs and here < STARTING_S else ""
+        return FIRST if was_first and not has_jobs and here * SAVED < STARTING_S else ""
 
     def reason(self, text: str, found: Offloaded, session: Session, files: int = 0) -> str:
         """Why DuckDB answers; empty if accelerators are expected to be faster, and ready. What ran one way is compared
