@@ -306,6 +306,12 @@ class Bench:
         return float(built)
 
 
+def _spread(numbers: Sequence[int], count: int) -> tuple[int, ...]:
+    """So many of the numbers, evenly spread; all of fewer."""
+    step = max(1.0, len(numbers) / count)
+    return tuple(numbers[int((i + 0.5) * step)] for i in range(min(count, len(numbers))))
+
+
 def _first_seconds(engine: str, folder: Path, number: int, cached: str) -> float:
     command = [sys.executable, "-m", _first_run.__name__, engine, str(folder), str(number)]
     found = subprocess.run(
@@ -458,11 +464,20 @@ def opened(scale: float, data: Path, numbers: Sequence[int] = (), formats: Seque
 @click.option("--data", type=click.Path(path_type=Path), default=Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")))
 @click.option("--only", multiple=True, help="A figure's name; may be repeated. [default: all]")
 @click.option("--query", "numbers", multiple=True, type=int, help="Of TPC-DS, for estimates and auto. [default: all]")
+@click.option("--sample", type=click.IntRange(1), help="So many of the 99 instead, evenly spread.")
 @click.option("--format", "chosen", multiple=True, type=click.Choice(tuple(formats())), help="For auto_first_worst.")
 def main(
-    as_json: bool, scale: float, data: Path, only: tuple[str, ...], numbers: tuple[int, ...], chosen: tuple[str, ...]
+    as_json: bool,
+    scale: float,
+    data: Path,
+    only: tuple[str, ...],
+    numbers: tuple[int, ...],
+    sample: int | None,
+    chosen: tuple[str, ...],
 ) -> None:
     """Measures the figures of SQL."""
+    if sample is not None:
+        numbers = _spread(tuple(TPCDS.queries()), sample)
     with opened(scale, data.absolute(), numbers, chosen or tuple(formats())) as bench:
         known = figures(bench)
         unknown = sorted(set(only) - set(known))

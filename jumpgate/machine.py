@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 from pathlib import Path
@@ -29,6 +30,14 @@ def raise_open_files() -> None:
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
     if resource.RLIM_INFINITY != now < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+def yield_to_others(niceness: int) -> None:
+    """Give way to other processes. Linux compares those of one session only, and then sessions: this process must lead
+    its own."""
+    os.nice(niceness - os.nice(0))
+    with contextlib.suppress(OSError):  # sessions are all alike there
+        Path("/proc/self/autogroup").write_text(f"{niceness}\n")
 
 
 def _own_group() -> str:

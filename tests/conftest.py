@@ -20,6 +20,9 @@ GOLDEN = Path(__file__).parent / "golden"
 # the optimiser takes most of a program's compilation; integration/conftest.py lists those that need it
 os.environ.setdefault("JUMPGATE_QUICK_BUILDS", "always")
 
+# no service measures the machine beside the tests
+os.environ["JUMPGATE_CALIBRATE"] = "never"
+
 # a JVM that lives for minutes loses more by its own optimiser than it gains
 for name in ("SPARK_SUBMIT_OPTS", "MAVEN_OPTS"):
     os.environ.setdefault(name, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

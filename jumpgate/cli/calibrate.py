@@ -14,7 +14,7 @@ from jumpgate.cli.options import job_options, json_option
 @job_options
 @json_option
 def command(as_json: bool, **options: Any) -> None:
-    """Measure how fast this machine reads, joins, groups and sorts, in accelerators and in DuckDB: about a minute.
+    """Measure how fast this machine reads, joins, groups and sorts, in accelerators and in DuckDB: half a minute.
 
     The figures are kept in the cache. Plans are costed with them, and `offload = auto` decides by them.
     """

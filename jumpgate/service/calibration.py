@@ -1,7 +1,7 @@
-"""Keeps the speeds that `jumpgate calibrate` measured on this machine in the cache: seconds for a unit of each kind of
-work.
+"""Keeps measured speeds of this machine in the cache: seconds for a unit of each kind of work.
 
-A file that is damaged, of an earlier version or of another number of cores counts for nothing, and a warning says so.
+`jumpgate calibrate` measures them, or the first service of the machine (jumpgate/service/calibrating.py). A file that
+is damaged or of an earlier version counts for nothing, and a warning says so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from jumpgate.codegen import cache
 from jumpgate.nca.speeds import assumed, unit_seconds
 
-__all__ = ["assumed", "cores", "load", "path", "save", "unit_seconds"]
+__all__ = ["assumed", "cores", "is_measured", "load", "path", "save", "stamp", "unit_seconds"]
 
 #: of the file: what was measured by an earlier one is not comparable
 VERSION = 2
@@ -28,12 +28,29 @@ WHO = ("host", "duckdb")
 
 def load(who: str) -> Mapping[str, float]:
     """Return the measured speeds of `who`; empty if there are none. A file that cannot be used is a warning."""
+    return _found().get(who, {})
+
+
+def is_measured() -> bool:
+    """Return whether there are figures of this machine that can be used."""
+    return bool(_found())
+
+
+def stamp() -> int:
+    """Return a number that is another one once the machine has been measured anew."""
+    try:
+        return os.stat(path()).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _found() -> dict[str, dict[str, float]]:
     file = path()
     try:
         state = os.stat(file)
     except OSError:
         return {}
-    return _load(file, state.st_mtime_ns, state.st_size).get(who, {})
+    return _load(file, state.st_mtime_ns, state.st_size)
 
 
 def save(measured: Mapping[str, Mapping[str, float]]) -> Path:
@@ -41,7 +58,7 @@ def save(measured: Mapping[str, Mapping[str, float]]) -> Path:
     file = path()
     cache.folder("calibration")
     staged = file.with_suffix(f".{os.getpid()}")
-    text = json.dumps({"version": VERSION, "cores": cores(), "seconds": measured}, indent=1)
+    text = json.dumps({"version": VERSION, "seconds": measured}, indent=1)
     with cache.explained():
         staged.write_text(text + "\n")
         os.replace(staged, file)
@@ -49,9 +66,9 @@ def save(measured: Mapping[str, Mapping[str, float]]) -> Path:
 
 
 def path() -> Path:
-    """Where the figures of this machine are."""
+    """Where the figures of this machine are, with as many cores."""
     host = "".join(c if c.isalnum() else "-" for c in platform.node()) or "localhost"
-    return cache.root() / "calibration" / f"{host}.json"
+    return cache.root() / "calibration" / f"{host}-{cores()}.json"
 
 
 def cores() -> int:
@@ -68,8 +85,8 @@ def _load(file: Path, _modified_ns: int, _size: int) -> dict[str, dict[str, floa
         found, wrong = None, f"it cannot be read ({error})"
     if wrong:
         warnings.warn(
-            f"what `jumpgate calibrate` measured is ignored, as {file} is of no use: {wrong}; run it again",
-            stacklevel=3,
+            f"what was measured of this machine is ignored, as {file} is of no use: {wrong}; run `jumpgate calibrate`",
+            stacklevel=4,
         )
         return {}
     return {who: {str(k): float(v) for k, v in found["seconds"][who].items()} for who in WHO}
@@ -79,8 +96,6 @@ def _wrong(found: object) -> str:
     """Why the content of a file is of no use, or nothing."""
     if not isinstance(found, dict) or found.get("version") != VERSION:
         return "it was measured by another version of Jumpgate"
-    if found.get("cores") != cores():
-        return f"it was measured with {found.get('cores')} cores, there are {cores()} now"
     seconds = found.get("seconds")
     if not isinstance(seconds, dict) or not all(isinstance(seconds.get(who), dict) for who in WHO):
         return "its figures are missing"

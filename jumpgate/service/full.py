@@ -21,7 +21,7 @@ class FullDevices:
     """Thread-safe."""
 
     def __init__(self) -> None:
-        self._asked: OrderedDict[str, Key] = OrderedDict()
+        self._asked: OrderedDict[str, bytes] = OrderedDict()
         self._full: OrderedDict[Key, tuple[str, float]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -29,7 +29,7 @@ class FullDevices:
         """Adds the devices that were full for it to the request's `without`."""
         now = time.monotonic()
         with self._lock:
-            while (found := self._full.get(key_of(request))) is not None:
+            while self._full and (found := self._full.get(key_of(request))) is not None:
                 device, until = found
                 if until < now or device in request.options.without:
                     return
@@ -38,7 +38,7 @@ class FullDevices:
     def submitted(self, job: str, request: pb.SubmitRequest) -> None:
         """That job runs the request."""
         with self._lock:
-            self._asked[job] = key_of(request)
+            self._asked[job] = request.SerializeToString()
             if len(self._asked) > REQUESTS_MAX:
                 self._asked.popitem(last=False)
 
@@ -46,9 +46,9 @@ class FullDevices:
         """The job found a device full, whose name the error says."""
         device = error.fields.get("device")
         with self._lock:
-            key = self._asked.get(job)
-            if key is None or device is None:
+            asked = self._asked.get(job)
+            if asked is None or device is None:
                 return
-            self._full[key] = str(device), time.monotonic() + FULL_S
+            self._full[key_of(pb.SubmitRequest.FromString(asked))] = str(device), time.monotonic() + FULL_S
             if len(self._full) > REQUESTS_MAX:
                 self._full.popitem(last=False)

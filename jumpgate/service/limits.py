@@ -82,17 +82,18 @@ class Limits:
         self._within("files", count)
 
     def check_dataflow(self, message: dataflow_pb2.Dataflow) -> None:
-        """The same for a dataflow. Whatever is counted takes two bytes of the message at least."""
-        if message.ByteSize() <= 2 * min(getattr(self, name) for name in _COUNTED):
-            return
+        """The same for a dataflow. What is listed in it takes a byte of the message at least, so a message of few bytes
+        has not too much of that."""
+        is_small = message.ByteSize() <= min(getattr(self, name) for name in _LISTED)
         self._within("operators", len(message.operators))
         self._within("expressions", len(message.expressions))
         for operator in message.operators:
             self._within("operators", len(operator.inputs))
             kind = operator.WhichOneof("kind")
-            if kind is not None:
+            if kind == "send" or (kind is not None and not is_small):
                 self._check_lists(getattr(operator, kind))
-        self._check_expressions(message)
+        if not is_small:
+            self._check_expressions(message)
 
     def _check_lists(self, operator: Any) -> None:
         """The lists of one operator, which are read one entry after the other."""
@@ -132,7 +133,8 @@ class Limits:
         return InvalidDataflow(f"the request is too large: {what}; [service] of jumpgate.toml sets the limit")
 
 
-_COUNTED = ("endpoints", "operators", "expressions", "columns", "files", "literals", "literal_bytes")
+#: of operators but the send, and of expressions
+_LISTED = ("columns", "files", "literals", "literal_bytes")
 _WORDS = {
     "parallelism": "parallelism is",
     "threads": "threads is",

@@ -13,13 +13,14 @@ from jumpgate.dataflow.file_state import digest, file_states, settle
 from jumpgate.dataflow.operators import Read
 from jumpgate.errors import FileUnreadable
 from jumpgate.nca.interface import JobPlan
+from jumpgate.service import calibration
 from jumpgate.v1 import service_pb2 as pb
 
 PLANS_MAX = 256
 #: a larger request is not remembered: it is compared byte by byte
 REQUEST_BYTES_MAX = 1 << 20
-#: what a plan depends on, see key_of, and the hosts that did not answer
-Key = tuple[bytes, int, frozenset[str]]
+#: what a plan depends on, see key_of, the hosts that did not answer, and the machine's measured speeds
+Key = tuple[bytes, int, frozenset[str], int]
 
 
 class _Kept(NamedTuple):
@@ -88,7 +89,7 @@ class Plans:
 
 def key_of(request: pb.SubmitRequest, lost: frozenset[str] = frozenset()) -> Key:
     """Return the part of a request that its plan depends on: all of it but the client's endpoints, of which the number
-    counts, and the hosts that are lost."""
+    counts, the hosts that are lost, and speeds."""
     return _key(request, lost)[0]
 
 
@@ -101,10 +102,10 @@ def _key(request: pb.SubmitRequest, lost: frozenset[str]) -> tuple[Key, tuple[st
     elif asked.dataflow.operators:
         send = asked.dataflow.operators[-1].send
     else:
-        return (asked.SerializeToString(deterministic=True), 0, lost), ()
+        return (asked.SerializeToString(deterministic=True), 0, lost, calibration.stamp()), ()
     endpoints = tuple(send.endpoints)
     del send.endpoints[:]
-    return (asked.SerializeToString(deterministic=True), len(endpoints), lost), endpoints
+    return (asked.SerializeToString(deterministic=True), len(endpoints), lost, calibration.stamp()), endpoints
 
 
 def _delivering(plan: JobPlan, endpoints: tuple[str, ...]) -> JobPlan:

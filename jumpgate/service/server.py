@@ -38,6 +38,7 @@ from jumpgate.observe import report
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service import health
+from jumpgate.service.calibrating import Calibrating
 from jumpgate.service.engine import Engine, RunOptions
 from jumpgate.service.estimates import columns_of, estimate_of
 from jumpgate.service.full import FullDevices
@@ -423,6 +424,7 @@ class Serving:
 
     def __init__(self, server: grpc.aio.Server, handlers: Server, address: str, published: Published) -> None:
         self._server, self.handlers, self.address, self._published = server, handlers, address, published
+        self.calibrating = Calibrating(handlers.engine.config)
         self.engine, self.token = handlers.engine, published.token
 
     def reload(self, config: Config) -> list[str]:
@@ -442,6 +444,7 @@ class Serving:
     async def stop(self, grace_s: float = 0.0) -> None:
         """Ends its jobs and agents; clients that wait have that long to hear of it."""
         self._published.withdraw()
+        await self.calibrating.close()
         await self._server.stop(grace_s)
         await self.handlers.groups.close()
         await self.engine.close()

@@ -340,12 +340,9 @@ def test_nesting_and_size_are_bounded(small: Connection) -> None:
         small.sql("SELECT '" + "x" * (5 << 20) + "'")
 
 
-def test_calibration_measures_both_sides(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrate, "COLUMNAR_ROWS", 20_000)
-    monkeypatch.setattr(calibrate, "TEXT_ROWS", 20_000)
-    monkeypatch.setattr(calibrate, "RUNS", 1)
-    monkeypatch.setattr(calibrate, "formats", lambda: {"parquet": formats()["parquet"], "csv": formats()["csv"]})
-    seconds = calibrate.measure(connection)
+def test_calibration_measures_both_sides(connection: Connection) -> None:
+    effort = calibrate.Effort(20_000, 20_000, runs=1, factor_max=20.0, formats=("parquet", "csv"))
+    seconds = calibrate.measure(connection, effort=effort)
     assert set(seconds) == set(calibration.WHO)
     for of_one in seconds.values():
         assert {"job", "probe large", "scan parquet text", "scan csv byte"} <= set(of_one)

@@ -124,6 +124,9 @@ def test_what_duckdb_does_quickly_is_not_planned(monkeypatch: pytest.MonkeyPatch
     assert auto.early("second", 1.1 * quick, has_jobs=False) == ""
     assert decide.Auto().early("large", 1e12, has_jobs=False) == ""
     assert decide.Auto().early("first", 1.1 * quick, has_jobs=True) == ""
+    starting = 2 * decide.STARTING_S / decide.BYTE_S  # bytes that DuckDB reads while a service starts
+    assert decide.Auto().early("first", 1.9 * starting, has_jobs=False) == decide.FIRST
+    assert decide.Auto().early("first", 2.1 * starting, has_jobs=False) == ""
     auto.experience.note("small", decide.HERE, 1.0)  # small files, and much work
     assert auto.early("small", 0.9 * quick, has_jobs=True) == ""
     auto.experience.note("large", decide.HERE, 0.001)
@@ -138,3 +141,16 @@ def test_what_no_accelerator_takes(reason: Callable[[Any], str]) -> None:
             raise CannotPlace("nobody takes it")
 
     assert reason(Refusing(0.0, 1.0)) == "nobody takes it"
+
+
+def test_other_speeds_are_other_expectations(monkeypatch: pytest.MonkeyPatch) -> None:
+    auto, text, flow = decide.Auto(), "text", found()
+    assert auto.reason(text, flow, Service(1.0, 0.5))  # estimated
+    assert auto.reason(text, flow, Service(0.1, 0.5))  # from then on known
+    for other in ("a", "b", "c"):
+        auto.experience.expect(other, {decide.HERE: 1.0})
+        auto.experience.note(other, decide.HERE, 4.0)
+    assert auto.experience.factor(decide.HERE) == 4.0
+    monkeypatch.setattr(calibration, "stamp", lambda: 1)
+    assert not auto.reason(text, flow, Service(0.1, 0.5))
+    assert auto.experience.factor(decide.HERE) == 1.0

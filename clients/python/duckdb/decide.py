@@ -22,8 +22,10 @@ SMALL = "it reads so little that DuckDB is through in a few milliseconds"
 FIRST = "it is the first text that could be a job: DuckDB answers it before a service has started"
 #: of Parquet files that a text reads: DuckDB is through with fewer in a few milliseconds
 BYTES_MIN = 8 << 20
-#: of DuckDB's, for a text that it answers before a job is planned, and before a service has started
+#: of DuckDB's, for a text that it answers before a job is planned; what it takes to start a service
 QUICK_S, STARTING_S = 0.02, 0.5
+#: of DuckDB's time, what a first job hardly saves more of
+SAVED = 0.5
 #: of a core, for a byte of a file's columns, before the text has run
 BYTE_S = 4e-9
 #: for each file that a job reads for DuckDB
@@ -39,6 +41,7 @@ class Auto:
     experience: Experience = field(default_factory=Experience)
     _estimates: OrderedDict[str, tuple[Operator, Estimate]] = field(default_factory=OrderedDict)
     _is_first: bool = True
+    _stamp: int = 0  # of the measured speeds that the estimates are made with
 
     def early(self, text: str, bytes: float, has_jobs: bool) -> str:
         """Why DuckDB answers, without a look at the plan; empty if that is worth it. bytes: of the columns that the
@@ -52,7 +55,7 @@ class Auto:
         if here < QUICK_S:
             return SMALL
         was_first, self._is_first = self._is_first, False
-        return FIRST if was_first and not has_jobs and here < STARTING_S else ""
+        return FIRST if was_first and not has_jobs and here * SAVED < STARTING_S else ""
 
     def reason(self, text: str, found: Offloaded, session: Session, files: int = 0) -> str:
         """Why DuckDB answers; empty if accelerators are expected to be faster, and ready. What ran one way is compared
@@ -92,6 +95,10 @@ class Auto:
         from jumpgate.dataflow.builder import Dataflow
         from jumpgate.service import calibration
 
+        if (stamp := calibration.stamp()) != self._stamp:
+            self._stamp = stamp
+            self._estimates.clear()
+            self.experience.forget_expected()
         known, found = self._estimates.get(text, (None, None))
         if found is None or known is not operator:
             found = session.estimate(Dataflow(operator), DUCKDB, elsewhere=calibrate.load(), cores=calibration.cores())

@@ -24,11 +24,26 @@ from jumpgate.service import calibration
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
 
-RUNS = 5
-#: of the facts: enough that they take longer than what a job's time varies by
-COLUMNAR_ROWS, TEXT_ROWS, ITEMS, TINY_ROWS = 3_000_000, 600_000, 1_000, 10
-#: no kind of work is believed to be so many times faster or slower than assumed
-FACTOR_MAX = 20.0
+#: of the other tables
+ITEMS, TINY_ROWS = 1_000, 10
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure. rows: of the facts, in columnar formats and in text: they must take longer than a job's time
+    varies by. factor_max: no kind of work is believed to be so many times faster or slower than assumed. formats: all
+    if empty; work of others is taken to be as assumed."""
+
+    columnar_rows: int
+    text_rows: int
+    runs: int
+    factor_max: float
+    formats: tuple[str, ...] = ()
+
+
+#: half a minute on an idle machine, and a few seconds on one that has other things to do
+FULL = Effort(3_000_000, 600_000, runs=5, factor_max=20.0)
+BRIEF = Effort(1_000_000, 0, runs=3, factor_max=4.0, formats=("parquet",))
 #: where DuckDB differs from generated programs, before anything was measured
 DUCKDB = {
     "job": 8e-4, "open": 1.7e-4, "operator": 5e-4,
@@ -102,22 +117,25 @@ def load() -> dict[str, float]:
 Progress = Callable[[str, int, int], None]
 
 
-def measure(connection: Connection, progress: Progress = lambda what, done, total: None) -> dict[str, dict[str, float]]:
-    """Runs the queries in every format, with and without accelerators; about a minute. Raises the jobs' errors.
+def measure(
+    connection: Connection, progress: Progress = lambda what, done, total: None, effort: Effort = FULL
+) -> dict[str, dict[str, float]]:
+    """Runs the queries in every format, with and without accelerators. Raises the jobs' errors.
 
     Returns seconds of a core by kind of work, of `host` and of `duckdb`.
     """
     found = {"host": dict(calibration.assumed()), "duckdb": assumed()}
     with tempfile.TemporaryDirectory(prefix="jumpgate-calibrate-") as folder:
-        all_of_them = sorted(formats().values(), key=lambda f: f.name != OPERATORS_IN)
+        chosen = (f for f in formats().values() if f.name in effort.formats or not effort.formats)
+        all_of_them = sorted(chosen, key=lambda f: f.name != OPERATORS_IN)
         for number, format in enumerate(all_of_them):
             progress(f"measuring {format.title}", number, len(all_of_them))
-            rows = COLUMNAR_ROWS if format.columnar else TEXT_ROWS
+            rows = effort.columnar_rows if format.columnar else effort.text_rows
             names = _register(connection, Path(folder), format, rows)
             try:
                 size = (Path(folder) / f"fact{format.suffixes[0]}").stat().st_size
                 for who, mode in (("host", "always"), ("duckdb", "never")):
-                    _Measurement(connection, names, rows, mode, found[who]).run(format, size)
+                    _Measurement(connection, names, rows, mode, found[who], effort).run(format, size)
             finally:
                 for name in names.values():
                     connection.deregister(name)
@@ -129,20 +147,27 @@ class _Measurement:
     """One format, one engine. `seconds` is what is known of the engine, and is corrected step by step."""
 
     def __init__(
-        self, connection: Connection, names: Mapping[str, str], rows: int, mode: str, seconds: dict[str, float]
+        self,
+        connection: Connection,
+        names: Mapping[str, str],
+        rows: int,
+        mode: str,
+        seconds: dict[str, float],
+        effort: Effort,
     ) -> None:
         self._connection, self._names, self._rows, self._mode, self._seconds = connection, names, rows, mode, seconds
+        self._runs, self._factor_max = effort.runs, effort.factor_max
         self._took: dict[str, tuple[float, float]] = {}
 
     def run(self, of: Format, size: int) -> None:
         format = of.name
         fixed, fixed_cpu = self._time(TINY)
         if format == OPERATORS_IN:
-            self._seconds["job"] = max(1e-4, fixed - self._seconds["open"] - self._seconds["operator"])
+            self._set("job", fixed - self._seconds["open"] - self._seconds["operator"])
             held_s = self._time(TINY_HELD)[1] - fixed_cpu - FILES * self._seconds["open"]
-            self._seconds["operator"] = max(1e-5, held_s / HELD)
+            self._set("operator", held_s / HELD)
         elif self._mode == "never":
-            self._seconds[f"open {format}"] = max(1e-4, fixed - self._seconds["job"])
+            self._set(f"open {format}", fixed - self._seconds["job"])
         for kind in ("number", "decimal", "text"):
             step, values = SCANS[kind], 2.0 if kind == "number" else 1.0
             self._correct(step, {**step.work, f"scan {format} {kind}": values}, {f"scan {format} {kind}"})
@@ -156,13 +181,18 @@ class _Measurement:
                 }
                 self._correct(step, step.work, kinds - {"measure"} if len(kinds) > 1 else kinds)
 
+    def _set(self, kind: str, seconds: float) -> None:
+        """Replaces the assumed seconds of a unit by what it took, as far as that is believed."""
+        known = calibration.unit_seconds(kind, self._seconds)
+        self._seconds[kind] = min(known * self._factor_max, max(known / self._factor_max, seconds))
+
     def _correct(self, step: Step, work: Mapping[str, float], kinds: set[str]) -> None:
         """Makes `kinds` so much slower or faster that what the step was expected to take is what it took."""
         took = (self._time(step.second)[1] - self._time(step.first)[1]) / self._rows
         expected = {kind: amount * calibration.unit_seconds(kind, self._seconds) for kind, amount in work.items()}
         others = sum(seconds for kind, seconds in expected.items() if kind not in kinds)
         factor = (took - others) / sum(expected[kind] for kind in kinds)
-        factor = min(FACTOR_MAX, max(1.0 / FACTOR_MAX, factor))
+        factor = min(self._factor_max, max(1.0 / self._factor_max, factor))
         for kind in kinds:
             self._seconds[kind] = factor * calibration.unit_seconds(kind, self._seconds)
 
@@ -170,7 +200,7 @@ class _Measurement:
         """Seconds, and seconds of cores of this process and of the jobs' instances, which vary less."""
         text = template.format(**{kind: f'"{name}"' for kind, name in self._names.items()})
         if text not in self._took:
-            runs = [self._run(text) for _ in range(RUNS + 1)][1:]
+            runs = [self._run(text) for _ in range(self._runs + 1)][1:]
             self._took[text] = min(wall for wall, _ in runs), min(cpu for _, cpu in runs)
         return self._took[text]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import threading
@@ -422,7 +423,7 @@ class Connection:
     def _known(self, known: OrderedDict[str, T], query: Query, find: Callable[[], T]) -> T:
         """Remember what a text over these tables is, unless it may be something else the next time."""
         names = named(query.text)
-        if query.values or _CLOCK.search(query.text) or names is None or not names.reads_only(self._names()):
+        if query.values or _asks_the_time(query.text) or names is None or not names.reads_only(self._names()):
             return find()
         with self._lock:
             version = self._version
@@ -509,6 +510,11 @@ class Connection:
         if table.read is not None:
             return table.read
         return self._data.read(table) if self._address is None and self._data.can_hold(table) else None
+
+
+@functools.lru_cache(TEXTS_MAX)
+def _asks_the_time(text: str) -> bool:
+    return _CLOCK.search(text) is not None
 
 
 def _read(query: Query) -> list[tuple[Table, pa.Schema]]:

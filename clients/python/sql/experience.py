@@ -65,6 +65,12 @@ class Experience:
             kinds = self._took.get(text, {})
             return {k: min(t) * (1.0 if len(t) >= SETTLED_RUNS else FIRST_SHARE) for k, t in kinds.items()}
 
+    def forget_expected(self) -> None:
+        """Other things are expected now."""
+        with self._lock:
+            self._expected.clear()
+            self._ratios.clear()
+
     def forget(self) -> None:
         """The tables are others now."""
         with self._lock:
