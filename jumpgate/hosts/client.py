@@ -22,7 +22,7 @@ from jumpgate.hosts.zygote import LOST, End
 from jumpgate.nca.interface import Device
 from jumpgate.nca.shared import Shared
 from jumpgate.ntf.addresses import joined
-from jumpgate.trust import proof
+from jumpgate.trust import proof, versions
 
 #: for an agent to greet us
 HELLO_TIMEOUT_S = 4.0
@@ -105,10 +105,10 @@ class AgentHost:
             await connect(host, port, self._caller.lines, encryption)
             self.facts = await self._greet(token)
             version = self.facts.get("version")
-            if version != jumpgate.__version__:
+            if not versions.AGENTS.serves(version):
                 raise ProtocolError(
                     f"the agent of host '{device.name}' is of Jumpgate {version}, this service of "
-                    f"{jumpgate.__version__}: install one version on both",
+                    f"{jumpgate.__version__}: {versions.AGENTS.remedy}",
                     host=device.name,
                 )
         except ProtocolError as error:

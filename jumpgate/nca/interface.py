@@ -443,6 +443,8 @@ class JobContext:
     timeout_ms: int = 30_000
     #: names of the hosts that have the service's own files, not copies
     here: frozenset[str] = frozenset()
+    #: what computes for long gives way to other users' jobs
+    yields: bool = False
     #: the certificate of both ends of each edge over TCP; None: edges are not encrypted
     certificate: JobCertificate | None = field(default=None, repr=False)
 

@@ -4,6 +4,7 @@ Turns are fair by user and cost (start-time fair queueing, Goyal et al. 1996): w
 seconds, for its weight, is next, however many connections others have. Of one user's jobs the cheap pass the dear, for
 as long as these cost more. Small jobs have threads of their own: they never wait for large ones. One that works for
 longer than a small one may is large from then on, as are its user's next jobs until it ends: an estimate may be wrong.
+So the small jobs of a user do not wait for those of one other user either.
 Users of a higher priority are before all of a lower one; who may only run so many jobs at a time holds nobody else up.
 
 A job that only waits for its client to read needs no cores; and where all that run do so, the next one is admitted
@@ -27,6 +28,8 @@ from jumpgate.nca.interface import Device, JobPlan
 
 #: threads for each core that jobs may have at a time: they also wait for storage and for each other
 THREADS_PER_CORE = 4
+#: times as many for small jobs of several users
+SMALL_FACTOR = 2
 #: as estimated, a job that is small; and what one is taken to cost of which too little is known
 SMALL_S, UNKNOWN_S = 1.0, 10.0
 #: of a host's memory, for what is estimated to be held
@@ -109,11 +112,17 @@ class _Entry:
     place: int = 0
     works: bool = True
     began: float = 0.0  #: when it was let in
+    was_small: bool = False  #: it was let in as a small one
 
     @property
     def overran(self) -> bool:
-        """Return whether a job that runs was taken for a small one, and works for longer."""
+        """Return whether a job that runs was estimated as a small one, and works for longer."""
         return self.demand.is_small and self.works and time.monotonic() - self.began > SMALL_S
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether a job that runs counts among the small ones."""
+        return self.was_small and not self.overran
 
 
 class Admission:
@@ -188,7 +197,7 @@ class Admission:
 
     def _admit(self) -> None:
         """Lets in who is first, among the small jobs and among the others."""
-        blocked: set[bool] = set()
+        blocked: set[str | None] = set()  # users whose small jobs wait, and None for large ones
         late = {entry.user.name for entry in self._running.values() if entry.overran}
         order = self._order()
         for entry in order:
@@ -198,15 +207,16 @@ class Admission:
             if self._has_enough(entry.user):
                 continue
             is_small = entry.demand.is_small and entry.user.name not in late
-            if is_small not in blocked and self._fits(entry.demand, is_small):
+            lane = entry.user.name if is_small else None
+            if lane not in blocked and self._fits(entry.demand, lane):
                 del self._waiting[entry.job]
                 self._running[entry.job] = entry
-                entry.began = time.monotonic()
+                entry.began, entry.was_small = time.monotonic(), is_small
                 self._virtual[entry.user.priority] = self._had[entry.user.name]
                 self._had[entry.user.name] += entry.demand.cost / entry.user.weight
                 entry.admitted.set_result(None)
             else:
-                blocked.add(is_small)
+                blocked.add(lane)
         order = [entry for entry in order if entry.job in self._waiting]
         for place, entry in enumerate(order, 1):
             if entry.place != place:
@@ -217,16 +227,20 @@ class Admission:
         """Return whether as many of the user's jobs run as may at a time."""
         return 0 < user.running <= sum(entry.user.name == user.name for entry in self._running.values())
 
-    def _fits(self, demand: Demand, is_small: bool) -> bool:
+    def _fits(self, demand: Demand, small_of: str | None) -> bool:
+        """Return whether hosts have room for a small job of that user, or for a large one (None)."""
         working = [entry for entry in self._running.values() if entry.works]
         if not working:
             return True
-        alike = [entry for entry in working if (entry.demand.is_small and not entry.overran) == is_small]
+        is_small = small_of is not None
+        alike = [entry for entry in working if entry.is_small == is_small]
+        own = [entry for entry in alike if not is_small or entry.user.name == small_of]
         for device in self._devices():
             threads = demand.threads.get(device.name, 0)
-            used = sum(entry.demand.threads.get(device.name, 0) for entry in alike)
-            if threads and used and used + threads > THREADS_PER_CORE * device.cores:
-                return False
+            for beside, most in ((own, THREADS_PER_CORE), (alike, SMALL_FACTOR * THREADS_PER_CORE)):
+                used = sum(entry.demand.threads.get(device.name, 0) for entry in beside)
+                if threads and used and used + threads > most * device.cores:
+                    return False
             held = sum(entry.demand.bytes.get(device.name, 0.0) for entry in self._running.values())
             wanted = demand.bytes.get(device.name, 0.0)
             if wanted and held and device.memory_bytes and held + wanted > MEMORY_SHARE * device.memory_bytes:

@@ -178,8 +178,9 @@ class Engine:
         stall_ms = options.stall_timeout_ms or self.config.service.get("stall_timeout_ms", STALL_TIMEOUT_MS)
         here = frozenset(h.device.name for h in self.config.hosts if h.is_here)
         context = JobContext(
-            id, secrets.token_hex(16), plan, hosts, drivers, here=here, certificate=self._certificate()
-        )
+            id, secrets.token_hex(16), plan, hosts, drivers, here=here, yields=bool(self.config.clients),
+            certificate=self._certificate(),
+        )  # fmt: skip
         job = Job(context, self.registry.lifecycle, record, options.timeout_ms, stall_ms)
         if not await self.agents.building(hosts):  # else its client waits for that, and sees how far it is
             await self._compile(job)

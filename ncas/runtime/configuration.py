@@ -83,6 +83,7 @@ def _template(first: InstancePlan, artifact: Artifact, context: JobContext) -> T
             "instance": Gap(attrgetter("id")),
             "threads": first.threads,
             "memory_limit_bytes": first.memory_limit_bytes,
+            "yields": context.yields,
             **artifact.told,
             "sources": sources,
             "sinks": [_outgoing(edge, context) for edge in program.sinks],

@@ -29,6 +29,7 @@ from jumpgate.hosts.zygote import Zygote
 from jumpgate.nca.interface import Device
 from jumpgate.nca.shared import Shared, Template
 from jumpgate.testing.leaks import Process, Watch, wait_until
+from jumpgate.trust import versions
 
 DEVICE = Device("here")
 #: for what takes no time
@@ -36,13 +37,14 @@ PATIENCE_S = 20.0
 
 
 @contextlib.asynccontextmanager
-async def by_hand(program: Path, folder: Path, *arguments: str) -> AsyncIterator[tuple[int, subprocess.Popen[bytes]]]:
+async def by_hand(
+    program: Path, folder: Path, *arguments: str, start: tuple[str, str] = ("-m", "jumpgate.hosts.agent")
+) -> AsyncIterator[tuple[int, subprocess.Popen[bytes]]]:
     """An agent with the token "secret", as an operator starts it; its port and process."""
     (folder / "token").write_text("secret\n")
     command = [
         sys.executable,
-        "-m",
-        "jumpgate.hosts.agent",
+        *start,
         "--token-file",
         str(folder / "token"),
         "--host-program",
@@ -589,5 +591,21 @@ def test_silent_strangers_keep_nobody_out(scripted_host: Path, tmp_path: Path) -
             await host.close()
             for _, writer in strangers:
                 writer.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("version", ["0.0.1", "99.0.0", None])
+def test_an_agent_of_another_version_is_refused_in_words(
+    scripted_host: Path, tmp_path: Path, version: str | None
+) -> None:
+    """What it is asked for next could mean something else to it."""
+    assert not versions.AGENTS.serves(version)
+    other = f"import jumpgate; jumpgate.__version__ = {version!r}; from jumpgate.hosts.agent import main; main()"
+
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path, start=("-c", other)) as (port, _):
+            with pytest.raises(errors.ProtocolError, match=f"'here' is of Jumpgate {version}, .*one version on both"):
+                await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
 
     asyncio.run(run())

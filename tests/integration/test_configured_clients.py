@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jumpgate.client import Dataflow, col, read
+from jumpgate.client import Dataflow, col, read, sum_
 from jumpgate.client.session import Session
 from jumpgate.dataflow import beneath, proto
 from jumpgate.dataflow.dialect import DEFAULT
@@ -23,6 +24,7 @@ from jumpgate.dataflow.operators import Send
 from jumpgate.errors import DataError, Forbidden, NotFound
 from jumpgate.hosts.config import ClientConfig, local_hosts
 from jumpgate.service import embedded
+from jumpgate.testing.leaks import Watch, marked, wait_until
 from jumpgate.trust import tokens
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1.service_pb2_grpc import JumpgateStub
@@ -156,3 +158,26 @@ def test_a_client_has_limits(shop: Shop) -> None:
         assert {i.memory_limit_bytes for i in plan.instances} == {32 << 20}
         stub.Cancel(pb.CancelRequest(job_id=jobs[0]), metadata=tokens.metadata(token))
         assert stub.Submit(request, metadata=tokens.metadata(token)).job_id
+
+
+def test_long_jobs_give_way(tmp_path: Path) -> None:
+    """Their threads lower their priority, so that other users' short jobs are not held up by them."""
+    pq.write_table(pa.table({"k": [0] * 100_000}), tmp_path / "k.parquet")
+    rows = read(str(tmp_path / "k.parquet"))
+    pairs = rows.join(rows.select(k2=col("k")), left_on="k", right_on="k2")
+    with marked() as watch:
+        shop = Shop(tmp_path)
+        with contextlib.closing(shop.service), Session(shop.service.address) as session:
+            endless = session.run(pairs.aggregate(s=sum_("k2")))
+            assert wait_until(lambda: 19 in _priorities(watch), 60)
+            endless.cancel()
+
+
+def _priorities(watch: Watch) -> set[int]:
+    """Return the priorities of the threads of instances."""
+    found = set()
+    for process in watch.processes("jg "):
+        for thread in Path(f"/proc/{process.pid}/task").iterdir():
+            with contextlib.suppress(ProcessLookupError):
+                found.add(os.getpriority(os.PRIO_PROCESS, int(thread.name)))
+    return found

@@ -198,8 +198,16 @@ def test_a_client_of_another_version_is_refused_in_words(rig: Rig, version: str)
     shown = (*tokens.metadata(tokens.find(rig.service.address)), (versions.HEADER, version))
     stub = JumpgateStub(rig.channel)  # type: ignore[no-untyped-call]
     _, typed = failure(lambda: [stub.List(pb.ListRequest(), metadata=shown)])
-    assert typed["code"] == errors.ProtocolError.code and "install the same Jumpgate at both ends" in typed["message"]
-    assert stub.List(pb.ListRequest(), metadata=(*shown[:-1], *versions.METADATA)).jobs == []
+    assert typed["code"] == errors.ProtocolError.code and versions.CALLS.remedy in typed["message"]
+    assert "address" not in typed["fields"]  # it is no machine that is lost, after which a client asks again
+
+
+def test_clients_of_versions_that_are_served(rig: Rig) -> None:
+    known = tokens.metadata(tokens.find(rig.service.address))
+    stub = JumpgateStub(rig.channel)  # type: ignore[no-untyped-call]
+    assert versions.CALLS.silent  # those of before versions were told
+    for shown in ((), *(((versions.HEADER, version),) for version in versions.CALLS.spoken)):
+        assert stub.List(pb.ListRequest(), metadata=(*known, *shown)).jobs == []
 
 
 def test_a_substrait_plan_is_submitted_and_a_bad_one_is_refused(rig: Rig) -> None:

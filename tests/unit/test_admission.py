@@ -190,6 +190,19 @@ def test_small_jobs_have_threads_of_their_own() -> None:
     run(body)
 
 
+def test_small_jobs_of_a_user_do_not_wait_for_those_of_another() -> None:
+    async def body(queue: Queue) -> None:
+        small = Demand(WHOLE.threads, seconds=0.1)
+        for user in ("u", "v", "w"):
+            for n in range(3):
+                await queue.ask(f"{user}{n}", user, small)
+        assert queue.started == ["u0", "v0"]  # a third would have to share with them
+        await queue.end("v0")
+        assert queue.started == ["u0", "v0", "w0"]
+
+    run(body)
+
+
 def test_a_job_that_was_taken_for_a_small_one_is_a_large_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of other users do not wait for it, and its user's own are no longer taken for small ones."""
     now = 0.0
@@ -200,16 +213,34 @@ def test_a_job_that_was_taken_for_a_small_one_is_a_large_one(monkeypatch: pytest
         small = Demand(WHOLE.threads, seconds=0.1)
         await queue.ask("wrong", "other", small)
         await queue.ask("next", "other", small)
+        await queue.ask("third", "third", small)
         await queue.ask("small", demand=small)
-        assert queue.started == ["wrong"]
+        assert queue.started == ["wrong", "third"]
         now = admission.SMALL_S + 0.1
         queue.admission.works("wrong", True)  # as its instances' counters say now and then
         await asyncio.sleep(0)
-        assert queue.started == ["wrong", "small"]
+        assert queue.started == ["wrong", "third", "small"]
+        await queue.end("third")
         await queue.end("small")
-        assert queue.started == ["wrong", "small"]
+        assert queue.started == ["wrong", "third", "small"]
         await queue.end("wrong")
-        assert queue.started == ["wrong", "small", "next"]
+        assert queue.started == ["wrong", "third", "small", "next"]
+
+    run(body)
+
+
+def test_those_that_follow_it_count_among_the_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(admission.time, "monotonic", lambda: now)
+
+    async def body(queue: Queue) -> None:
+        nonlocal now
+        for n in range(6):
+            await queue.ask(f"wrong{n}", "other", Demand({"a": THREADS_PER_CORE}, seconds=0.1))
+        assert queue.started == ["wrong0", "wrong1"]
+        now = admission.SMALL_S + 0.1
+        await queue.end("wrong0")
+        assert queue.started == ["wrong0", "wrong1", "wrong2"]  # beside wrong1 there is room for one
 
     run(body)
 

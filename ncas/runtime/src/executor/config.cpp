@@ -187,6 +187,7 @@ void parse(element e, Config* c) {
   c->artifact = text(e, "artifact");
   c->threads = std::max<int>(1, static_cast<int>(number(e, "threads")));
   c->memory_limit_bytes = number(e, "memory_limit_bytes");
+  c->yields = flag(e, "yields", false);
   const std::string token = text(e, "token");
   element tls;
   if (!e["tls"].get(tls)) {

@@ -49,6 +49,7 @@ struct Config {
   std::string certificate, key;  // of the job, in PEM; empty: edges are not encrypted
   int threads = 1;
   int64_t memory_limit_bytes = 0;
+  bool yields = false;  // threads that compute for long give way to those of other jobs
   std::vector<JgParam> params;
   std::vector<std::unique_ptr<Arena>> param_memory;
   std::vector<SourceConfig> sources;

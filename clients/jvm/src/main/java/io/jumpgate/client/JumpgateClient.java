@@ -55,6 +55,10 @@ public final class JumpgateClient implements AutoCloseable {
 
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+  private static final Metadata.Key<String> PROTOCOL =
+      Metadata.Key.of("jumpgate-protocol", Metadata.ASCII_STRING_MARSHALLER);
+  /** The version of the service's calls that this client speaks. */
+  private static final String VERSION = "1";
 
   private final String address;
   private final Duration timeout;
@@ -66,7 +70,7 @@ public final class JumpgateClient implements AutoCloseable {
     this.address = address;
     this.timeout = timeout;
     this.credentials = credentials;
-    token(); // one that cannot be read is an error at once
+    shown(); // a token that cannot be read is an error at once
     NettyChannelBuilder builder = NettyChannelBuilder.forTarget(Tokens.local(address))
                                       .usePlaintext()
                                       .proxyDetector(target -> null)
@@ -183,8 +187,9 @@ public final class JumpgateClient implements AutoCloseable {
     channel.shutdownNow();
   }
 
-  private Metadata token() {
+  private Metadata shown() {
     Metadata shown = new Metadata();
+    shown.put(PROTOCOL, VERSION);
     Tokens.find(address, credentials.tokenFile(), System.getenv())
         .ifPresent(token -> shown.put(AUTHORIZATION, "Bearer " + token));
     return shown;
@@ -203,7 +208,7 @@ public final class JumpgateClient implements AutoCloseable {
     if (state() == ConnectivityState.TRANSIENT_FAILURE) {
       channel.enterIdle();
     }
-    return ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(token()));
+    return ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(shown()));
   }
 
   private <T> T ask(Function<JumpgateGrpc.JumpgateBlockingStub, T> call) {

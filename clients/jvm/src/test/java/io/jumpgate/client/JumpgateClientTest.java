@@ -158,6 +158,7 @@ class JumpgateClientTest {
   @Test
   void eachCallShowsTheTokenThatTheFileHasThen(@TempDir Path folder) throws IOException, InterruptedException {
     Metadata.Key<String> authorization = Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+    Metadata.Key<String> protocol = Metadata.Key.of("jumpgate-protocol", Metadata.ASCII_STRING_MARSHALLER);
     List<String> shown = new ArrayList<>();
     ServerInterceptor watcher = new ServerInterceptor() {
       @Override
@@ -165,6 +166,7 @@ class JumpgateClientTest {
           ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
         if (!call.getMethodDescriptor().getBareMethodName().equals("Describe")) { // that asks whether anybody answers
           shown.add(headers.get(authorization));
+          assertEquals("1", headers.get(protocol));
         }
         return next.startCall(call, headers);
       }
