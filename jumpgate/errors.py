@@ -199,10 +199,11 @@ def kinds(cls: type[JumpgateError] = JumpgateError) -> list[type[JumpgateError]]
 
 
 def from_dict(data: dict[str, Any]) -> JumpgateError:
-    """The typed error that `to_dict` (or the C++ control protocol) described; unknown codes become InternalError."""
-    by_code = {cls.code: cls for cls in kinds()}
-    cls = by_code.get(str(data.get("code")), InternalError)
-    error = cls(str(data.get("message", "unknown error")))
+    """The typed error that `to_dict` (or the C++ control protocol) described; one with an unknown code becomes an
+    InternalError whose message names it."""
+    code, message = str(data.get("code")), str(data.get("message", "unknown error"))
+    cls = {cls.code: cls for cls in kinds()}.get(code)
+    error = cls(message) if cls else InternalError(f"{message} (error {code!r}, which is not known here)")
     error.fields = dict(data.get("fields", {}))
     if isinstance(error, InvalidDataflow) and data.get("problems"):
         error.problems = tuple(map(str, data["problems"]))

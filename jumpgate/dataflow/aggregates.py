@@ -52,8 +52,14 @@ def _over_distinct(found: AggregateFunction) -> AggregateFunction:
 # ---- types ----------------------------------------------------------------------------------------------------------
 
 
-def _constant(type: DataType) -> Callable[[Types], DataType]:
-    return lambda types: type
+@dataclass(frozen=True)
+class _Constant:
+    """One type, whatever the arguments are."""
+
+    type: DataType
+
+    def __call__(self, types: Types) -> DataType:
+        return self.type
 
 
 def _same(types: Types) -> DataType:
@@ -134,18 +140,18 @@ _declare("sum", "exact in 128 bits; int64, decimal(38, s) or float64: what does 
          numeric=True, distinct=True, substrait=("sum",),
          states=States(lambda types, order: (_summed(types),), lambda rows: (_total(r[0] for r in rows),),
                        lambda states: (_total(s[0] for s in states),), lambda s: s[0]))  # fmt: skip
-_declare("count", "how many values are not NULL", _constant(_COUNT), distinct=True,
+_declare("count", "how many values are not NULL", _Constant(_COUNT), distinct=True,
          substrait=("count",), states=_COUNTED)  # fmt: skip
 _declare("approx_distinct", "about how many values there are that differ and are not NULL: seldom wrong by more than "
          "2 %, exact or nearly so for few; from the set of values follows the result", _comparable, expanded=True,
          substrait=("approx_count_distinct",))  # fmt: skip
-_declare("count_star", "how many rows there are", _constant(_COUNT), arity=0, states=_COUNTED)
+_declare("count_star", "how many rows there are", _Constant(_COUNT), arity=0, states=_COUNTED)
 _declare("min", "of any type; NaN is the largest number; of booleans AND", _same,
          substrait=("min", "bool_and"),
          states=_extreme(_least))  # fmt: skip
 _declare("max", "of any type; NaN is the largest number; of booleans OR", _same,
          substrait=("max", "bool_or"), states=_extreme(_greatest))  # fmt: skip
-_declare("avg", "float64", _constant(float64), numeric=True, distinct=True,
+_declare("avg", "float64", _Constant(float64), numeric=True, distinct=True,
          substrait=("avg",),
          states=States(lambda types, order: (_summed(types), _COUNT),
                        lambda rows: (_total(r[0] for r in rows), len(rows)),
@@ -229,7 +235,7 @@ _MOMENT_NAMES = {
 }
 for _name, (_missing, _root) in MOMENTS.items():
     _whose = "of a sample; NULL for fewer than two values" if _missing else "of a population"
-    _declare(_name, f"float64, by Welford; {_whose}", _constant(float64), numeric=True, distinct=True,
+    _declare(_name, f"float64, by Welford; {_whose}", _Constant(float64), numeric=True, distinct=True,
              substrait=_MOMENT_NAMES[_name],
              states=_spread(_missing, _root), code=_spread_code(_missing, _root))  # fmt: skip
 
@@ -339,10 +345,10 @@ def _of_pairs(comoment: Comoment) -> States:
 
 
 for _name, _comoment in COMOMENTS.items():
-    _declare(_name, f"of pairs (y, x) without a NULL: {_comoment.doc}; float64", _constant(float64), arity=2,
+    _declare(_name, f"of pairs (y, x) without a NULL: {_comoment.doc}; float64", _Constant(float64), arity=2,
              numeric=True, substrait=(_name,), states=_of_pairs(_comoment),
              code=_comoment_code(_comoment))  # fmt: skip
-_declare("regr_count", "how many pairs (y, x) have no NULL", _constant(_COUNT), arity=2,
+_declare("regr_count", "how many pairs (y, x) have no NULL", _Constant(_COUNT), arity=2,
          substrait=("regr_count",), states=_COUNTED)  # fmt: skip
 
 
@@ -397,7 +403,7 @@ def _mode(rows: Rows) -> Any:
 _declare("median", "the middle value, or the mean of the two middle ones; of decimals a decimal, cut, else float64",
          _middle, numeric=True, distinct=True, substrait=("median",), body=_median)  # fmt: skip
 _declare("quantile_cont", "between the values around a share of them, in millionths of their distance; float64",
-         _constant(float64), numeric=True, distinct=True, options=(float64,), option_rule=_share,
+         _Constant(float64), numeric=True, distinct=True, options=(float64,), option_rule=_share,
          substrait=("quantile_cont",), body=_quantile_cont)  # fmt: skip
 _declare("quantile_disc", "the least value that is not below a share of the values", _same, distinct=True,
          options=(float64,), option_rule=_share, substrait=("quantile_disc",), body=_quantile_disc)  # fmt: skip

@@ -14,7 +14,7 @@ from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.function import Function, Types
 from jumpgate.dataflow.reference import Site
-from jumpgate.dataflow.signatures import always, exactly, first, require, temporal
+from jumpgate.dataflow.signatures import always, exactly, first, require, second, temporal
 from jumpgate.dataflow.types import date, float64, int64, string, timestamp
 from jumpgate.errors import Overflow
 
@@ -102,7 +102,7 @@ TIME = (
     Function("epoch", "seconds since 1970-01-01 00:00:00", (1, 1), temporal("timestamp"), always(float64), _epoch,
              cpp="(double)({0}) / 1e6"),
     Function("date_trunc", f"a timestamp's latest start of a unit: {', '.join(UNITS)}", (2, 2), _trunc_operands,
-             lambda types, values: types[1], _trunc, literals=(0,), literal_rule=_units, shape=(0,)),
+             second, _trunc, literals=(0,), literal_rule=_units, shape=(0,)),
     Function("add_interval", "a + months + days + microseconds, in that order; a month's last day where it has no such "
              "day; dates count whole days of the microseconds; outside years 1 to 9999: overflow",
              (4, 4), _interval_operands, first, _add_interval, fallible=True,

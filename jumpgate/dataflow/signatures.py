@@ -108,12 +108,26 @@ def temporal(*kinds: str) -> Callable[[Types], Types]:
 # ---- result rules: operand types and literal values → the type (nullability of strict functions is added later) ------
 
 
-def always(type: DataType) -> Callable[[Types, tuple[Value, ...]], DataType]:
-    return lambda types, values: type
+@dataclass(frozen=True)
+class Always:
+    """One type, whatever the operands are."""
+
+    type: DataType
+
+    def __call__(self, types: Types, values: tuple[Value, ...]) -> DataType:
+        return self.type
+
+
+def always(type: DataType) -> Always:
+    return Always(type)
 
 
 def first(types: Types, values: tuple[Value, ...]) -> DataType:
     return types[0]
+
+
+def second(types: Types, values: tuple[Value, ...]) -> DataType:
+    return types[1]
 
 
 def sum_type(types: Types, values: tuple[Value, ...]) -> DataType:

@@ -47,7 +47,12 @@ QUERIES = [
     "SELECT count(*) FROM many WHERE n % 7 = 3",
     "SELECT a.n FROM many a JOIN many b ON a.n = b.n + 199990",
 ]
+#: statistics of a table of two files, and of one with a boolean column: the column, its least and its greatest value
+KNOWN = {"SHOW STATS FOR halves": ("n", "0", "99"), "SHOW STATS FOR t": ("flag", None, None)}
+CREATED = "SHOW CREATE TABLE t"
 FAILURES = {
+    "SELECT * FROM cloud": "JUMPGATE_SERVICE: .*cannot read 's3://no-such-bucket/t'",
+    "SELECT * FROM farm": "JUMPGATE_SERVICE: .*hdfs:// is not read yet",
     "SELECT * FROM missing": "JUMPGATE_SERVICE: .*missing.parquet",
     "SELECT moment FROM t": "SYNTAX_ERROR: .*Column 'moment' cannot be resolved",
     "SELECT * FROM broken": "JUMPGATE_DATA: .*broken.parquet",
@@ -78,8 +83,13 @@ def asks_presto(folder: Path) -> tuple[dict[str, Any], list[Query]]:
     catalog = {name: presto.write_table(folder, name, table) for name, table in written.items()}
     for name in ("missing", "broken"):
         catalog[name] = {"format": "parquet", "files": [str(folder / f"{name}.parquet")], "columns": {"n": "int64"}}
+    pa.parquet.write_table(tables()["many"].slice(0, 50), folder / "first.parquet")
+    pa.parquet.write_table(tables()["many"].slice(50, 50), folder / "second.parquet")
+    halves = [str(folder / f"{name}.parquet") for name in ("first", "second")]
+    catalog["halves"] = {"format": "parquet", "files": halves, "columns": {"n": "int64?"}}
+    catalog["cloud"], catalog["farm"] = {"path": "s3://no-such-bucket/t"}, {"path": "hdfs://farm/t"}
     (folder / "broken.parquet").write_bytes(b"PAR1 and no more PAR1")
-    texts = [*QUERIES, *FAILURES, *folders.QUERIES, *folders.DECLARED, folders.COLUMNS]
+    texts = [*QUERIES, *FAILURES, *folders.QUERIES, *folders.DECLARED, folders.COLUMNS, *KNOWN, CREATED]
     return catalog | folders.write(folder), [Query(text) for text in texts]
 
 
@@ -114,6 +124,18 @@ def test_a_catalog_may_say_what_a_path_has(query: str, answers: Answers) -> None
 def test_a_path_that_names_nothing_keeps_no_other_table_from_being_listed(answers: Answers) -> None:
     listed = [tuple(row) for row in answers.found[folders.COLUMNS]]
     assert set(folders.COLUMNS_FOUND) <= set(listed)
+
+
+@pytest.mark.parametrize("query", KNOWN)
+def test_statistics_are_of_all_files_and_types(query: str, answers: Answers) -> None:
+    column, low, high = KNOWN[query]
+    rows = {row[0]: row for row in answers.found[query]}
+    assert (rows[column][5], rows[column][6]) == (low, high)
+
+
+def test_a_table_says_which_column_is_hidden_and_why(answers: Answers) -> None:
+    hidden = "COMMENT 'not readable by Presto: moment timestamp (timestamps of the engine have fewer digits)'"
+    assert hidden in answers.found[CREATED][0][0]
 
 
 @pytest.mark.parametrize("query", FAILURES)

@@ -56,10 +56,10 @@ def test_round_trip(cls: type[JumpgateError]) -> None:
     assert back.is_unreachable == cls.is_unreachable
 
 
-def test_unknown_codes_become_internal() -> None:
+def test_unknown_codes_become_internal_and_are_named() -> None:
     error = from_dict({"code": "from_the_future", "message": "hm"})
     assert type(error) is errors.InternalError
-    assert error.message == "hm"
+    assert error.message == "hm (error 'from_the_future', which is not known here)"
 
 
 def test_what_may_be_tried_again() -> None:

@@ -11,17 +11,26 @@ public enum Fault {
   RESOURCES,
   /** The service, or what it runs on, is away or not set up as its client says. */
   SERVICE,
-  INTERNAL;
+  INTERNAL,
+  /** The service is newer than this client, which does not know its error. */
+  UNKNOWN;
 
   public static Fault of(JumpgateException e) {
-    return switch (e.code()) {
-      case "overflow" -> OVERFLOW;
-      case "division_by_zero" -> DIVISION_BY_ZERO;
-      case "invalid_cast" -> INVALID_CAST;
-      case "data", "malformed", "schema", "compute" -> DATA;
-      case JumpgateException.MEMORY, "capacity", "cannot_place" -> RESOURCES;
-      case JumpgateException.PROTOCOL, JumpgateException.INVALID_DATAFLOW, "build", "internal" -> INTERNAL;
-      default -> SERVICE;
+    return e.known().map(Fault::of).orElse(UNKNOWN);
+  }
+
+  /** Without a default: whoever adds an error says here what it is to engines. */
+  private static Fault of(ErrorCode code) {
+    return switch (code) {
+      case OVERFLOW -> OVERFLOW;
+      case DIVISION_BY_ZERO -> DIVISION_BY_ZERO;
+      case INVALID_CAST -> INVALID_CAST;
+      case DATA, MALFORMED, SCHEMA, COMPUTE -> DATA;
+      case MEMORY, CAPACITY, CANNOT_PLACE -> RESOURCES;
+      case PROTOCOL, INVALID_DATAFLOW, BUILD, INTERNAL -> INTERNAL;
+      case IO, FILE_CHANGED, NOT_FOUND, CONFIG, NOT_INSTALLED, UNAUTHENTICATED, FORBIDDEN, INSTANCE_FAILED, UNREACHABLE,
+          DRAINING, CANCELLED, TIMED_OUT ->
+        SERVICE;
     };
   }
 }

@@ -2,6 +2,7 @@ package io.jumpgate.catalog;
 
 import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.client.Looks;
 import io.jumpgate.dataflow.DataType;
@@ -53,7 +54,7 @@ public final class Catalog {
       return new Catalog(schemas, looks, readable);
     } catch (
         IOException | JsonParseException | IllegalStateException | IllegalArgumentException | ClassCastException e) {
-      throw new JumpgateException(JumpgateException.CONFIG, "cannot read the catalog " + file + ": " + e.getMessage());
+      throw new JumpgateException(ErrorCode.CONFIG, "cannot read the catalog " + file + ": " + e.getMessage());
     }
   }
 

@@ -2,6 +2,7 @@ package io.jumpgate.catalog;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.client.Looks;
 import io.jumpgate.dataflow.DataType;
@@ -59,9 +60,7 @@ record Declared(String format, List<String> files, String path, List<Field> colu
     try {
       return looks.at(request);
     } catch (JumpgateException e) {
-      throw e.code().equals(JumpgateException.INVALID_DATAFLOW)
-          ? new JumpgateException(JumpgateException.CONFIG, e.getMessage(), e.fields())
-          : e;
+      throw e.is(ErrorCode.INVALID_DATAFLOW) ? new JumpgateException(ErrorCode.CONFIG, e.getMessage(), e.fields()) : e;
     }
   }
 
@@ -82,7 +81,7 @@ record Declared(String format, List<String> files, String path, List<Field> colu
     try {
       return Table.of(read.getFormat(), read.getFilesList(), found, read.getOptionsMap(), readable);
     } catch (IllegalArgumentException e) {
-      throw new JumpgateException(JumpgateException.CONFIG, path + ": " + e.getMessage());
+      throw new JumpgateException(ErrorCode.CONFIG, path + ": " + e.getMessage());
     }
   }
 }

@@ -2,6 +2,7 @@ package io.jumpgate.client;
 
 import io.grpc.netty.shaded.io.grpc.netty.GrpcSslContexts;
 import io.grpc.netty.shaded.io.netty.handler.ssl.SslContext;
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -61,6 +62,6 @@ public record Credentials(Optional<Path> tls, Optional<Path> tokenFile) {
   }
 
   private static JumpgateException config(String message) {
-    return new JumpgateException(JumpgateException.CONFIG, message);
+    return new JumpgateException(ErrorCode.CONFIG, message);
   }
 }

@@ -2,6 +2,7 @@ package io.jumpgate.client;
 
 import io.grpc.Context;
 import io.grpc.stub.StreamObserver;
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.v1.Event;
 import java.util.concurrent.CompletableFuture;
@@ -71,8 +72,7 @@ public final class Execution {
 
   /** Ends the job, as a client that goes away does; nothing happens if it has ended. */
   public void cancel() {
-    if (done.completeExceptionally(
-            new JumpgateException(JumpgateException.CANCELLED, "the job was cancelled by its client"))) {
+    if (done.completeExceptionally(new JumpgateException(ErrorCode.CANCELLED, "the job was cancelled by its client"))) {
       context.cancel(null);
     }
   }
@@ -98,7 +98,7 @@ public final class Execution {
         if (last.getState().equals(DONE)) {
           done.complete(last);
         } else {
-          done.completeExceptionally(new JumpgateException(JumpgateException.PROTOCOL,
+          done.completeExceptionally(new JumpgateException(ErrorCode.PROTOCOL,
               "the service ended the job's events in state '" + last.getState() + "', before it was done"));
         }
         context.cancel(null);

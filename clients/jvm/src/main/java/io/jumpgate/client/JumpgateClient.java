@@ -15,6 +15,7 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.v1.CancelRequest;
 import io.jumpgate.v1.DescribeRequest;
@@ -101,7 +102,7 @@ public final class JumpgateClient implements AutoCloseable {
       return Job.of(ask(stub -> stub.submit(request)));
     } catch (IllegalArgumentException e) {
       throw new JumpgateException(
-          JumpgateException.PROTOCOL, "the service answered with a format unknown here: " + e.getMessage());
+          ErrorCode.PROTOCOL, "the service answered with a format unknown here: " + e.getMessage());
     }
   }
 
@@ -233,7 +234,7 @@ public final class JumpgateClient implements AutoCloseable {
       ask(stub -> stub.describe(DescribeRequest.getDefaultInstance()), patience);
       return Optional.empty();
     } catch (JumpgateException e) {
-      if (e.code().equals(JumpgateException.TIMED_OUT)) {
+      if (e.is(ErrorCode.TIMED_OUT)) {
         return Optional.of(unreachable("nothing came within " + patience.toMillis() + " ms"));
       }
       return e.isUnreachable() ? Optional.of(e) : Optional.empty();
@@ -248,14 +249,14 @@ public final class JumpgateClient implements AutoCloseable {
     if (json != null) {
       return parse(json);
     }
-    String code = switch (status.getCode()) {
+    ErrorCode code = switch (status.getCode()) {
       // the service's own errors are typed: an internal one is the connection's
-      case UNAVAILABLE, INTERNAL -> JumpgateException.UNREACHABLE;
-      case CANCELLED -> JumpgateException.CANCELLED;
-      case DEADLINE_EXCEEDED -> JumpgateException.TIMED_OUT;
-      default -> JumpgateException.PROTOCOL;
+      case UNAVAILABLE, INTERNAL -> ErrorCode.UNREACHABLE;
+      case CANCELLED -> ErrorCode.CANCELLED;
+      case DEADLINE_EXCEEDED -> ErrorCode.TIMED_OUT;
+      default -> ErrorCode.PROTOCOL;
     };
-    if (code.equals(JumpgateException.UNREACHABLE)) {
+    if (code == ErrorCode.UNREACHABLE) {
       return unreachable(status.getDescription());
     }
     String message = "the service at %s answered %s: %s".formatted(address, status.getCode(), status.getDescription());
@@ -266,7 +267,7 @@ public final class JumpgateClient implements AutoCloseable {
     String message =
         "no Jumpgate service answers at %s (%s); start one with `jumpgate serve`, or correct the address".formatted(
             address, why);
-    return new JumpgateException(JumpgateException.UNREACHABLE, message, Map.of("address", address));
+    return new JumpgateException(ErrorCode.UNREACHABLE, message, Map.of("address", address));
   }
 
   private static JumpgateException parse(String json) {
@@ -277,10 +278,15 @@ public final class JumpgateClient implements AutoCloseable {
       if (places != null) {
         places.getAsJsonObject().asMap().forEach((name, value) -> fields.put(name, value.getAsString()));
       }
-      return new JumpgateException(object.get("code").getAsString(), object.get("message").getAsString(), fields);
+      String code = object.get("code").getAsString();
+      String message = object.get("message").getAsString();
+      return new JumpgateException(code,
+          ErrorCode.named(code).isPresent()
+              ? message
+              : "%s (error '%s', which this client is too old to know)".formatted(message, code),
+          fields);
     } catch (JsonParseException | IllegalStateException | NullPointerException e) {
-      return new JumpgateException(
-          JumpgateException.PROTOCOL, "the service answered with an error that cannot be read");
+      return new JumpgateException(ErrorCode.PROTOCOL, "the service answered with an error that cannot be read");
     }
   }
 }

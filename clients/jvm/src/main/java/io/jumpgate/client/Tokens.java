@@ -1,5 +1,6 @@
 package io.jumpgate.client;
 
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -23,8 +24,7 @@ final class Tokens {
       return Files.readString(file).lines().findFirst().map(String::strip);
     } catch (IOException e) {
       if (chosen != null) {
-        throw new JumpgateException(
-            JumpgateException.CONFIG, "cannot read the token file " + chosen + ": " + e.getMessage());
+        throw new JumpgateException(ErrorCode.CONFIG, "cannot read the token file " + chosen + ": " + e.getMessage());
       }
       return Optional.empty();
     }

@@ -21,7 +21,7 @@ public final class Casts {
       case DATE, TIME, DURATION, TIMESTAMP, TIMESTAMPTZ -> true;
       case STRING, BOOL -> source.kind() != DataType.Kind.BINARY;
       case FLOAT32, FLOAT64 -> isNumeric(source);
-      case INT8, INT16, INT32, INT64 -> isInteger(source) && source.width() <= target.width();
+      case INT8, INT16, INT32, INT64 -> source.isWhole() && source.width() <= target.width();
       case DECIMAL -> fits(source, (DataType.Decimal) target);
       default -> false;
     };
@@ -39,17 +39,7 @@ public final class Casts {
     return scale <= target.scale() && digits <= target.precision() - target.scale();
   }
 
-  private static boolean isInteger(DataType type) {
-    return switch (type.kind()) {
-      case INT8, INT16, INT32, INT64 -> true;
-      default -> false;
-    };
-  }
-
   private static boolean isNumeric(DataType type) {
-    return switch (type.kind()) {
-      case FLOAT32, FLOAT64, DECIMAL -> true;
-      default -> isInteger(type);
-    };
+    return type.isWhole() || type.isFloat() || type instanceof DataType.Decimal;
   }
 }

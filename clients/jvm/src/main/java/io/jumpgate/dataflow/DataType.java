@@ -39,6 +39,18 @@ public sealed interface DataType {
     return equals(other.withNullable(nullable()));
   }
 
+  default boolean isFloat() {
+    return kind() == Kind.FLOAT32 || kind() == Kind.FLOAT64;
+  }
+
+  /** Whether values are integers. */
+  default boolean isWhole() {
+    return switch (kind()) {
+      case INT8, INT16, INT32, INT64 -> true;
+      default -> false;
+    };
+  }
+
   /**
    * What a value is in memory. {@code width}: bytes in a row tuple and in C++; 0 where that depends on the type or
    * value.
@@ -109,9 +121,11 @@ public sealed interface DataType {
   record Decimal(int precision, int scale, boolean nullable) implements DataType {
     /** Up to so many digits fit a long. */
     public static final int LONG_DIGITS = 18;
+    /** The most digits. */
+    public static final int DIGITS_MAX = 38;
 
     public Decimal {
-      if (precision < 1 || precision > 38 || scale < 0 || scale > precision) {
+      if (precision < 1 || precision > DIGITS_MAX || scale < 0 || scale > precision) {
         throw new IllegalArgumentException(
             "decimal(%d,%d): precision is 1 to 38, scale 0 to precision".formatted(precision, scale));
       }

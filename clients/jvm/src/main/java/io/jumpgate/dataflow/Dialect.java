@@ -1,19 +1,34 @@
 package io.jumpgate.dataflow;
 
+import java.util.Locale;
+
 /**
- * What the client's engine does where engines differ; jumpgate/dataflow/dialect.py says what each word means. {@code
- * onOverflow}: error, null, wrap; {@code divisionByZero}: error, null, ieee; {@code toInteger}: round, truncate; {@code
- * nan}: largest, ieee.
+ * The choices of an engine where engines differ; docs/functions.md lists them, and jumpgate/dataflow/dialect.py
+ * defines each. Made from the Python declarations: {@code ./dev golden --update-golden}.
  */
-public record Dialect(String onOverflow, String divisionByZero, String toInteger, String nan) {
-  public static final Dialect DEFAULT = new Dialect("error", "error", "round", "largest");
+public record Dialect(Dialect.OnOverflow onOverflow, Dialect.DivisionByZero divisionByZero, Dialect.ToInteger toInteger,
+    Dialect.Nan nan) {
+  public enum OnOverflow { ERROR, NULL, WRAP }
+
+  public enum DivisionByZero { ERROR, NULL, IEEE }
+
+  public enum ToInteger { ROUND, TRUNCATE }
+
+  public enum Nan { LARGEST, IEEE }
+
+  public static final Dialect DEFAULT =
+      new Dialect(OnOverflow.ERROR, DivisionByZero.ERROR, ToInteger.ROUND, Nan.LARGEST);
 
   io.jumpgate.v1.Dialect toProto() {
     return io.jumpgate.v1.Dialect.newBuilder()
-        .setOnOverflow(onOverflow)
-        .setDivisionByZero(divisionByZero)
-        .setToInteger(toInteger)
-        .setNan(nan)
+        .setOnOverflow(text(onOverflow))
+        .setDivisionByZero(text(divisionByZero))
+        .setToInteger(text(toInteger))
+        .setNan(text(nan))
         .build();
+  }
+
+  private static String text(Enum<?> choice) {
+    return choice.name().toLowerCase(Locale.ROOT);
   }
 }

@@ -10,27 +10,36 @@ import io.jumpgate.v1.Expression.Member;
 import io.jumpgate.v1.Literal;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
-import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
  * A typed expression over an operator's input, immutable. One that is used twice is written once. The service computes
- * every type, nullability included, anew and refuses a request that declares another: what is known here is set here,
- * and the type of a {@link #call} is what docs/functions.md says.
+ * every type, nullability included, anew and refuses a request that declares another. {@link ScalarFunction} makes
+ * calls.
  */
 public final class Expression {
   private final DataType type;
   private final List<Expression> parts;
   private final BiConsumer<io.jumpgate.v1.Expression.Builder, List<Integer>> writer;
 
+  private final Optional<Object> parameter;
+
   private Expression(
       DataType type, List<Expression> parts, BiConsumer<io.jumpgate.v1.Expression.Builder, List<Integer>> writer) {
+    this(type, parts, writer, Optional.empty());
+  }
+
+  private Expression(DataType type, List<Expression> parts,
+      BiConsumer<io.jumpgate.v1.Expression.Builder, List<Integer>> writer, Optional<Object> parameter) {
     this.type = type;
     this.parts = List.copyOf(parts);
     this.writer = writer;
+    this.parameter = parameter;
   }
 
   public DataType type() {
@@ -40,6 +49,11 @@ public final class Expression {
   /** What it is made of, in order. */
   public List<Expression> parts() {
     return parts;
+  }
+
+  /** The key of a parameter; empty: this is none. */
+  Optional<Object> parameter() {
+    return parameter;
   }
 
   /** The entry of a request's table; {@code at}: where the parts are in it. */
@@ -65,6 +79,15 @@ public final class Expression {
 
   public static Expression nullOf(DataType type) {
     return literal(type.withNullable(true), Literal.getDefaultInstance());
+  }
+
+  /**
+   * A literal that is known when the request is written ({@link Operator#request(Dialect, Function)}), by a key of the
+   * caller's; NULL in a request that knows no values.
+   */
+  public static Expression parameter(Object key, DataType type) {
+    return new Expression(type.withNullable(true), List.of(),
+        (out, at) -> out.setLiteral(Literal.getDefaultInstance()), Optional.of(key));
   }
 
   public static Expression bool(boolean value) {
@@ -110,53 +133,12 @@ public final class Expression {
     return new Expression(type, List.of(), (out, at) -> out.setLiteral(value));
   }
 
-  // calls
+  // calls and choices
 
-  /** A function of docs/functions.md, its arguments cast to what it takes. */
-  public static Expression call(String function, DataType type, Expression... arguments) {
-    return new Expression(type, Arrays.asList(arguments),
-        (out, at) -> out.setCall(Call.newBuilder().setFunction(function).addAllArguments(at)));
-  }
-
-  /** Such a call that is NULL if and only if an argument may be. */
-  public static Expression strict(String function, DataType type, Expression... arguments) {
-    return call(function, type.withNullable(anyNullable(Arrays.stream(arguments))), arguments);
-  }
-
-  /** A function that can overflow or divide by zero: NULL may always come out. */
-  public static Expression fallible(String function, DataType type, Expression... arguments) {
-    return call(function, type.withNullable(true), arguments);
-  }
-
-  /** A function whose value is NULL only if all arguments are, which are of one type: coalesce. */
-  public static Expression any(String function, Expression... arguments) {
-    boolean nullable = Arrays.stream(arguments).allMatch(e -> e.type.nullable());
-    return arguments.length == 1 ? arguments[0] : call(function, arguments[0].type.withNullable(nullable), arguments);
-  }
-
-  /** eq, ne, lt, le, gt or ge of operands of one type. */
-  public static Expression compare(String function, Expression left, Expression right) {
-    return strict(function, DataType.BOOL, left, right);
-  }
-
-  public static Expression and(Expression... terms) {
-    return strict("and", DataType.BOOL, terms);
-  }
-
-  public static Expression or(Expression... terms) {
-    return strict("or", DataType.BOOL, terms);
-  }
-
-  public static Expression not(Expression term) {
-    return strict("not", DataType.BOOL, term);
-  }
-
-  public static Expression isNull(Expression value) {
-    return call("is_null", DataType.BOOL.withNullable(false), value);
-  }
-
-  public static Expression isNotNull(Expression value) {
-    return call("is_not_null", DataType.BOOL.withNullable(false), value);
+  /** A call; {@link ScalarFunction} knows its type. */
+  static Expression call(String function, DataType type, List<Expression> arguments) {
+    return new Expression(
+        type, arguments, (out, at) -> out.setCall(Call.newBuilder().setFunction(function).addAllArguments(at)));
   }
 
   /** SQL's CASE: condition, value, condition, value …, and what is otherwise; values are of one type. */
@@ -188,6 +170,11 @@ public final class Expression {
   /** A cast that fails the job where it fails. */
   public static Expression cast(Expression input, DataType target) {
     return cast(input, target.withNullable(input.type.nullable()), false);
+  }
+
+  /** This as {@code target}, but for its nullability. */
+  public Expression as(DataType target) {
+    return type.same(target) ? this : cast(this, target);
   }
 
   /** SQL's TRY_CAST: NULL where it fails. */

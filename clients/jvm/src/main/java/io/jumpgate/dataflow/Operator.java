@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -49,8 +50,13 @@ public final class Operator {
   /** Whether an aggregate computes results, or parts of them, or results of parts. */
   public enum Phase { FULL, PARTIAL, FINAL }
 
-  /** A window function: {@code name} is the column that it adds. */
-  public record WindowFunction(String function, List<Expression> arguments, DataType type, String name) {}
+  /** A call of a window function: {@code name} is the column that it adds. */
+  public record WindowCall(WindowFunction function, List<Expression> arguments, String name) {
+    /** The type of that column. */
+    public DataType type() {
+      return function.type(arguments);
+    }
+  }
 
   /**
    * The rows around each row that a window function sees: offsets from it (0: itself, or its peers; negative: before),
@@ -92,7 +98,12 @@ public final class Operator {
 
   /** The request's message: this operator is its root. */
   public io.jumpgate.v1.Dataflow request(Dialect dialect) {
-    return RequestWriter.write(this, dialect);
+    return request(dialect, key -> Expression.nullOf(DataType.BOOL));
+  }
+
+  /** The same with values of parameters, by their keys: literals. */
+  public io.jumpgate.v1.Dataflow request(Dialect dialect, Function<Object, Expression> values) {
+    return RequestWriter.write(this, dialect, values);
   }
 
   void write(RequestWriter request, io.jumpgate.v1.Operator.Builder out) {
@@ -214,7 +225,7 @@ public final class Operator {
 
   /** This operator's columns and one more for each function. */
   public Operator window(
-      List<Expression> partitionBy, List<SortKey> orderBy, List<WindowFunction> functions, WindowFrame frame) {
+      List<Expression> partitionBy, List<SortKey> orderBy, List<WindowCall> functions, WindowFrame frame) {
     Stream<Field> added = functions.stream().map(f -> new Field(f.name(), f.type()));
     return unary("window", Stream.concat(schema.stream(), added).toList(), (request, out) -> {
       Frame.Builder around = Frame.newBuilder().setUnit(frame.unit());

@@ -17,10 +17,14 @@ final class RequestWriter {
   private final Map<Expression, Integer> expressions = new IdentityHashMap<>();
   private final Map<Operator, Integer> operators = new IdentityHashMap<>();
 
-  private RequestWriter() {}
+  private final Function<Object, Expression> values;
 
-  static Dataflow write(Operator root, Dialect dialect) {
-    RequestWriter writer = new RequestWriter();
+  private RequestWriter(Function<Object, Expression> values) {
+    this.values = values;
+  }
+
+  static Dataflow write(Operator root, Dialect dialect, Function<Object, Expression> values) {
+    RequestWriter writer = new RequestWriter(values);
     afterParts(root, Operator::inputs, writer.operators, writer::append);
     return writer.message.setDialect(dialect.toProto()).build();
   }
@@ -32,10 +36,17 @@ final class RequestWriter {
 
   int expression(Expression root) {
     afterParts(root, Expression::parts, expressions, e -> {
-      message.addExpressions(e.toProto(e.parts().stream().map(expressions::get).toList()));
+      message.addExpressions(entry(e));
       expressions.put(e, message.getExpressionsCount() - 1);
     });
     return expressions.get(root);
+  }
+
+  private io.jumpgate.v1.Expression entry(Expression e) {
+    io.jumpgate.v1.Expression entry = e.toProto(e.parts().stream().map(expressions::get).toList());
+    return e.parameter()
+        .map(key -> entry.toBuilder().setLiteral(values.apply(key).toProto(List.of()).getLiteral()).build())
+        .orElse(entry);
   }
 
   List<Integer> all(Collection<Expression> of) {
@@ -55,7 +66,7 @@ final class RequestWriter {
 
   io.jumpgate.v1.Measure measure(Measure measure) {
     io.jumpgate.v1.Measure.Builder out = io.jumpgate.v1.Measure.newBuilder()
-                                             .setFunction(measure.function())
+                                             .setFunction(measure.function().text())
                                              .setType(measure.type().toProto())
                                              .setName(measure.name());
     List<Integer> arguments = all(measure.arguments());
@@ -65,9 +76,9 @@ final class RequestWriter {
     return out.addAllOrder(sortKeys(measure.order())).build();
   }
 
-  io.jumpgate.v1.WindowFunction windowFunction(Operator.WindowFunction function) {
+  io.jumpgate.v1.WindowFunction windowFunction(Operator.WindowCall function) {
     return io.jumpgate.v1.WindowFunction.newBuilder()
-        .setFunction(function.function())
+        .setFunction(function.function().text())
         .addAllArguments(all(function.arguments()))
         .setType(function.type().toProto())
         .setName(function.name())

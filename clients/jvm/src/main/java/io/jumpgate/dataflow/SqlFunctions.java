@@ -14,23 +14,26 @@ public final class SqlFunctions {
   private SqlFunctions() {}
 
   /** {@code greatest} or {@code least} of values of one type: NULL if any of them is. */
-  public static Expression extreme(String function, Expression... values) {
-    Expression[] nulls =
-        Arrays.stream(values).filter(v -> v.type().nullable()).map(Expression::isNull).toArray(Expression[] ::new);
-    Expression extreme = Expression.any(function, values);
+  public static Expression extreme(ScalarFunction function, Expression... values) {
+    Expression[] nulls = Arrays.stream(values)
+                             .filter(v -> v.type().nullable())
+                             .map(ScalarFunction.IS_NULL::of)
+                             .toArray(Expression[] ::new);
+    Expression extreme = function.of(values);
     if (nulls.length == 0) {
       return extreme;
     }
     return Expression.caseWhen(
-        List.of(nulls.length == 1 ? nulls[0] : Expression.or(nulls), Expression.nullOf(extreme.type())), extreme);
+        List.of(nulls.length == 1 ? nulls[0] : ScalarFunction.OR.of(nulls), Expression.nullOf(extreme.type())),
+        extreme);
   }
 
   /** A float64, or NULL in place of NaN and the infinities. */
   public static Expression finite(Expression value) {
-    Expression absolute = Expression.fallible("abs", DataType.FLOAT64, value);
+    Expression absolute = ScalarFunction.ABS.of(value);
     Expression infinity = Expression.floating(Double.POSITIVE_INFINITY, DataType.FLOAT64);
     return Expression.caseWhen(
-        List.of(Expression.compare("lt", absolute, infinity), value), Expression.nullOf(DataType.FLOAT64));
+        List.of(ScalarFunction.LT.of(absolute, infinity), value), Expression.nullOf(DataType.FLOAT64));
   }
 
   /** Whether {@link #splitPart} is defined: parts are counted from 1, and a separator is some text. */
@@ -40,21 +43,20 @@ public final class SqlFunctions {
 
   /** The n-th part between separators; NULL if there are fewer. */
   public static Expression splitPart(Expression text, String separator, long n) {
-    Expression part = Expression.strict(
-        "split_part", DataType.STRING, text, Expression.string(separator), Expression.integer(n, DataType.INT64));
+    Expression part =
+        ScalarFunction.SPLIT_PART.of(text, Expression.string(separator), Expression.integer(n, DataType.INT64));
     if (n == 1) {
       return part;
     }
-    Expression without =
-        Expression.strict("replace", DataType.STRING, text, Expression.string(separator), Expression.string(""));
-    Expression separators = Expression.fallible("subtract", DataType.INT64, bytes(text), bytes(without));
+    Expression without = ScalarFunction.REPLACE.of(text, Expression.string(separator), Expression.string(""));
+    Expression separators = ScalarFunction.SUBTRACT.of(bytes(text), bytes(without));
     long length = separator.getBytes(StandardCharsets.UTF_8).length;
-    Expression enough = Expression.compare("ge", separators, Expression.integer((n - 1) * length, DataType.INT64));
+    Expression enough = ScalarFunction.GE.of(separators, Expression.integer((n - 1) * length, DataType.INT64));
     return Expression.caseWhen(List.of(enough, part), Expression.nullOf(DataType.STRING));
   }
 
   private static Expression bytes(Expression text) {
-    return Expression.strict("octet_length", DataType.INT64, text);
+    return ScalarFunction.OCTET_LENGTH.of(text);
   }
 
   /** The first day of the unit in which a date is; none of a unit that dates do not have. */
@@ -62,14 +64,13 @@ public final class SqlFunctions {
     if (!DATE_UNITS.contains(unit)) {
       return Optional.empty();
     }
-    Expression start = Expression.strict(
-        "date_trunc", DataType.TIMESTAMP, Expression.string(unit), Expression.cast(date, DataType.TIMESTAMP));
+    Expression start = ScalarFunction.DATE_TRUNC.of(Expression.string(unit), Expression.cast(date, DataType.TIMESTAMP));
     return Optional.of(Expression.cast(start, DataType.DATE));
   }
 
   /** A date so many months, then days later; a month's last day where it has no such day. */
   public static Expression later(Expression date, long months, long days) {
-    return Expression.fallible("add_interval", DataType.DATE, date, Expression.integer(months, DataType.INT64),
+    return ScalarFunction.ADD_INTERVAL.of(date, Expression.integer(months, DataType.INT64),
         Expression.integer(days, DataType.INT64), Expression.integer(0, DataType.INT64));
   }
 
@@ -89,11 +90,10 @@ public final class SqlFunctions {
 
   /** Whole days or weeks from one date to another; none of another unit. */
   public static Optional<Expression> dateDiff(String unit, Expression from, Expression to) {
-    Expression days = Expression.strict("days_between", DataType.INT64, to, from);
+    Expression days = ScalarFunction.DAYS_BETWEEN.of(to, from);
     return switch (unit) {
       case "day" -> Optional.of(days);
-      case "week" ->
-        Optional.of(Expression.fallible("int_divide", DataType.INT64, days, Expression.integer(7, DataType.INT64)));
+      case "week" -> Optional.of(ScalarFunction.INT_DIVIDE.of(days, Expression.integer(7, DataType.INT64)));
       default -> Optional.empty();
     };
   }

@@ -1,5 +1,6 @@
 package io.jumpgate.ntf;
 
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -64,8 +65,7 @@ final class BufferPool {
       return ByteBuffer.allocateDirect(size);
     } catch (OutOfMemoryError e) {
       account.release(size);
-      throw new JumpgateException(
-          JumpgateException.MEMORY, "no memory off the heap for a frame of %d bytes".formatted(length));
+      throw new JumpgateException(ErrorCode.MEMORY, "no memory off the heap for a frame of %d bytes".formatted(length));
     }
   }
 

@@ -1,5 +1,6 @@
 package io.jumpgate.ntf;
 
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -54,8 +55,7 @@ public record EdgeCertificate(String certificate, String key) implements Seriali
       context.init(keys.getKeyManagers(), new TrustManager[] {new Same(own)}, null);
       return context;
     } catch (GeneralSecurityException | IOException | IllegalArgumentException e) {
-      throw new JumpgateException(
-          JumpgateException.PROTOCOL, "the job's certificate cannot be used: " + e.getMessage());
+      throw new JumpgateException(ErrorCode.PROTOCOL, "the job's certificate cannot be used: " + e.getMessage());
     }
   }
 

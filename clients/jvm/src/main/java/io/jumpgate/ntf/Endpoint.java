@@ -1,8 +1,8 @@
 package io.jumpgate.ntf;
 
-import static io.jumpgate.JumpgateException.CANCELLED;
-import static io.jumpgate.JumpgateException.PROTOCOL;
-import static io.jumpgate.JumpgateException.UNREACHABLE;
+import static io.jumpgate.ErrorCode.CANCELLED;
+import static io.jumpgate.ErrorCode.PROTOCOL;
+import static io.jumpgate.ErrorCode.UNREACHABLE;
 
 import io.jumpgate.JumpgateException;
 import io.jumpgate.dataflow.Layout;

@@ -1,7 +1,8 @@
 package io.jumpgate.ntf;
 
-import static io.jumpgate.JumpgateException.PROTOCOL;
+import static io.jumpgate.ErrorCode.PROTOCOL;
 
+import io.jumpgate.Defaults;
 import io.jumpgate.JumpgateException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -12,9 +13,9 @@ record FrameHeader(Kind kind, int rows, int length, long sequence, int crc) {
   enum Kind { HELLO, ACCEPT, DATA, END, ERROR }
 
   static final int BYTES = 32;
-  static final int ROWS_MAX = 1 << 20;
-  static final int DATA_BYTES_MAX = 1 << 28;
-  static final int CONTROL_BYTES_MAX = 1 << 20;
+  static final int ROWS_MAX = Defaults.FRAME_ROWS_MAX;
+  static final int DATA_BYTES_MAX = Defaults.FRAME_DATA_BYTES_MAX;
+  static final int CONTROL_BYTES_MAX = Defaults.FRAME_CONTROL_BYTES_MAX;
 
   private static final int MAGIC = 'J' | 'G' << 8 | 'T' << 16 | 'F' << 24;
   private static final int VERSION = 1;

@@ -1,7 +1,7 @@
 package io.jumpgate.ntf;
 
-import static io.jumpgate.JumpgateException.PROTOCOL;
-import static io.jumpgate.JumpgateException.UNREACHABLE;
+import static io.jumpgate.ErrorCode.PROTOCOL;
+import static io.jumpgate.ErrorCode.UNREACHABLE;
 
 import io.jumpgate.JumpgateException;
 import java.io.EOFException;

@@ -1,7 +1,8 @@
 package io.jumpgate.ntf;
 
-import static io.jumpgate.JumpgateException.PROTOCOL;
+import static io.jumpgate.ErrorCode.PROTOCOL;
 
+import io.jumpgate.Defaults;
 import io.jumpgate.JumpgateException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
@@ -13,8 +14,8 @@ import java.util.Map;
 
 /** What a producer says about itself: its index among the producers, and the consumer (partition) that it means. */
 record Greeting(int producer, int partition, String token, String job, String edge, String fingerprint, String text) {
-  private static final int CODE_MAX = 64;
-  private static final int MESSAGE_MAX = 4096;
+  private static final int CODE_MAX = Defaults.ERROR_CODE_BYTES_MAX;
+  private static final int MESSAGE_MAX = Defaults.ERROR_MESSAGE_BYTES_MAX;
 
   /** Of a HELLO's payload; raises {@code protocol}. */
   static Greeting parse(ByteBuffer payload) {

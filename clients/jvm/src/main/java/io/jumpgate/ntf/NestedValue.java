@@ -1,6 +1,6 @@
 package io.jumpgate.ntf;
 
-import static io.jumpgate.JumpgateException.PROTOCOL;
+import static io.jumpgate.ErrorCode.PROTOCOL;
 
 import io.jumpgate.JumpgateException;
 import io.jumpgate.dataflow.DataType;

@@ -1,5 +1,6 @@
 package io.jumpgate.ntf;
 
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -94,7 +95,7 @@ public final class ReadAhead implements AutoCloseable {
     synchronized (lock) {
       closed = true;
       if (failure == null && !isFinished()) {
-        failure = new JumpgateException(JumpgateException.CANCELLED, "closed before everything was read");
+        failure = new JumpgateException(ErrorCode.CANCELLED, "closed before everything was read");
       }
       frames.forEach(Frame::close);
       frames.clear();
@@ -112,7 +113,7 @@ public final class ReadAhead implements AutoCloseable {
     } catch (JumpgateException e) {
       error = e;
     } catch (InterruptedException e) {
-      error = new JumpgateException(JumpgateException.CANCELLED, "the thread that reads ahead was interrupted");
+      error = new JumpgateException(ErrorCode.CANCELLED, "the thread that reads ahead was interrupted");
     } finally {
       endpoint.close();
       CompletableFuture<Void> waiting;

@@ -1,5 +1,6 @@
 package io.jumpgate.settings;
 
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import java.util.Arrays;
 import java.util.List;
@@ -29,7 +30,7 @@ public enum CatalogSetting {
     String value = properties.getOrDefault(property, unsaid);
     if (value.isEmpty()) {
       throw new JumpgateException(
-          JumpgateException.CONFIG, "the catalog's properties lack %s: %s".formatted(property, meaning));
+          ErrorCode.CONFIG, "the catalog's properties lack %s: %s".formatted(property, meaning));
     }
     return value;
   }
@@ -39,7 +40,7 @@ public enum CatalogSetting {
     List<String> known = Arrays.stream(values()).map(setting -> setting.property).toList();
     List<String> others = properties.keySet().stream().filter(name -> !known.contains(name)).sorted().toList();
     if (!others.isEmpty()) {
-      throw new JumpgateException(JumpgateException.CONFIG,
+      throw new JumpgateException(ErrorCode.CONFIG,
           "a catalog has no property %s; there are %s".formatted(
               String.join(", ", others), String.join(", ", known)));
     }

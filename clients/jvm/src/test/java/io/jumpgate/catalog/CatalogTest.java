@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.client.Looks;
@@ -36,7 +37,7 @@ final class CatalogTest {
 
   private void refused(String says, String table) {
     JumpgateException e = assertThrows(JumpgateException.class, () -> load(table));
-    assertEquals(JumpgateException.CONFIG, e.code());
+    assertEquals(ErrorCode.CONFIG.text(), e.code());
     assertTrue(e.getMessage().endsWith(says), e.getMessage());
   }
 
@@ -58,7 +59,7 @@ final class CatalogTest {
   void whatAPathNamesIsAskedForWhenItIsWanted() throws IOException {
     Catalog catalog = load("{\"path\": \"/data/t\"}");
     JumpgateException e = assertThrows(JumpgateException.class, () -> catalog.table("main", "t"));
-    assertEquals(JumpgateException.UNREACHABLE, e.code());
+    assertEquals(ErrorCode.UNREACHABLE.text(), e.code());
   }
 
   @Test

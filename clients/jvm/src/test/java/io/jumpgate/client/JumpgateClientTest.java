@@ -16,6 +16,7 @@ import io.grpc.ServerInterceptors;
 import io.grpc.Status;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
 import io.grpc.stub.StreamObserver;
+import io.jumpgate.Fault;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Field;
@@ -241,6 +242,17 @@ class JumpgateClientTest {
     assertEquals("64 bits — é", error.getMessage());
     assertEquals(Map.of("operator", "join"), error.fields());
     assertFalse(error.isUnreachable());
+  }
+
+  @Test
+  void unknownErrorsKeepTheirCodeAndNameIt() {
+    service.status = Status.INVALID_ARGUMENT;
+    service.error = "{\"code\": \"tides\", \"message\": \"the moon is full\"}";
+    JumpgateException error =
+        assertThrows(JumpgateException.class, () -> client.submit(SubmitRequest.getDefaultInstance()));
+    assertEquals("tides", error.code());
+    assertEquals("the moon is full (error 'tides', which this client is too old to know)", error.getMessage());
+    assertEquals(Fault.UNKNOWN, Fault.of(error));
   }
 
   @Test

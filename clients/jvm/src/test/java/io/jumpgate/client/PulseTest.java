@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import java.time.Duration;
 import java.util.Optional;
@@ -13,8 +14,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 class PulseTest {
-  private static final JumpgateException SILENT =
-      new JumpgateException(JumpgateException.UNREACHABLE, "nobody answers");
+  private static final JumpgateException SILENT = new JumpgateException(ErrorCode.UNREACHABLE, "nobody answers");
 
   @Test
   void oneThatAnswersIsAskedOnce() {

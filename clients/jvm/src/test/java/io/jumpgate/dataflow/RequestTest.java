@@ -56,10 +56,10 @@ class RequestTest {
         Operator.read(List.of("/data/item.csv"), "csv", ITEM, all, Map.of("delimiter", "|"), Optional.empty());
     Expression id = left.column(0);
     Expression name = left.column(3);
-    Expression wanted = Expression.compare("gt", id, Expression.integer(7, INT32));
+    Expression wanted = ScalarFunction.GT.of(id, Expression.integer(7, INT32));
     Operator first =
         Operator.read(List.of("/a", "/b"), "parquet", ITEM, all, Map.of(), Optional.of(wanted)).filter(wanted);
-    Expression residual = Expression.compare("ne", name, Expression.column(7, first.pairedWith(left)));
+    Expression residual = ScalarFunction.NE.of(name, Expression.column(7, first.pairedWith(left)));
     Operator inner = first.join(left, JoinType.INNER, List.of(first.column(0)), List.of(id), Optional.of(residual));
     Operator kept = select(inner, 0, 1, 6, 3);
     Operator outer =
@@ -70,24 +70,29 @@ class RequestTest {
     }
     Operator both = Operator.unionAll(List.of(some, left, some));
     Expression amount = both.column(1);
-    List<Measure> measures = List.of(Measure.countStar("n"), Measure.sum(amount, "total"), Measure.avg(amount, "mean"),
-        Measure.min(both.column(2), "first"), new Measure("stddev", List.of(amount), FLOAT64, "spread"));
+    List<Measure> measures = List.of(new Measure(MeasureFunction.COUNT_STAR, List.of(), "n"),
+        new Measure(MeasureFunction.SUM, List.of(amount), "total"),
+        new Measure(MeasureFunction.AVG, List.of(amount), "mean"),
+        new Measure(MeasureFunction.MIN, List.of(both.column(2)), "first"),
+        new Measure(MeasureFunction.STDDEV, List.of(amount), "spread"));
     Operator spread = both.aggregate(List.of(both.column(3)), List.of("name"), measures, Phase.PARTIAL)
                           .shuffle(Partitioning.hash(List.of(0), 4));
     Operator last = spread.aggregate(List.of(spread.column(0)), List.of("name"), measures, Phase.FINAL);
-    Measure listed = new Measure("string_agg", List.of(last.column(0), Expression.string(", ")), STRING, "names",
+    Measure listed = new Measure(MeasureFunction.STRING_AGG, List.of(last.column(0), Expression.string(", ")), "names",
         List.of(new SortKey(last.column(1), true, false)));
-    Operator whole = last.aggregate(
-        List.of(last.column(1)), List.of("n"), List.of(listed, Measure.count(last.column(3), "c")), Phase.FULL);
+    Operator whole = last.aggregate(List.of(last.column(1)), List.of("n"),
+        List.of(listed, new Measure(MeasureFunction.COUNT, List.of(last.column(3)), "c")), Phase.FULL);
     Operator window = whole.limit(1000, 10).distinct().window(List.of(whole.column(1)),
         List.of(new SortKey(whole.column(0), false, true)),
-        List.of(new Operator.WindowFunction("rank", List.of(), INT64.withNullable(false), "rank"),
-            new Operator.WindowFunction("sum", List.of(whole.column(0)), INT64, "before")),
+        List.of(new Operator.WindowCall(WindowFunction.RANK, List.of(), "rank"),
+            new Operator.WindowCall(WindowFunction.SUM, List.of(whole.column(0)), "before")),
         new Operator.WindowFrame("rows", OptionalLong.empty(), OptionalLong.of(-1)));
     Operator top = window.sort(List.of(new SortKey(window.column(3), false, false)))
                        .topN(List.of(new SortKey(window.column(4), true, false)), 100, 5);
     Operator root = top.send(List.of("h1:1", "h2:2"), Partitioning.murmur3(List.of(0, 1), 2), Layout.ROW);
-    assertGolden("operators.json", root.request(new Dialect("null", "ieee", "truncate", "ieee")));
+    assertGolden("operators.json",
+        root.request(new Dialect(
+            Dialect.OnOverflow.NULL, Dialect.DivisionByZero.IEEE, Dialect.ToInteger.TRUNCATE, Dialect.Nan.IEEE)));
     assertEquals("send", root.kind());
     assertEquals(List.of(top), root.inputs());
   }
@@ -110,23 +115,23 @@ class RequestTest {
     Expression data = table.column(5);
     Expression age = Expression.member(table.column(13), 1);
     DataType certain = INT64.withNullable(false);
-    Expression known = Expression.isNotNull(age);
-    List<Expression> shown =
-        List.of(Expression.and(flag, Expression.not(flag)), Expression.or(flag, Expression.isNull(data)), known,
-            Expression.in(wide, List.of(Expression.integer(1, INT64), Expression.nullOf(INT64))),
-            Expression.in(Expression.integer(5, INT64), List.of(Expression.integer(5, INT64))),
-            Expression.cast(small, INT64), Expression.tryCast(wide, FLOAT64),
-            Expression.tryCast(Expression.integer(300, INT64), DataType.INT8),
-            Expression.tryCast(Expression.bool(true), INT64),
-            Expression.tryCast(Expression.integer(1, INT64), DataType.decimal(19, 0)),
-            Expression.tryCast(Expression.integer(1, INT64), DataType.decimal(18, 0)),
-            Expression.call("add", INT64, wide, Expression.integer(-3, INT64)),
-            Expression.caseWhen(List.of(flag, wide, known, Expression.integer(1, certain)), Expression.nullOf(INT64)),
-            Expression.caseWhen(List.of(flag, Expression.string("a")), Expression.string("é")),
-            Expression.floating(0.5, FLOAT64), Expression.binary(new byte[] {0, -1}),
-            Expression.decimal(new BigDecimal("-12.5"), 7, 2), Expression.date(10_958),
-            Expression.moment(1_000_000, TIMESTAMP), Expression.moment(1_000_000, TIME),
-            Expression.integer(86_400_000, DataType.duration("ms")), age, table.column(14), table.column(15));
+    Expression known = ScalarFunction.IS_NOT_NULL.of(age);
+    List<Expression> shown = List.of(ScalarFunction.AND.of(flag, ScalarFunction.NOT.of(flag)),
+        ScalarFunction.OR.of(flag, ScalarFunction.IS_NULL.of(data)), known,
+        Expression.in(wide, List.of(Expression.integer(1, INT64), Expression.nullOf(INT64))),
+        Expression.in(Expression.integer(5, INT64), List.of(Expression.integer(5, INT64))),
+        Expression.cast(small, INT64), Expression.tryCast(wide, FLOAT64),
+        Expression.tryCast(Expression.integer(300, INT64), DataType.INT8),
+        Expression.tryCast(Expression.bool(true), INT64),
+        Expression.tryCast(Expression.integer(1, INT64), DataType.decimal(19, 0)),
+        Expression.tryCast(Expression.integer(1, INT64), DataType.decimal(18, 0)),
+        ScalarFunction.ADD.of(wide, Expression.integer(-3, INT64)),
+        Expression.caseWhen(List.of(flag, wide, known, Expression.integer(1, certain)), Expression.nullOf(INT64)),
+        Expression.caseWhen(List.of(flag, Expression.string("a")), Expression.string("é")),
+        Expression.floating(0.5, FLOAT64), Expression.binary(new byte[] {0, -1}),
+        Expression.decimal(new BigDecimal("-12.5"), 7, 2), Expression.date(10_958),
+        Expression.moment(1_000_000, TIMESTAMP), Expression.moment(1_000_000, TIME),
+        Expression.integer(86_400_000, DataType.duration("ms")), age, table.column(14), table.column(15));
     List<String> names = IntStream.range(0, shown.size()).mapToObj(i -> "x" + i).toList();
     assertGolden("expressions.json", table.project(shown, names).request(Dialect.DEFAULT));
   }
@@ -136,12 +141,22 @@ class RequestTest {
     Operator table = Operator.read(List.of("/t"), "csv", ITEM, List.of(0), Map.of(), Optional.empty());
     Expression id = table.column(0);
     for (int i = 0; i < 40; i++) { // 2^40 parts, were they written one by one
-      id = Expression.call("add", INT32, id, id);
+      id = ScalarFunction.ADD.of(id, id);
       table = Operator.unionAll(List.of(table, table));
     }
-    Dataflow request = table.filter(Expression.isNull(id)).request(Dialect.DEFAULT);
+    Dataflow request = table.filter(ScalarFunction.IS_NULL.of(id)).request(Dialect.DEFAULT);
     assertEquals(42, request.getExpressionsCount());
     assertEquals(42, request.getOperatorsCount());
+  }
+
+  @Test
+  void parametersHaveTheirValuesWhenARequestIsWritten() {
+    Operator table = Operator.read(List.of("/t"), "csv", ITEM, List.of(0), Map.of(), Optional.empty());
+    Operator wanted = table.filter(ScalarFunction.GT.of(table.column(0), Expression.parameter("least", INT32)));
+    Dataflow request = wanted.request(Dialect.DEFAULT, key -> Expression.integer(key.equals("least") ? 7 : 0, INT32));
+    assertEquals(7, request.getExpressions(1).getLiteral().getInteger());
+    assertEquals(request.getExpressions(1).getType(), wanted.request(Dialect.DEFAULT).getExpressions(1).getType());
+    assertEquals(0, wanted.request(Dialect.DEFAULT).getExpressions(1).getLiteral().getInteger());
   }
 
   @Test
@@ -156,7 +171,7 @@ class RequestTest {
     }
     assertThrows(ArithmeticException.class, () -> Expression.decimal(new BigDecimal("0.125"), 7, 2));
     assertThrows(IllegalArgumentException.class,
-        () -> new Measure("median", List.of(Expression.nullOf(INT64)), FLOAT64, "m").states());
+        () -> new Measure(MeasureFunction.MEDIAN, List.of(Expression.nullOf(INT64)), "m").states());
   }
 
   @Test

@@ -1,5 +1,6 @@
 package io.jumpgate.ntf;
 
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -20,7 +21,7 @@ final class CountingAccount implements MemoryAccount {
   public void acquire(long bytes) {
     if (held.addAndGet(bytes) > limit) {
       held.addAndGet(-bytes);
-      throw new JumpgateException(JumpgateException.MEMORY, "the task may hold no more than " + limit + " bytes");
+      throw new JumpgateException(ErrorCode.MEMORY, "the task may hold no more than " + limit + " bytes");
     }
   }
 

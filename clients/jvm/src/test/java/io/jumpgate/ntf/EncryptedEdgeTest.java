@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Field;
@@ -145,7 +146,7 @@ final class EncryptedEdgeTest {
       endpoint.next().close();
     }
     JumpgateException error = assertThrows(JumpgateException.class, endpoint::next);
-    assertEquals(JumpgateException.UNREACHABLE, error.code());
+    assertEquals(ErrorCode.UNREACHABLE.text(), error.code());
   }
 
   @Test

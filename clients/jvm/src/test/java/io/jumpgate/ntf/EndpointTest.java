@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Field;
@@ -227,7 +228,7 @@ class EndpointTest {
   @Test
   void aProducerThatGivesUp() throws IOException {
     TestProducer producer = TestProducer.admitted(endpoint, expect(1), 0);
-    producer.send(Greeting.error(new JumpgateException("overflow", "too large")).array().clone());
+    producer.send(Greeting.error(new JumpgateException(ErrorCode.OVERFLOW, "too large")).array().clone());
     assertSays("producer 0: too large", failure("unreachable").getMessage());
   }
 
@@ -247,7 +248,7 @@ class EndpointTest {
     expect(1);
     CompletableFuture<JumpgateException> reader = CompletableFuture.supplyAsync(() -> failure("overflow"));
     TimeUnit.MILLISECONDS.sleep(50);
-    endpoint.close(new JumpgateException("overflow", "the job failed"));
+    endpoint.close(new JumpgateException(ErrorCode.OVERFLOW, "the job failed"));
     assertEquals("the job failed", reader.get(60, TimeUnit.SECONDS).getMessage());
     assertEquals("overflow", assertThrows(JumpgateException.class, endpoint::next).code());
   }

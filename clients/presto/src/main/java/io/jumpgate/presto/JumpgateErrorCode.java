@@ -9,30 +9,11 @@ import io.jumpgate.Fault;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.catalog.Catalog;
 import io.jumpgate.explain.Coverage;
+import io.jumpgate.sql.EngineError;
 
-/** Who can do something about an error: Presto shows the name and counts errors by type. */
-public enum JumpgateErrorCode implements ErrorCodeSupplier {
-  /** Of the query or its data: a malformed file. */
-  JUMPGATE_DATA(0, ErrorType.USER_ERROR),
-  JUMPGATE_RESOURCES(1, ErrorType.INSUFFICIENT_RESOURCES),
-  /** The service, or what it runs on, is away or not set up as this catalog says. */
-  JUMPGATE_SERVICE(2, ErrorType.EXTERNAL),
-  JUMPGATE_INTERNAL(3, ErrorType.INTERNAL_ERROR),
-  /** A strict session, and something stays with Presto. */
-  JUMPGATE_NOT_OFFLOADED(4, ErrorType.USER_ERROR);
-
-  private static final int FIRST = 0x4A47_0000;
-
-  private final ErrorCode code;
-
-  JumpgateErrorCode(int number, ErrorType type) {
-    code = new ErrorCode(FIRST + number, name(), type);
-  }
-
-  @Override
-  public ErrorCode toErrorCode() {
-    return code;
-  }
+/** Errors in Presto's words. */
+public final class JumpgateErrorCode {
+  private JumpgateErrorCode() {}
 
   /** The error as Presto reports it, with Jumpgate's sentence; where Presto would fail, too, by Presto's own name. */
   static PrestoException explain(JumpgateException e) {
@@ -40,12 +21,20 @@ public enum JumpgateErrorCode implements ErrorCodeSupplier {
       case OVERFLOW -> StandardErrorCode.NUMERIC_VALUE_OUT_OF_RANGE;
       case DIVISION_BY_ZERO -> StandardErrorCode.DIVISION_BY_ZERO;
       case INVALID_CAST -> StandardErrorCode.INVALID_CAST_ARGUMENT;
-      case DATA -> JUMPGATE_DATA;
-      case RESOURCES -> JUMPGATE_RESOURCES;
-      case SERVICE -> JUMPGATE_SERVICE;
-      case INTERNAL -> JUMPGATE_INTERNAL;
+      default -> code(EngineError.of(e));
     };
     return new PrestoException(code, e.getMessage(), e);
+  }
+
+  private static ErrorCodeSupplier code(EngineError error) {
+    ErrorType type = switch (error.party()) {
+      case USER -> ErrorType.USER_ERROR;
+      case OPERATOR -> ErrorType.INSUFFICIENT_RESOURCES;
+      case OTHERS -> ErrorType.EXTERNAL;
+      case ENGINE -> ErrorType.INTERNAL_ERROR;
+    };
+    ErrorCode code = new ErrorCode(error.number(), error.text(), type);
+    return () -> code;
   }
 
   static PrestoException readOnly() {
@@ -54,6 +43,6 @@ public enum JumpgateErrorCode implements ErrorCodeSupplier {
 
   /** What a strict session is told of a plan of which something stays. */
   public static PrestoException notOffloaded(Coverage coverage) {
-    return new PrestoException(JUMPGATE_NOT_OFFLOADED, coverage.text().replace("\n", "; "));
+    return new PrestoException(code(EngineError.NOT_OFFLOADED), coverage.text().replace("\n", "; "));
   }
 }

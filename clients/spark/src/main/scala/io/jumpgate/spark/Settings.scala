@@ -1,5 +1,6 @@
 package io.jumpgate.spark
 
+import io.jumpgate.Defaults
 import org.apache.spark.sql.internal.SQLConf
 
 /** A setting: its name, what it does, and what it is unsaid. */
@@ -16,7 +17,7 @@ final case class Setting[T](name: String, default: T, values: String, doc: Strin
 /** Every setting of the plugin; docs/spark.md has them from here. */
 object Settings {
   val Enabled = flag("spark.jumpgate.enabled", default = true, "whether any plan is offloaded; may be set in a running session")
-  val Address = Setting[String]("spark.jumpgate.address", "127.0.0.1:7411", "host:port", "where `jumpgate serve` listens", identity)
+  val Address = Setting[String]("spark.jumpgate.address", Defaults.ADDRESS, "host:port", "where `jumpgate serve` listens", identity)
   val Tls = Setting[String](
     "spark.jumpgate.tls",
     "",

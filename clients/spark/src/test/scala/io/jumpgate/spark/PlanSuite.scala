@@ -5,6 +5,9 @@ import io.jumpgate.spark.exec.JumpgateExec
 import io.jumpgate.spark.plan.{Dialects, PlanTranslator, Summary}
 import java.nio.file.{Files, Path}
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.jumpgate.Shims.{Dataset, SparkSession}
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
@@ -56,6 +59,26 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
   /** Why no operator, or not all, is offloaded. */
   private def codes(sql: String): Seq[String] =
     JumpgateExplain.coverage(query(sql).queryExecution.executedPlan).stays.asScala.map(_.reason.code.text).toSeq
+
+  test("a part of a plan is translated once, and stays so for a query of the same plan") {
+    val plan = query("select v + 1 from parts where v > 1").queryExecution.optimizedPlan
+    def translated(plan: LogicalPlan) = new PlanTranslator(spark)(plan).fold(refusal => fail(refusal.reason.toString), identity)
+    val whole = translated(plan)
+    assert(translated(plan) eq whole)
+    assert(translated(plan.children.head) eq whole.inputs.get(0))
+    assert(translated(plan.clone()) ne whole)
+  }
+
+  test("a format that extends one of Spark's has rows that are not those of its files") {
+    val plan = query("select v from parts").queryExecution.optimizedPlan
+    val extended = plan.transform { case r: LogicalRelation =>
+      val files = r.relation.asInstanceOf[HadoopFsRelation]
+      r.copy(relation = files.copy(fileFormat = new Extended)(spark))
+    }
+    val refusal = new PlanTranslator(spark)(extended).left.toOption.get
+    assert(refusal.reason.code.text == "format")
+    assert(refusal.reason.sentence.contains("Extended"))
+  }
 
   test("a query is one node with a summary") {
     val plan = query("select s, sum(m) from t where i > 3 group by s order by s limit 5").queryExecution.executedPlan
@@ -139,7 +162,7 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
   test("a division by zero is what Spark makes of it") {
     val sql = "select i / i from t"
     def dialect = Dialects.of(query(sql).queryExecution.optimizedPlan).divisionByZero
-    try Seq("true" -> "error", "false" -> "null").foreach { case (ansi, expected) =>
+    try Seq("true" -> Dialect.DivisionByZero.ERROR, "false" -> Dialect.DivisionByZero.NULL).foreach { case (ansi, expected) =>
       spark.conf.set("spark.sql.ansi.enabled", ansi)
       assert(dialect == expected)
     }
@@ -161,3 +184,6 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
     assert(page.contains(Settings.table), Settings.table)
   }
 }
+
+/** As formats of lakes do. */
+private final class Extended extends ParquetFileFormat

@@ -2,6 +2,7 @@ package io.jumpgate.trino;
 
 import com.fasterxml.jackson.annotation.JsonCreator;
 import com.fasterxml.jackson.annotation.JsonProperty;
+import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.dataflow.Dialect;
 import io.jumpgate.dataflow.Field;
@@ -26,7 +27,8 @@ import java.util.stream.Stream;
  */
 public final class TableHandle implements ConnectorTableHandle {
   /** What Trino does where engines differ. */
-  private static final Dialect TRINO = new Dialect("error", "ieee", "round", "ieee");
+  private static final Dialect TRINO =
+      new Dialect(Dialect.OnOverflow.ERROR, Dialect.DivisionByZero.IEEE, Dialect.ToInteger.ROUND, Dialect.Nan.IEEE);
 
   private final String name;
   private final String request;
@@ -161,7 +163,7 @@ public final class TableHandle implements ConnectorTableHandle {
   /** What computes these of its columns; one, if none is wanted. Raises {@code config} where there is none. */
   Unsent columns(List<JumpgateColumn> wanted) {
     if (wanted.isEmpty() && any == null) {
-      throw new JumpgateException(JumpgateException.CONFIG, name + " has no column that Trino can read");
+      throw new JumpgateException(ErrorCode.CONFIG, name + " has no column that Trino can read");
     }
     return unsent().select((wanted.isEmpty() ? List.of(any) : wanted).stream().map(JumpgateColumn::wanted).toList());
   }

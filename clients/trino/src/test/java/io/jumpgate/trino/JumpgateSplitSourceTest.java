@@ -10,6 +10,7 @@ import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.Field;
 import io.jumpgate.dataflow.Operator;
+import io.jumpgate.dataflow.ScalarFunction;
 import io.trino.spi.connector.ColumnHandle;
 import io.trino.spi.connector.ConnectorSplitSource.ConnectorSplitBatch;
 import io.trino.spi.connector.DynamicFilter;
@@ -118,7 +119,7 @@ final class JumpgateSplitSourceTest {
     assertFalse(second.isDone());
     filter.find(values(LongStream.of(2)), true);
     assertTrue(second.get().getSplits().isEmpty());
-    Expression wanted = Expression.compare("eq", READ.column(0), Expression.integer(2, DataType.INT64));
+    Expression wanted = ScalarFunction.EQ.of(READ.column(0), Expression.integer(2, DataType.INT64));
     assertEquals(filtered(wanted), request(source));
   }
 
@@ -135,7 +136,7 @@ final class JumpgateSplitSourceTest {
   @Test
   void whatWasFoundWhenTheWaitEndsCounts() throws Exception {
     filter.find(values(LongStream.of(2)), false);
-    Expression wanted = Expression.compare("eq", READ.column(0), Expression.integer(2, DataType.INT64));
+    Expression wanted = ScalarFunction.EQ.of(READ.column(0), Expression.integer(2, DataType.INT64));
     assertEquals(filtered(wanted), request(source(new Duration(0, TimeUnit.SECONDS))));
   }
 
@@ -143,9 +144,9 @@ final class JumpgateSplitSourceTest {
   void manyValuesBecomeTheirRange() throws Exception {
     filter.find(values(LongStream.range(0, 10_000).map(n -> 2 * n)), true);
     Expression column = READ.column(0);
-    Expression least = Expression.compare("ge", column, Expression.integer(0, DataType.INT64));
-    Expression most = Expression.compare("le", column, Expression.integer(19_998, DataType.INT64));
-    assertEquals(filtered(Expression.and(least, most)), request(source(LONG)));
+    Expression least = ScalarFunction.GE.of(column, Expression.integer(0, DataType.INT64));
+    Expression most = ScalarFunction.LE.of(column, Expression.integer(19_998, DataType.INT64));
+    assertEquals(filtered(ScalarFunction.AND.of(least, most)), request(source(LONG)));
   }
 
   @Test

@@ -29,7 +29,8 @@ import java.util.Optional;
 /** One plan on its way to scans of results. */
 final class Rewrite {
   /** What Presto does where engines differ. */
-  private static final Dialect PRESTO = new Dialect("error", "ieee", "round", "largest");
+  private static final Dialect PRESTO =
+      new Dialect(Dialect.OnOverflow.ERROR, Dialect.DivisionByZero.IEEE, Dialect.ToInteger.ROUND, Dialect.Nan.LARGEST);
 
   /** A filter that stays for some of its terms, above the part that has the others. */
   private record Rest(Part below, RowExpression predicate) {}

@@ -16,10 +16,7 @@ import com.facebook.presto.common.type.VarcharType;
 import io.airlift.slice.Slice;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Expression;
-import io.jumpgate.explain.Code;
-import io.jumpgate.explain.NotOffloaded;
-import java.math.BigDecimal;
-import java.math.BigInteger;
+import io.jumpgate.sql.SqlTypes;
 import java.util.Optional;
 
 /** Jumpgate's types and values as Presto's, and the other way. */
@@ -55,46 +52,12 @@ public final class Types {
     if (type instanceof VarcharType) {
       return DataType.STRING;
     }
-    return switch (type.getTypeSignature().getBase()) {
-      case "boolean" -> DataType.BOOL;
-      case "tinyint" -> DataType.INT8;
-      case "smallint" -> DataType.INT16;
-      case "integer" -> DataType.INT32;
-      case "bigint" -> DataType.INT64;
-      case "real" -> DataType.FLOAT32;
-      case "double" -> DataType.FLOAT64;
-      case "date" -> DataType.DATE;
-      case "varbinary" -> DataType.BINARY;
-      default -> throw new NotOffloaded(Code.TYPE, "there is no exact counterpart of " + type.getDisplayName());
-    };
+    return SqlTypes.named(type.getTypeSignature().getBase(), type.getDisplayName());
   }
 
   /** A constant as Presto's plans have it. */
   static Expression literal(Object value, Type type) {
-    DataType target = jumpgate(type);
-    if (value == null) {
-      return Expression.nullOf(target);
-    }
-    return switch (target.kind()) {
-      case BOOL -> Expression.bool((Boolean) value);
-      case DATE -> Expression.date(Math.toIntExact((Long) value));
-      case FLOAT32 -> Expression.floating(Float.intBitsToFloat(((Long) value).intValue()), target);
-      case FLOAT64 -> Expression.floating((Double) value, target);
-      case STRING -> Expression.string(((Slice) value).toStringUtf8());
-      case BINARY -> Expression.binary(((Slice) value).getBytes());
-      case DECIMAL -> {
-        DecimalType decimal = (DecimalType) type;
-        BigInteger digits =
-            value instanceof Slice slice ? Decimals.decodeUnscaledValue(slice) : BigInteger.valueOf((Long) value);
-        BigDecimal exact = new BigDecimal(digits, decimal.getScale());
-        yield Expression.decimal(exact, decimal.getPrecision(), decimal.getScale());
-      }
-      default -> Expression.integer((Long) value, target);
-    };
-  }
-
-  /** As {@code target}, but for its nullability; a value that it does not hold fails the job. */
-  static Expression cast(Expression value, DataType target) {
-    return value.type().same(target) ? value : Expression.cast(value, target);
+    return SqlTypes.literal(
+        value, jumpgate(type), text -> ((Slice) text).getBytes(), large -> Decimals.decodeUnscaledValue((Slice) large));
   }
 }

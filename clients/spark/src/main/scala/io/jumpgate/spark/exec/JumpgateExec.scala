@@ -1,12 +1,14 @@
 package io.jumpgate.spark.exec
 
-import io.jumpgate.JumpgateException
-import io.jumpgate.spark.plan.{ExpressionTranslator, PlanTranslator, Summary}
+import io.jumpgate.{ErrorCode, JumpgateException}
+import io.jumpgate.dataflow.Operator
+import io.jumpgate.explain.NotOffloaded
+import io.jumpgate.spark.plan.{Dialects, ExpressionTranslator, Summary}
 import io.jumpgate.spark.Settings
 import org.apache.spark.internal.Logging
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal, ScalarSubquery, SortOrder, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId, Expression, Literal, ScalarSubquery, SortOrder, UnsafeProjection}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartition, UnknownPartitioning}
 import org.apache.spark.sql.execution.jumpgate.Shown
@@ -29,7 +31,7 @@ case class JumpgateExec(
     @transient logical: LogicalPlan,
     inner: Seq[Expression],
     ordered: Boolean,
-    whole: Boolean)
+    whole: Boolean)(@transient private val root: Operator)
     extends LeafExecNode
     with Logging {
   override def nodeName: String = "Jumpgate"
@@ -58,7 +60,9 @@ case class JumpgateExec(
   override protected def doCanonicalize(): JumpgateExec = copy(
     output = output.map(a => a.canonicalized.asInstanceOf[Attribute]),
     logical = logical.canonicalized,
-    inner = Nil)
+    inner = Nil)(root)
+
+  override protected def otherCopyArgs: Seq[AnyRef] = Seq(root)
 
   override protected def doExecute(): RDD[InternalRow] = rows(doExecuteColumnar())
 
@@ -117,19 +121,22 @@ case class JumpgateExec(
     }
 
   private def received(): Result = {
-    val plan = resolved
-    val root = new PlanTranslator(classic)(plan).fold(
-      refusal => throw new JumpgateException(refusal.reason.code.text, refusal.reason.sentence),
-      identity)
-    Submissions.result(classic, plan, root, partitions)
+    val results = subqueryResults
+    val request = Submission.dataflow(root, Dialects.of(logical), _: Seq[String], results)
+    try Submissions.result(classic, resolved(results), request, partitions)
+    catch {
+      case e: NotOffloaded => throw new JumpgateException(ErrorCode.COMPUTE, e.reason.sentence)
+    }
   }
 
-  /** The plan with the results of its subqueries. */
-  private def resolved: LogicalPlan = {
-    val values = inner.collect { case s: ExecutedSubquery => s.exprId -> Literal.create(s.eval(), s.dataType) }.toMap
-    if (values.isEmpty) logical
-    else logical.transformAllExpressions { case s: ScalarSubquery => values.getOrElse(s.exprId, s) }
-  }
+  /** The results of the plan's subqueries. */
+  private def subqueryResults: Map[ExprId, Literal] =
+    inner.collect { case s: ExecutedSubquery => s.exprId -> Literal.create(s.eval(), s.dataType) }.toMap
+
+  /** The plan with these in it. */
+  private def resolved(results: Map[ExprId, Literal]): LogicalPlan =
+    if (results.isEmpty) logical
+    else logical.transformAllExpressions { case s: ScalarSubquery => results.getOrElse(s.exprId, s) }
 
   private def instead(error: JumpgateException): SparkPlan = {
     if (Settings.Strict(conf))
@@ -138,7 +145,7 @@ case class JumpgateExec(
     metrics("fallbacks") += 1
     Submissions.fellBack()
     post()
-    Sessions.ownPlan(classic, resolved)
+    Sessions.ownPlan(classic, resolved(subqueryResults))
   }
 
   private def post(): Unit =
@@ -151,9 +158,10 @@ case class JumpgateExec(
 }
 
 object JumpgateExec {
-  def of(plan: LogicalPlan): JumpgateExec = {
+  /** Of a plan, of which `root` is the dataflow. */
+  def of(plan: LogicalPlan, root: Operator): JumpgateExec = {
     val inner = plan.collect { case p => p.expressions.flatMap(ExpressionTranslator.subqueries) }.flatten.distinct
-    JumpgateExec(plan.output, plan, inner, isOrdered(plan), whole = plan.isInstanceOf[ReturnAnswer])
+    JumpgateExec(plan.output, plan, inner, isOrdered(plan), whole = plan.isInstanceOf[ReturnAnswer])(root)
   }
 
   /** Into how many a plan's result is received. */

@@ -1,6 +1,6 @@
 package io.jumpgate.spark.exec
 
-import io.jumpgate.JumpgateException
+import io.jumpgate.{ErrorCode, JumpgateException}
 import io.jumpgate.ntf.{ColumnarFrame, Descriptor, Endpoint, Expected, MemoryAccount}
 import java.net.InetSocketAddress
 import java.util.concurrent.ConcurrentHashMap
@@ -52,7 +52,7 @@ final class Results(host: String, memory: MemoryAccount) extends Logging {
           if (missing.decrementAndGet() == 0) answer(Right(complete(result, mine)))
         } catch {
           case e: JumpgateException => answer(Left(e))
-          case NonFatal(e) => answer(Left(new JumpgateException(JumpgateException.PROTOCOL, e.toString)))
+          case NonFatal(e) => answer(Left(new JumpgateException(ErrorCode.PROTOCOL, e.toString)))
         }
       }
     }
@@ -132,7 +132,7 @@ private final class Partition(val endpoint: Endpoint) {
         synchronized {
           if (closed) frame.close() else received += frame
         }
-      case other => throw new JumpgateException(JumpgateException.PROTOCOL, s"a frame that is not columnar: $other")
+      case other => throw new JumpgateException(ErrorCode.PROTOCOL, s"a frame that is not columnar: $other")
     }
     endpoint.close()
   }

@@ -1,13 +1,13 @@
 package io.jumpgate.spark.exec
 
-import io.jumpgate.JumpgateException
+import io.jumpgate.{ErrorCode, JumpgateException}
 import io.jumpgate.client.{Job, JumpgateClient}
-import io.jumpgate.dataflow.{Layout, Operator, Partitioning}
-import io.jumpgate.spark.plan.Dialects
+import io.jumpgate.dataflow.{Dialect, Layout, Operator, Partitioning}
+import io.jumpgate.spark.plan.ExpressionTranslator
 import io.jumpgate.v1.{Dataflow, SubmitRequest}
 import java.util.UUID
 import java.util.concurrent.{CompletableFuture, TimeUnit}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.expressions.{ExprId, Expression, Literal}
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import org.apache.spark.sql.jumpgate._
 import scala.concurrent.duration._
@@ -15,8 +15,8 @@ import scala.concurrent.{Await, Promise}
 import scala.jdk.CollectionConverters._
 import scala.util.{Failure, Success}
 
-/** One job, from its endpoints to its end. */
-private final class Submission(client: JumpgateClient, session: SparkSession, plan: LogicalPlan, root: Operator, partitions: Int) {
+/** One job, from its endpoints to its end. `request`: of the addresses of the partitions. */
+private final class Submission(client: JumpgateClient, session: SparkSession, request: Seq[String] => Dataflow, partitions: Int) {
   private val context = session.sparkContext
   private val name = UUID.randomUUID().toString
   private val text = Sessions.description(context)
@@ -43,14 +43,14 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
 
   private def attempt(): Result = {
     val receivers = Receivers.all
-    if (receivers.isEmpty) throw new JumpgateException(JumpgateException.UNREACHABLE, "no executor can receive a result yet")
+    if (receivers.isEmpty) throw new JumpgateException(ErrorCode.UNREACHABLE, "no executor can receive a result yet")
     val used = (0 until partitions).map(i => receivers(i % receivers.size))
     try {
       val addresses = used.distinct.flatMap { receiver =>
         val mine = used.indices.filter(used(_) == receiver)
         mine.zip(Receivers.ask(receiver, Open(name, mine)))
       }.toMap
-      execute(client.submit(request(used.indices.map(addresses))), used)
+      execute(client.submit(submitted(used.indices.map(addresses))), used)
     } catch {
       case e: Throwable =>
         drop()
@@ -80,11 +80,11 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
         setupMs = (ready - started) / 1000000, executionMs = (done - ready) / 1000000)
     } catch {
       // what failed first explains why the job was cancelled
-      case e: JumpgateException if e.code == JumpgateException.CANCELLED =>
+      case e: JumpgateException if e.is(ErrorCode.CANCELLED) =>
         throw incoming.values.flatMap(_.value).flatMap(_.failed.toOption).collectFirst { case r: JumpgateException => r }.getOrElse(e)
       case _: java.util.concurrent.TimeoutException =>
         throw new JumpgateException(
-          JumpgateException.TIMED_OUT, s"the last rows did not come within ${Submission.LastFrames.toSeconds} s after the job's end")
+          ErrorCode.TIMED_OUT, s"the last rows did not come within ${Submission.LastFrames.toSeconds} s after the job's end")
     } finally running.cancel()
   }
 
@@ -93,8 +93,8 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
     Backups.drop(backups.values)
   }
 
-  private def request(addresses: Seq[String]): SubmitRequest =
-    SubmitRequest.newBuilder().setDataflow(Submission.dataflow(plan, root, addresses)).setText(text).build()
+  private def submitted(addresses: Seq[String]): SubmitRequest =
+    SubmitRequest.newBuilder().setDataflow(request(addresses)).setText(text).build()
 }
 
 private[spark] object Submission {
@@ -104,9 +104,11 @@ private[spark] object Submission {
   private val threads = Threads.named("jumpgate-job")
   private val soon = CompletableFuture.delayedExecutor(8, TimeUnit.SECONDS)
 
-  /** `root` is the plan's; a partition of its rows goes to each address. */
-  def dataflow(plan: LogicalPlan, root: Operator, addresses: Seq[String]): Dataflow = {
+  /** A partition of the rows of `root` goes to each address. `results`: of subqueries, as far as they are known. */
+  def dataflow(root: Operator, dialect: Dialect, addresses: Seq[String], results: Map[ExprId, Literal] = Map.empty): Dataflow = {
     val spread = if (addresses.size == 1) Partitioning.SINGLE else Partitioning.roundRobin(addresses.size)
-    root.send(addresses.asJava, spread, Layout.COLUMNAR).request(Dialects.of(plan))
+    val sent = root.send(addresses.asJava, spread, Layout.COLUMNAR)
+    if (results.isEmpty) sent.request(dialect)
+    else sent.request(dialect, key => ExpressionTranslator.parameter(key.asInstanceOf[Expression], results))
   }
 }

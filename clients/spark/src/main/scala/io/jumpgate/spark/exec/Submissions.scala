@@ -1,9 +1,9 @@
 package io.jumpgate.spark.exec
 
 import io.jumpgate.client.{Credentials, Job, JumpgateClient}
-import io.jumpgate.dataflow.Operator
 import io.jumpgate.ntf.{ColumnarFrame, Descriptor}
 import io.jumpgate.spark.{Setting, Settings}
+import io.jumpgate.v1.Dataflow
 import java.lang.ref.Cleaner
 import java.nio.file.Path
 import java.util.concurrent.ConcurrentHashMap
@@ -62,15 +62,15 @@ object Submissions extends SparkListener {
   def fellBack(): Unit = count.incrementAndGet()
 
   /**
-   * The result of a plan, of which `root` is the dataflow; complete when it is returned. Raises JumpgateException, and Spark's own
-   * error if the query is cancelled.
+   * The result of a plan; complete when it is returned. `request`: of the addresses of its partitions. Raises JumpgateException, and
+   * Spark's own error if the query is cancelled.
    */
-  def result(session: SparkSession, plan: LogicalPlan, root: Operator, partitions: Int): Result = {
+  def result(session: SparkSession, plan: LogicalPlan, request: Seq[String] => Dataflow, partitions: Int): Result = {
     val query = session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
     def run(): Result = {
       val service = client(session.sessionState.conf)
       val started = System.currentTimeMillis()
-      val result = new Submission(service, session, plan, root, partitions).run()
+      val result = new Submission(service, session, request, partitions).run()
       val job = Ran(
         result.job.id, Option(query).map(_.toLong), Sessions.description(session.sparkContext), started, result.setupMs,
         result.executionMs, result.bytes, result.job.ncas.asScala.toSeq, service)

@@ -1,6 +1,6 @@
 package io.jumpgate.spark.plan
 
-import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Measure, Operator}
+import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Measure, MeasureFunction, Operator}
 import io.jumpgate.explain.Code
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
@@ -49,7 +49,7 @@ private final class AggregateTranslator(aggregate: Aggregate, child: Operator) {
 
 /** Measures, each once, of aggregate functions that occur in expressions. */
 private final class Measures(input: Scope) {
-  private val found = mutable.LinkedHashMap[(String, Option[Value]), Measure]()
+  private val found = mutable.LinkedHashMap[(MeasureFunction, Option[Value]), Measure]()
   private val results = mutable.LinkedHashMap[Expression, (AttributeReference, (Int => Value) => Value)]()
 
   def list: Seq[Measure] = found.values.toSeq
@@ -72,36 +72,36 @@ private final class Measures(input: Scope) {
 
   /** How a function's value comes from measures. */
   private def computed(a: AggregateExpression, dataType: DataType): (Int => Value) => Value = {
-    def one(function: String, e: Expression, value: Value => Value = identity): Int =
+    def one(function: MeasureFunction, e: Expression, value: Value => Value = identity): Int =
       measure(function, a.isDistinct, Some(filtered(a, e, value)))
     a.aggregateFunction match {
       case Sum(e, _) =>
-        val i = one("sum", e)
+        val i = one(MeasureFunction.SUM, e)
         column => Values.cast(column(i), Values.typeOf(dataType))
       case Average(e, _) =>
         (e.dataType, dataType) match {
           case (_: DecimalType, to: DecimalType) =>
-            val (sum, count) = (one("sum", e), one("count", e))
+            val (sum, count) = (one(MeasureFunction.SUM, e), one(MeasureFunction.COUNT, e))
             column => ExpressionTranslator.quotient(column(sum), Values.cast(column(count), JumpgateType.decimal(19, 0)), to)
           case _ =>
-            val i = one("avg", e, Values.cast(_, JumpgateType.FLOAT64))
+            val i = one(MeasureFunction.AVG, e, Values.cast(_, JumpgateType.FLOAT64))
             column => column(i)
         }
       case Count(Seq(e)) if !e.nullable && a.filter.isEmpty && !a.isDistinct =>
-        val i = measure("count_star", distinct = false, None)
+        val i = measure(MeasureFunction.COUNT_STAR, distinct = false, None)
         column => column(i)
       case Count(Seq(e)) =>
-        val i = one("count", e)
+        val i = one(MeasureFunction.COUNT, e)
         column => column(i)
       case Count(several) if !a.isDistinct =>
         val all = several.map(IsNotNull(_): Expression).reduce(And(_, _))
-        val i = one("count", If(all, Literal(1), Literal(null, IntegerType)))
+        val i = one(MeasureFunction.COUNT, If(all, Literal(1), Literal(null, IntegerType)))
         column => column(i)
       case Min(e) =>
-        val i = measure("min", distinct = false, Some(filtered(a, e)))
+        val i = measure(MeasureFunction.MIN, distinct = false, Some(filtered(a, e)))
         column => column(i)
       case Max(e) =>
-        val i = measure("max", distinct = false, Some(filtered(a, e)))
+        val i = measure(MeasureFunction.MAX, distinct = false, Some(filtered(a, e)))
         column => column(i)
       case s: CentralMomentAgg if Measures.Moments.contains(s.prettyName) =>
         val i = one(Measures.Moments(s.prettyName), s.children.head)
@@ -116,34 +116,17 @@ private final class Measures(input: Scope) {
       Values.caseWhen(Seq((ExpressionTranslator(condition, input), argument)), Request.nullOf(argument.dataType)))
   }
 
-  private def measure(function: String, distinct: Boolean, argument: Option[Value]): Int = {
-    val name = if (distinct) s"${function}_distinct" else function
-    val key = (name, argument)
-    if (!found.contains(key)) found(key) = Measures.of(name, function, argument, s"m${found.size}")
+  private def measure(function: MeasureFunction, distinct: Boolean, argument: Option[Value]): Int = {
+    val key = (if (distinct) function.distinct() else function, argument)
+    if (!found.contains(key)) found(key) = new Measure(key._1, argument.toSeq.asJava, s"m${found.size}")
     found.keys.toSeq.indexOf(key)
   }
 }
 
 private object Measures {
   val Moments = Map(
-    "stddev_samp" -> "stddev", "stddev" -> "stddev", "std" -> "stddev", "stddev_pop" -> "stddev_pop",
-    "variance" -> "variance", "var_samp" -> "variance", "var_pop" -> "variance_pop")
-
-  /** `function`: without DISTINCT. */
-  def of(name: String, function: String, argument: Option[Value], column: String): Measure =
-    new Measure(name, argument.toSeq.asJava, typeOf(function, argument), column)
-
-  def typeOf(function: String, argument: Option[Value]): JumpgateType = function match {
-    case "count" | "count_star" => JumpgateType.INT64.withNullable(false)
-    case "min" | "max" => argument.get.dataType.withNullable(true)
-    case "sum" =>
-      argument.get.dataType match {
-        case d: JumpgateType.Decimal => JumpgateType.decimal(DecimalType.MAX_PRECISION, d.scale)
-        case t if t.same(JumpgateType.FLOAT32) || t.same(JumpgateType.FLOAT64) => JumpgateType.FLOAT64
-        case _ => JumpgateType.INT64
-      }
-    case _ => JumpgateType.FLOAT64
-  }
+    "stddev_samp" -> MeasureFunction.STDDEV, "stddev" -> MeasureFunction.STDDEV, "std" -> MeasureFunction.STDDEV, "stddev_pop" -> MeasureFunction.STDDEV_POP,
+    "variance" -> MeasureFunction.VARIANCE, "var_samp" -> MeasureFunction.VARIANCE, "var_pop" -> MeasureFunction.VARIANCE_POP)
 
   /** An aggregate function with its expression. */
   object Aggregated {

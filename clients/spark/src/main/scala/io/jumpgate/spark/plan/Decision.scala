@@ -1,6 +1,7 @@
 package io.jumpgate.spark.plan
 
 import io.jumpgate.JumpgateException
+import io.jumpgate.client.Work
 import io.jumpgate.dataflow.Operator
 import io.jumpgate.explain.{Code, Reason}
 import io.jumpgate.spark.Settings
@@ -14,26 +15,26 @@ import scala.jdk.CollectionConverters._
 private object Decision {
   /** Seconds of a core for a unit of each kind of work (jumpgate/nca/speeds.py), as Spark takes them. */
   private val Spark: Map[String, java.lang.Double] = Map(
-    "job" -> 0.15, // a query: planning, code generation, the first tasks
-    "scan json byte" -> 8e-9,
-    "scan csv byte" -> 6e-9,
-    "scan parquet number" -> 10e-9,
-    "scan parquet decimal" -> 15e-9,
-    "scan parquet text" -> 40e-9,
-    "scan orc number" -> 12e-9,
-    "scan orc decimal" -> 20e-9,
-    "scan orc text" -> 45e-9,
-    "filter" -> 3e-9,
-    "expression" -> 4e-9,
-    "probe" -> 40e-9,
-    "probe large" -> 120e-9,
-    "build" -> 150e-9,
-    "build large" -> 250e-9,
-    "group" -> 60e-9,
-    "group large" -> 300e-9,
-    "measure" -> 6e-9,
-    "sort" -> 40e-9,
-    "window" -> 150e-9).map { case (kind, seconds) => kind -> Double.box(seconds) }
+    Work.JOB -> 0.15, // a query: planning, code generation, the first tasks
+    Work.SCAN_JSON_BYTE -> 8e-9,
+    Work.SCAN_CSV_BYTE -> 6e-9,
+    Work.SCAN_PARQUET_NUMBER -> 10e-9,
+    Work.SCAN_PARQUET_DECIMAL -> 15e-9,
+    Work.SCAN_PARQUET_TEXT -> 40e-9,
+    Work.SCAN_ORC_NUMBER -> 12e-9,
+    Work.SCAN_ORC_DECIMAL -> 20e-9,
+    Work.SCAN_ORC_TEXT -> 45e-9,
+    Work.FILTER -> 3e-9,
+    Work.EXPRESSION -> 4e-9,
+    Work.PROBE -> 40e-9,
+    Work.PROBE_LARGE -> 120e-9,
+    Work.BUILD -> 150e-9,
+    Work.BUILD_LARGE -> 250e-9,
+    Work.GROUP -> 60e-9,
+    Work.GROUP_LARGE -> 300e-9,
+    Work.MEASURE -> 6e-9,
+    Work.SORT -> 40e-9,
+    Work.WINDOW -> 150e-9).map { case (kind, seconds) => kind.text -> Double.box(seconds) }
 
   /** Where a dataflow is not sent to: it is only estimated. */
   private val Nowhere = "127.0.0.1:1"
@@ -46,7 +47,7 @@ private object Decision {
     else {
       val speeds = Speeds.newBuilder().putAllSeconds(Spark.asJava).setCores(session.sparkContext.defaultParallelism)
       // to as many places as a result, whose plan is remembered
-      val dataflow = Submission.dataflow(plan, root, Seq.fill(JumpgateExec.partitions(session, plan))(Nowhere))
+      val dataflow = Submission.dataflow(root, Dialects.of(plan), Seq.fill(JumpgateExec.partitions(session, plan))(Nowhere))
       val request = ExplainRequest.newBuilder().setDataflow(dataflow).setElsewhere(speeds).setEstimateOnly(true).build()
       try {
         val estimate = Submissions.client(conf).explain(request).getEstimate

@@ -14,7 +14,11 @@ object Dialects {
    */
   def of(plan: LogicalPlan): Dialect = {
     val ansi = plan.exists(_.expressions.exists(_.exists(failsByZero)))
-    new Dialect("error", if (ansi) "error" else "null", "truncate", "largest")
+    new Dialect(
+      Dialect.OnOverflow.ERROR,
+      if (ansi) Dialect.DivisionByZero.ERROR else Dialect.DivisionByZero.NULL,
+      Dialect.ToInteger.TRUNCATE,
+      Dialect.Nan.LARGEST)
   }
 
   /** Whether a division by zero is an error, and not NULL. */

@@ -1,6 +1,6 @@
 package io.jumpgate.spark.plan
 
-import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Patterns, SqlFunctions}
+import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Patterns, ScalarFunction, SqlFunctions}
 import java.util.Locale.ROOT
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
@@ -13,47 +13,43 @@ private final class Functions(in: Expression => Value) {
   def apply(expression: Expression): Option[Value] = text(expression).orElse(moment(expression))
 
   private def text(expression: Expression): Option[Value] = Option(expression match {
-    case StringLPad(s, Size(n), Text(fill)) if fill.nonEmpty => call("lpad", in(s), Values.long(n), Request.string(fill))
-    case StringRPad(s, Size(n), Text(fill)) if fill.nonEmpty => call("rpad", in(s), Values.long(n), Request.string(fill))
-    case StringRepeat(s, Size(n)) => call("repeat", in(s), Values.long(n))
-    case Reverse(s) if s.dataType == StringType => call("reverse", in(s))
-    case StringReplace(s, Text(old), by) if old.nonEmpty => call("replace", in(s), Request.string(old), in(by))
-    case StringTranslate(s, Text(old), Text(by)) => call("translate", in(s), Request.string(old), Request.string(by))
+    case StringLPad(s, Size(n), Text(fill)) if fill.nonEmpty => ScalarFunction.LPAD.of(in(s), Values.long(n), Request.string(fill))
+    case StringRPad(s, Size(n), Text(fill)) if fill.nonEmpty => ScalarFunction.RPAD.of(in(s), Values.long(n), Request.string(fill))
+    case StringRepeat(s, Size(n)) => ScalarFunction.REPEAT.of(in(s), Values.long(n))
+    case Reverse(s) if s.dataType == StringType => ScalarFunction.REVERSE.of(in(s))
+    case StringReplace(s, Text(old), by) if old.nonEmpty => ScalarFunction.REPLACE.of(in(s), Request.string(old), in(by))
+    case StringTranslate(s, Text(old), Text(by)) => ScalarFunction.TRANSLATE.of(in(s), Request.string(old), Request.string(by))
     case ConcatWs(separator +: texts) if texts.nonEmpty && texts.forall(_.dataType == StringType) =>
-      val joined = in(separator)
-      Request.call("concat_ws", JumpgateType.STRING.withNullable(joined.dataType.nullable), joined +: texts.map(in): _*)
-    case StringInstr(s, Text(part)) if part.nonEmpty => number("position", in(s), Request.string(part))
-    case StringLocate(Text(part), s, Literal(1, _)) if part.nonEmpty => number("position", in(s), Request.string(part))
-    case Ascii(s) => number("ascii", in(s))
-    case OctetLength(s) if s.dataType == StringType => number("octet_length", in(s))
+      ScalarFunction.CONCAT_WS.of(in(separator) +: texts.map(in): _*)
+    case StringInstr(s, Text(part)) if part.nonEmpty => number(ScalarFunction.POSITION, in(s), Request.string(part))
+    case StringLocate(Text(part), s, Literal(1, _)) if part.nonEmpty => number(ScalarFunction.POSITION, in(s), Request.string(part))
+    case Ascii(s) => number(ScalarFunction.ASCII, in(s))
+    case OctetLength(s) if s.dataType == StringType => number(ScalarFunction.OCTET_LENGTH, in(s))
     // to Java a point is no end of a line, of which it knows more than others
     case RLike(s, Text(pattern)) if Patterns.isShared(pattern) && !pattern.contains('.') =>
-      Values.strict("regexp_like", JumpgateType.BOOL, in(s), Request.string(pattern))
+      ScalarFunction.REGEXP_LIKE.of(in(s), Request.string(pattern))
     case _ => null
   })
 
   private def moment(expression: Expression): Option[Value] = expression match {
-    case Hour(Clock(t), _) => Some(number("hour", t))
-    case Minute(Clock(t), _) => Some(number("minute", t))
-    case Second(Clock(t), _) => Some(number("second", t))
+    case Hour(Clock(t), _) => Some(number(ScalarFunction.HOUR, t))
+    case Minute(Clock(t), _) => Some(number(ScalarFunction.MINUTE, t))
+    case Second(Clock(t), _) => Some(number(ScalarFunction.SECOND, t))
     case DayOfWeek(Day(d)) =>
-      val fromSunday = Values.strict("day_of_week", JumpgateType.INT64, d)
-      Some(Values.cast(Values.fallible("add", JumpgateType.INT64, fromSunday, Values.long(1)), JumpgateType.INT32))
+      val fromSunday = ScalarFunction.DAY_OF_WEEK.of(d)
+      Some(Values.cast(ScalarFunction.ADD.of(fromSunday, Values.long(1)), JumpgateType.INT32))
     case WeekDay(Day(d)) =>
-      val fromMonday = Values.strict("iso_day_of_week", JumpgateType.INT64, d)
-      Some(Values.cast(Values.fallible("subtract", JumpgateType.INT64, fromMonday, Values.long(1)), JumpgateType.INT32))
-    case DayOfYear(Day(d)) => Some(number("day_of_year", d))
-    case WeekOfYear(Day(d)) => Some(number("week", d))
+      val fromMonday = ScalarFunction.ISO_DAY_OF_WEEK.of(d)
+      Some(Values.cast(ScalarFunction.SUBTRACT.of(fromMonday, Values.long(1)), JumpgateType.INT32))
+    case DayOfYear(Day(d)) => Some(number(ScalarFunction.DAY_OF_YEAR, d))
+    case WeekOfYear(Day(d)) => Some(number(ScalarFunction.WEEK, d))
     case AddMonths(Day(d), Literal(months: Int, _)) => Some(SqlFunctions.later(d, months.toLong, 0))
     case LastDay(Day(d)) => SqlFunctions.dateTrunc("month", d).toScala.map(SqlFunctions.later(_, 1, -1))
     case TruncDate(Day(d), Text(unit)) => Functions.Units.get(unit.toLowerCase(ROOT)).flatMap(SqlFunctions.dateTrunc(_, d).toScala)
     case _ => None
   }
 
-  private def call(name: String, arguments: Value*): Value = Values.strict(name, JumpgateType.STRING, arguments: _*)
-
-  private def number(name: String, arguments: Value*): Value =
-    Values.cast(Values.strict(name, JumpgateType.INT64, arguments: _*), JumpgateType.INT32)
+  private def number(function: ScalarFunction, arguments: Value*): Value = Values.cast(function.of(arguments: _*), JumpgateType.INT32)
 
   private object Text {
     def unapply(e: Expression): Option[String] = e match {

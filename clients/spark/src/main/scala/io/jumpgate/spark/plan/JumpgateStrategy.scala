@@ -28,7 +28,7 @@ final class JumpgateStrategy(session: SparkSession) extends SparkStrategy {
             plan.setTagValue(JumpgateStrategy.Refused, reason)
             Nil
           case None =>
-            val node = JumpgateExec.of(plan)
+            val node = JumpgateExec.of(plan, root)
             plan.setTagValue(JumpgateStrategy.Planned, node)
             Seq(node)
         }

@@ -2,12 +2,13 @@ package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.Expression.SortKey
 import io.jumpgate.dataflow.Operator.JoinType
-import io.jumpgate.dataflow.{Expression => Request, Operator}
+import io.jumpgate.dataflow.{Expression => Request, Operator, ScalarFunction}
 import io.jumpgate.explain.{Code, Reason}
 import java.util.Optional
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import scala.collection.mutable
@@ -30,10 +31,15 @@ final class PlanTranslator(session: SparkSession) {
       scala.util.Right(root)
     } catch { case refused: Refused => scala.util.Left(refused.refusal) }
 
-  private def translate(plan: LogicalPlan): Operator = {
-    val canonical = plan.canonicalized
-    known.getOrElseUpdate(canonical, operator(plan))
-  }
+  private def translate(plan: LogicalPlan): Operator = known.getOrElseUpdate(plan.canonicalized, once(plan))
+
+  /** Spark asks about a plan, then about each part of it: the answers stay with the parts. */
+  private def once(plan: LogicalPlan): Operator =
+    plan.getTagValue(PlanTranslator.Answered).filter(_.of eq plan).map(_.answer).getOrElse {
+      val answer = try scala.util.Right(operator(plan)) catch { case refused: Refused => scala.util.Left(refused.refusal) }
+      plan.setTagValue(PlanTranslator.Answered, PlanTranslator.Answer(plan, answer))
+      answer
+    }.fold(refusal => throw new Refused(refusal), identity)
 
   private def operator(plan: LogicalPlan): Operator =
     try {
@@ -150,7 +156,7 @@ final class PlanTranslator(session: SparkSession) {
       case ExistenceJoin(_) =>
         val marked = matched(j, left, right, JoinType.MARK, j.condition)
         val columns = j.left.output.indices.map(i => j.left.output(i).name -> marked.column(i))
-        val exists = Values.coalesce(marked.column(columns.size), Request.bool(false))
+        val exists = ScalarFunction.COALESCE.of(marked.column(columns.size), Request.bool(false))
         Scope.project(marked, columns :+ ("exists" -> exists))
       case _ =>
         val kind = j.joinType match {
@@ -175,7 +181,7 @@ final class PlanTranslator(session: SparkSession) {
   private def notIn(j: Join, left: Operator, right: Operator): Operator = {
     val Some(Or(equal, _)) = j.condition: @unchecked
     val marked = matched(j, left, right, JoinType.MARK, Some(equal))
-    val kept = marked.filter(Request.not(marked.column(j.left.output.size)))
+    val kept = marked.filter(ScalarFunction.NOT.of(marked.column(j.left.output.size)))
     Scope.project(kept, j.left.output.indices.map(i => j.left.output(i).name -> kept.column(i)))
   }
 
@@ -194,8 +200,8 @@ final class PlanTranslator(session: SparkSession) {
           val (x, y) = Values.common(pair._1, pair._2)
           val default = ExpressionTranslator.default(a.dataType)
           Seq(
-            (Values.coalesce(x, Values.cast(default, x.dataType)), Values.coalesce(y, Values.cast(default, y.dataType))),
-            (Request.isNull(x), Request.isNull(y)))
+            (ScalarFunction.COALESCE.of(x, Values.cast(default, x.dataType)), ScalarFunction.COALESCE.of(y, Values.cast(default, y.dataType))),
+            (ScalarFunction.IS_NULL.of(x), ScalarFunction.IS_NULL.of(y)))
         }
       case _ => None
     }
@@ -205,6 +211,13 @@ final class PlanTranslator(session: SparkSession) {
     val residual = if (rest.isEmpty) None else Some(Values.and(rest.map(ExpressionTranslator(_, both))))
     left.join(right, kind, pairs.map(_._1).asJava, pairs.map(_._2).asJava, residual.fold(Optional.empty[Value])(Optional.of(_)))
   }
+}
+
+private object PlanTranslator {
+  /** Of one plan: a tag goes along to copies, which may have other children. */
+  final case class Answer(of: LogicalPlan, answer: Either[Refusal, Operator])
+
+  val Answered: TreeNodeTag[Answer] = TreeNodeTag[Answer]("jumpgate.translated")
 }
 
 /** What `SELECT 1, 2` gives, or scalar subqueries side by side, if the condition holds. */

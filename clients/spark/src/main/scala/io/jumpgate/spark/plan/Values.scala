@@ -1,6 +1,6 @@
 package io.jumpgate.spark.plan
 
-import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request}
+import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, ScalarFunction}
 import io.jumpgate.explain.Code
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -59,34 +59,16 @@ object Values {
 
   def long(value: Long): Value = Request.integer(value, JumpgateType.INT64)
 
-  /** NULL where an argument is. */
-  def strict(function: String, result: JumpgateType, arguments: Value*): Value = Request.strict(function, result, arguments: _*)
-
-  /** A function that can overflow or divide by zero: NULL may always come out. */
-  def fallible(function: String, result: JumpgateType, arguments: Value*): Value =
-    Request.call(function, result.withNullable(true), arguments: _*)
-
-  /** A predicate that is never NULL. */
-  def certain(function: String, arguments: Value*): Value =
-    Request.call(function, JumpgateType.BOOL.withNullable(false), arguments: _*)
-
-  /** A function whose result is NULL only if all arguments are: coalesce, least, greatest. */
-  def any(function: String, arguments: Seq[Value]): Value =
-    if (arguments.size == 1) arguments.head
-    else Request.call(function, arguments.head.dataType.withNullable(arguments.forall(_.dataType.nullable)), arguments: _*)
-
-  def coalesce(arguments: Value*): Value = any("coalesce", arguments)
-
   /** All of the terms, of which there is one at least. */
-  def and(terms: Seq[Value]): Value = if (terms.size == 1) terms.head else Request.and(terms: _*)
+  def and(terms: Seq[Value]): Value = if (terms.size == 1) terms.head else ScalarFunction.AND.of(terms: _*)
 
-  def or(terms: Seq[Value]): Value = if (terms.size == 1) terms.head else Request.or(terms: _*)
+  def or(terms: Seq[Value]): Value = if (terms.size == 1) terms.head else ScalarFunction.OR.of(terms: _*)
 
   def caseWhen(branches: Seq[(Value, Value)], otherwise: Value): Value =
     Request.caseWhen(branches.flatMap { case (condition, value) => Seq(condition, value) }.asJava, otherwise)
 
   /** As `target`, but for its nullability; a value that it does not hold fails the job. */
-  def cast(value: Value, target: JumpgateType): Value = if (value.dataType.same(target)) value else Request.cast(value, target)
+  def cast(value: Value, target: JumpgateType): Value = value.as(target)
 
   /** Both as one type: decimals of different digits as one that holds either. */
   def common(a: Value, b: Value): (Value, Value) = (a.dataType, b.dataType) match {

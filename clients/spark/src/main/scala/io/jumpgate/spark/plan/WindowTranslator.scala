@@ -1,7 +1,7 @@
 package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.Operator.WindowFrame
-import io.jumpgate.dataflow.{DataType => JumpgateType, Operator}
+import io.jumpgate.dataflow.{DataType => JumpgateType, Operator, WindowFunction}
 import io.jumpgate.explain.Code
 import java.util.OptionalLong
 import org.apache.spark.sql.catalyst.expressions._
@@ -13,7 +13,7 @@ import scala.jdk.CollectionConverters._
 
 /** Window functions: those of one frame are one operator, and a projection computes Spark's functions from them. */
 private final class WindowTranslator(window: Window, child: Operator) {
-  private type Call = (String, Seq[Value], JumpgateType)
+  private type Call = (WindowFunction, Seq[Value])
 
   private val input = Scope.of(child, window.child.output)
   private val calls = mutable.LinkedHashMap[WindowFrame, mutable.ArrayBuffer[Call]]()
@@ -26,8 +26,8 @@ private final class WindowTranslator(window: Window, child: Operator) {
     val first = mutable.HashMap[WindowFrame, Int]()
     val windowed = calls.foldLeft(child) { case (below, (frame, functions)) =>
       first(frame) = below.schema.size
-      val named = functions.zipWithIndex.map { case ((function, arguments, dataType), i) =>
-        new Operator.WindowFunction(function, arguments.asJava, dataType, s"w${below.schema.size + i}")
+      val named = functions.zipWithIndex.map { case ((function, arguments), i) =>
+        new Operator.WindowCall(function, arguments.asJava, s"w${below.schema.size + i}")
       }
       below.window(partition, order, named.asJava, frame)
     }
@@ -55,53 +55,50 @@ private final class WindowTranslator(window: Window, child: Operator) {
   }
 
   private def computed(function: Expression, frame: WindowFrame, dataType: DataType): (((WindowFrame, Int)) => Value) => Value = {
-    def measure(name: String, argument: Option[Value]) = {
-      val result = Measures.typeOf(name, argument)
+    def measure(name: WindowFunction, argument: Option[Value]) = {
       // what a float leaves behind in a sum stays when it leaves the frame
-      if (frame.start.isPresent && result.same(JumpgateType.FLOAT64) && WindowTranslator.Summed(name))
-        NotOffloaded(Code.WINDOW, s"a $name of floats over a frame that slides is Spark's own: ${function.sql}")
-      add(frame, (name, argument.toSeq, result))
+      if (frame.start.isPresent && WindowTranslator.Summed(name) && name.`type`(argument.toSeq.asJava).same(JumpgateType.FLOAT64))
+        NotOffloaded(Code.WINDOW, s"a ${name.text} of floats over a frame that slides is Spark's own: ${function.sql}")
+      add(frame, (name, argument.toSeq))
     }
     def in(e: Expression) = ExpressionTranslator(e, input)
     function match {
-      case _: RowNumber | _: Rank | _: DenseRank =>
-        val at = add(frame, (function.prettyName, Nil, JumpgateType.INT64.withNullable(false)))
-        column => Values.cast(column(at), JumpgateType.INT32)
-      case _: PercentRank | _: CumeDist =>
-        val at = add(WindowTranslator.ToHere, (function.prettyName, Nil, JumpgateType.FLOAT64.withNullable(false)))
-        column => column(at)
+      case _: RowNumber => counted(WindowFunction.ROW_NUMBER, frame)
+      case _: Rank => counted(WindowFunction.RANK, frame)
+      case _: DenseRank => counted(WindowFunction.DENSE_RANK, frame)
+      case _: PercentRank => one(WindowFunction.PERCENT_RANK)
+      case _: CumeDist => one(WindowFunction.CUME_DIST)
       case NTile(Literal(n: Int, _)) if n > 0 =>
-        val at = add(WindowTranslator.ToHere, ("ntile", Seq(Values.long(n.toLong)), JumpgateType.INT64.withNullable(false)))
-        column => Values.cast(column(at), JumpgateType.INT32)
+        counted(WindowFunction.NTILE, WindowTranslator.ToHere, Values.long(n.toLong))
       case w: Lag if !w.ignoreNulls => shifted(w.input, w.offset, w.default)
       case w: Lead if !w.ignoreNulls => shifted(w.input, w.offset, w.default)
-      case NthValue(e, Literal(n: Int, _), false) if n > 0 => placed("nth_value", frame, e, Values.long(n.toLong))
+      case NthValue(e, Literal(n: Int, _), false) if n > 0 => placed(WindowFunction.NTH_VALUE, frame, e, Values.long(n.toLong))
       case AggregateExpression(_, _, true, _, _) => NotOffloaded(Code.WINDOW, s"DISTINCT in a window is not offloaded: ${function.sql}")
       case AggregateExpression(f, _, false, None, _) =>
         f match {
-          case First(e, false) => placed("first_value", frame, e)
-          case Last(e, false) => placed("last_value", frame, e)
+          case First(e, false) => placed(WindowFunction.FIRST_VALUE, frame, e)
+          case Last(e, false) => placed(WindowFunction.LAST_VALUE, frame, e)
           case Sum(e, _) =>
-            val at = measure("sum", Some(in(e)))
+            val at = measure(WindowFunction.SUM, Some(in(e)))
             column => Values.cast(column(at), Values.typeOf(dataType))
           case Average(e, _) if e.dataType.isInstanceOf[DecimalType] =>
-            val (sum, count) = (measure("sum", Some(in(e))), measure("count", Some(in(e))))
+            val (sum, count) = (measure(WindowFunction.SUM, Some(in(e))), measure(WindowFunction.COUNT, Some(in(e))))
             column => ExpressionTranslator.quotient(
               column(sum), Values.cast(column(count), JumpgateType.decimal(19, 0)), dataType.asInstanceOf[DecimalType])
           case Average(e, _) =>
-            val at = measure("avg", Some(Values.cast(in(e), JumpgateType.FLOAT64)))
+            val at = measure(WindowFunction.AVG, Some(Values.cast(in(e), JumpgateType.FLOAT64)))
             column => column(at)
           case Count(Seq(e)) =>
-            val at = if (e.nullable) measure("count", Some(in(e))) else measure("count_star", None)
+            val at = if (e.nullable) measure(WindowFunction.COUNT, Some(in(e))) else measure(WindowFunction.COUNT_STAR, None)
             column => column(at)
           case Min(e) =>
-            val at = measure("min", Some(in(e)))
+            val at = measure(WindowFunction.MIN, Some(in(e)))
             column => column(at)
           case Max(e) =>
-            val at = measure("max", Some(in(e)))
+            val at = measure(WindowFunction.MAX, Some(in(e)))
             column => column(at)
           case s: StddevSamp =>
-            val at = measure("stddev", Some(in(s.child)))
+            val at = measure(WindowFunction.STDDEV, Some(in(s.child)))
             column => column(at)
           case _ => NotOffloaded(Code.WINDOW, s"${f.prettyName} is not offloaded in a window: ${function.sql}")
         }
@@ -109,20 +106,31 @@ private final class WindowTranslator(window: Window, child: Operator) {
     }
   }
 
+  /** A number that Spark has in 32 bits. */
+  private def counted(name: WindowFunction, frame: WindowFrame, arguments: Value*): (((WindowFrame, Int)) => Value) => Value = {
+    val at = add(frame, (name, arguments))
+    column => Values.cast(column(at), JumpgateType.INT32)
+  }
+
+  private def one(name: WindowFunction): (((WindowFrame, Int)) => Value) => Value = {
+    val at = add(WindowTranslator.ToHere, (name, Nil))
+    column => column(at)
+  }
+
   /** The value of a row before (`offset` < 0) or after; `default` where there is none. */
   private def shifted(e: Expression, offset: Expression, default: Expression): (((WindowFrame, Int)) => Value) => Value =
     (offset, default) match {
       case (Literal(n: Int, _), Literal(otherwise, _)) if n != Int.MinValue =>
         val last = if (otherwise == null) Nil else Seq(ExpressionTranslator(Literal(otherwise, e.dataType), input))
-        placed(if (n < 0) "lag" else "lead", WindowTranslator.ToHere, e, Values.long(n.toLong.abs) +: last: _*)
+        placed(if (n < 0) WindowFunction.LAG else WindowFunction.LEAD, WindowTranslator.ToHere, e, Values.long(n.toLong.abs) +: last: _*)
       case _ => NotOffloaded(Code.WINDOW, s"distances and defaults must be literals: ${offset.sql}, ${default.sql}")
     }
 
   /** The value of another row. */
-  private def placed(name: String, frame: WindowFrame, e: Expression, more: Value*): (((WindowFrame, Int)) => Value) => Value = {
-    if (ExpressionTranslator.isConstant(e)) NotOffloaded(Code.WINDOW, s"$name of a constant is not offloaded")
+  private def placed(name: WindowFunction, frame: WindowFrame, e: Expression, more: Value*): (((WindowFrame, Int)) => Value) => Value = {
+    if (ExpressionTranslator.isConstant(e)) NotOffloaded(Code.WINDOW, s"${name.text} of a constant is not offloaded")
     val value = ExpressionTranslator(e, input)
-    val at = add(frame, (name, value +: more, value.dataType.withNullable(true)))
+    val at = add(frame, (name, value +: more))
     column => column(at)
   }
 
@@ -161,5 +169,5 @@ private object WindowTranslator {
   private val ToHere = new WindowFrame("range", OptionalLong.empty(), OptionalLong.of(0))
 
   /** Functions that are computed from sums. */
-  private val Summed = Set("sum", "avg", "stddev")
+  private val Summed = Set(WindowFunction.SUM, WindowFunction.AVG, WindowFunction.STDDEV)
 }

@@ -3,13 +3,12 @@ package io.jumpgate.trino.plan;
 import io.airlift.slice.Slice;
 import io.jumpgate.dataflow.Casts;
 import io.jumpgate.dataflow.DataType;
-import io.jumpgate.dataflow.DateParts;
 import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
-import io.jumpgate.dataflow.Patterns;
-import io.jumpgate.dataflow.SqlFunctions;
+import io.jumpgate.dataflow.ScalarFunction;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
+import io.jumpgate.sql.SqlTranslator;
 import io.trino.spi.expression.Call;
 import io.trino.spi.expression.ConnectorExpression;
 import io.trino.spi.expression.Constant;
@@ -19,15 +18,15 @@ import io.trino.spi.type.Type;
 import io.trino.spi.type.VarcharType;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
-import java.util.stream.Stream;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
 
 /**
  * Trino's expressions as entries of a request: equal in every value, or not at all. What can fail is none of them:
  * Trino shows parts of an expression or a condition without what may guard them, say CASE.
  */
-final class ExpressionTranslator {
+final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
   private static final int DIGITS_MAX = 38;
   /** So many digits a double holds: one division, which rounds once. */
   private static final int DOUBLE_DIGITS = 15;
@@ -35,11 +34,12 @@ final class ExpressionTranslator {
   private final Scope scope;
 
   ExpressionTranslator(Scope scope) {
+    super("Trino");
     this.scope = scope;
   }
 
-  /** Raises NotOffloaded. */
-  Expression translate(ConnectorExpression e) {
+  @Override
+  public Expression translate(ConnectorExpression e) {
     DataType type = Types.jumpgate(e.getType());
     Expression value;
     if (e instanceof Variable variable) {
@@ -51,79 +51,54 @@ final class ExpressionTranslator {
     } else {
       throw unknown(e);
     }
-    if (!value.type().same(type)) {
-      throw new NotOffloaded(
-          Code.TYPE, "%s would be %s, not %s".formatted(text(e), value.type().name(), e.getType().getDisplayName()));
-    }
-    return value;
+    return checked(e, value, type, e.getType().getDisplayName());
   }
 
-  private Expression[] all(Call e) {
-    return e.getArguments().stream().map(this::translate).toArray(Expression[] ::new);
+  @Override
+  protected List<ConnectorExpression> arguments(ConnectorExpression call) {
+    return ((Call) call).getArguments();
+  }
+
+  @Override
+  protected OptionalLong number(ConnectorExpression e) {
+    return e instanceof Constant c && c.getValue() instanceof Long value ? OptionalLong.of(value)
+                                                                         : OptionalLong.empty();
+  }
+
+  @Override
+  protected Optional<String> words(ConnectorExpression e) {
+    return e instanceof Constant c && c.getValue() instanceof Slice text ? Optional.of(text.toStringUtf8())
+                                                                         : Optional.empty();
   }
 
   private Expression call(Call e, DataType type) {
     String name = e.getFunctionName().getName();
-    Optional<String> part = DateParts.function(name);
-    if (part.isPresent()) {
-      return part(part.get(), e, type);
-    }
     return switch (name) {
-      case "$and" -> Expression.and(all(e));
-      case "$or" -> Expression.or(all(e));
-      case "$not" -> Expression.not(argument(e, 0));
-      case "$is_null" -> Expression.isNull(argument(e, 0));
-      case "$equal" -> compare("eq", e);
-      case "$not_equal" -> compare("ne", e);
-      case "$less_than" -> compare("lt", e);
-      case "$less_than_or_equal" -> compare("le", e);
-      case "$greater_than" -> compare("gt", e);
-      case "$greater_than_or_equal" -> compare("ge", e);
+      case "$and" -> ScalarFunction.AND.of(all(e));
+      case "$or" -> ScalarFunction.OR.of(all(e));
+      case "$not" -> ScalarFunction.NOT.of(argument(e, 0));
+      case "$is_null" -> ScalarFunction.IS_NULL.of(argument(e, 0));
+      case "$equal" -> compare(ScalarFunction.EQ, e);
+      case "$not_equal" -> compare(ScalarFunction.NE, e);
+      case "$less_than" -> compare(ScalarFunction.LT, e);
+      case "$less_than_or_equal" -> compare(ScalarFunction.LE, e);
+      case "$greater_than" -> compare(ScalarFunction.GT, e);
+      case "$greater_than_or_equal" -> compare(ScalarFunction.GE, e);
       case "$nullif" -> nullIf(e);
       case "$in" -> member(e);
       case "$cast" -> cast(e, type);
-      case "$add" -> sum("add", e, type);
-      case "$subtract" -> sum("subtract", e, type);
+      case "$add" -> sum(ScalarFunction.ADD, e, type);
+      case "$subtract" -> sum(ScalarFunction.SUBTRACT, e, type);
       case "$multiply" -> product(e, type);
       case "$divide" -> quotient(e, type);
       case "$modulus" -> rest(e, type);
-      case "$negate" -> signed("negate", e, type);
-      case "abs" -> signed("abs", e, type);
-      case "$like" -> like(e, type);
-      case "length" -> Expression.strict("char_length", type, words(e));
-      case "concat" -> Expression.strict("concat", type, words(e));
-      case "starts_with" -> Expression.strict("starts_with", type, words(e));
-      case "substr", "substring" -> substring(e, type);
-      case "greatest", "least" -> extreme(name, e);
-      case "replace" -> replaced(e, type);
-      case "split_part" -> {
-        long number = whole(e, e.getArguments().get(2));
-        String separator = literal(e, 1);
-        yield SqlFunctions.isPart(separator, number) ? SqlFunctions.splitPart(text(e, 0), separator, number)
-                                                     : refuse(e);
-      }
-      case "regexp_like" -> matched(e, type);
-      case "date_trunc" -> known(e, SqlFunctions.dateTrunc(literal(e, 0).toLowerCase(Locale.ENGLISH), date(e, 1)));
-      case "date_diff" ->
-        known(e, SqlFunctions.dateDiff(literal(e, 0).toLowerCase(Locale.ENGLISH), date(e, 1), date(e, 2)));
-      default -> throw unknown(e);
+      case "$negate" -> signed(ScalarFunction.NEGATE, e, type);
+      case "abs" -> signed(ScalarFunction.ABS, e, type);
+      case "$like" -> like(e);
+      case "replace" -> replaced(e);
+      case "regexp_like" -> matched(e, literal(e, 1));
+      default -> known(e, shared(name, e));
     };
-  }
-
-  private Expression argument(Call e, int index) {
-    return translate(e.getArguments().get(index));
-  }
-
-  private Expression compare(String function, Call e) {
-    Expression left = argument(e, 0);
-    Expression right = argument(e, 1);
-    return left.type().same(right.type()) ? Expression.compare(function, left, right) : refuse(e);
-  }
-
-  private Expression nullIf(Call e) {
-    Expression[] values = all(e);
-    boolean same = values[0].type().same(values[1].type());
-    return same ? Expression.call("null_if", values[0].type().withNullable(true), values) : refuse(e);
   }
 
   private Expression member(Call e) {
@@ -138,104 +113,30 @@ final class ExpressionTranslator {
 
   // ---- text and dates
 
-  private Expression part(String function, Call e, DataType type) {
-    return Expression.strict(function, type, date(e, 0));
-  }
-
-  private Expression date(Call e, int index) {
-    Expression value = argument(e, index);
-    return value.type().same(DataType.DATE) ? value : refuse(e);
-  }
-
-  private static Expression known(Call e, Optional<Expression> value) {
-    return value.orElseThrow(() -> unknown(e));
-  }
-
-  /** Of floats Trino has orders of its own. */
-  private Expression extreme(String function, Call e) {
-    Expression[] values = all(e);
-    boolean known = Stream.of(values).allMatch(v -> v.type().same(values[0].type()) && !Types.isFloat(v.type()));
-    return known ? SqlFunctions.extreme(function, values) : refuse(e);
-  }
-
   /** Of some text by no more text: longer ones have a bound. */
-  private Expression replaced(Call e, DataType type) {
+  private Expression replaced(Call e) {
     String by = e.getArguments().size() == 2 ? "" : literal(e, 2);
     boolean shorter = !literal(e, 1).isEmpty() && bytes(by) <= bytes(literal(e, 1));
-    return shorter ? Expression.strict("replace", type, text(e, 0), text(e, 1), Expression.string(by)) : refuse(e);
+    return shorter ? ScalarFunction.REPLACE.of(
+                         argument(e, 0, DataType.STRING), argument(e, 1, DataType.STRING), Expression.string(by))
+                   : refuse(e);
   }
 
   private static int bytes(String text) {
     return text.getBytes(StandardCharsets.UTF_8).length;
   }
 
-  private Expression matched(Call e, DataType type) {
-    String pattern = literal(e, 1);
-    if (!Patterns.isShared(pattern)) {
-      throw new NotOffloaded(Code.EXPRESSION, "Trino's patterns mean more than those of accelerators: " + pattern);
-    }
-    return Expression.strict("regexp_like", type, text(e, 0), Expression.string(pattern));
-  }
-
-  private static String literal(Call e, int index) {
-    if (e.getArguments().get(index) instanceof Constant c && c.getValue() instanceof Slice text) {
-      return text.toStringUtf8();
-    }
-    throw unknown(e);
-  }
-
-  private Expression text(Call e, int index) {
-    Expression value = argument(e, index);
-    return value.type().same(DataType.STRING) ? value : refuse(e);
-  }
-
-  private Expression[] words(Call e) {
-    Expression[] words = all(e);
-    for (Expression word : words) {
-      if (!word.type().same(DataType.STRING)) {
-        throw unknown(e);
-      }
-    }
-    return words;
-  }
-
-  /** From places that are literals, or the last so many code points; of a shorter text that is none. */
-  private Expression substring(Call e, DataType type) {
-    Expression text = argument(e, 0);
-    List<ConnectorExpression> of = e.getArguments();
-    if (!text.type().same(DataType.STRING)) {
-      throw unknown(e);
-    }
-    long start = whole(e, of.get(1));
-    if (start < 0 && of.size() == 2) {
-      Expression length = Expression.integer(-start, DataType.INT64);
-      Expression holds = Expression.compare("ge", Expression.strict("char_length", DataType.INT64, text), length);
-      Expression none = Expression.caseWhen(
-          List.of(Expression.isNull(text), Expression.nullOf(DataType.STRING)), Expression.string(""));
-      return Expression.caseWhen(List.of(holds, Expression.strict("right", type, text, length)), none);
-    }
-    boolean fits = start > 0 && (of.size() == 2 || whole(e, of.get(2)) >= 0);
-    return fits ? Expression.strict("substring", type, all(e)) : refuse(e);
-  }
-
-  private static long whole(Call e, ConnectorExpression argument) {
-    if (argument instanceof Constant constant && constant.getValue() instanceof Long value) {
-      return value;
-    }
-    throw unknown(e);
-  }
-
-  private Expression like(Call e, DataType type) {
+  private Expression like(Call e) {
     List<ConnectorExpression> of = e.getArguments();
     boolean literal = of.stream().skip(1).allMatch(
         a -> a instanceof Constant c && c.getValue() != null && c.getType() instanceof VarcharType);
     if (!literal) {
-      throw new NotOffloaded(Code.EXPRESSION, "a pattern is offloaded if it is a literal: " + text(e));
+      throw unknownPattern(e);
     }
     if (of.size() == 3 && !isPattern(word(of.get(1)), word(of.get(2)))) {
       throw mayFail(e);
     }
-    return Expression.strict("like", type, words(e));
+    return ScalarFunction.LIKE.of(texts(e));
   }
 
   private static int[] word(ConnectorExpression e) {
@@ -255,7 +156,7 @@ final class ExpressionTranslator {
 
   // ---- numbers
 
-  private Expression sum(String function, Call e, DataType type) {
+  private Expression sum(ScalarFunction function, Call e, DataType type) {
     Expression[] of = all(e);
     if (type instanceof DataType.Decimal decimal && holds(DecimalRules.common(of[0].type(), of[1].type()), decimal)) {
       return DecimalRules.sum(function, of[0], of[1], decimal);
@@ -276,7 +177,7 @@ final class ExpressionTranslator {
       return a.precision() + b.precision() <= DIGITS_MAX ? DecimalRules.product(of[0], of[1], decimal)
                                                          : refuseFailing(e);
     }
-    return floating("multiply", of, e, type);
+    return floating(ScalarFunction.MULTIPLY, of, e, type);
   }
 
   /** By a number other than 0, and, of integers, other than -1. */
@@ -288,14 +189,15 @@ final class ExpressionTranslator {
       int digits = a.precision() + b.scale() + Math.max(0, b.scale() - a.scale());
       return isDivisor(e) && digits <= DIGITS_MAX ? DecimalRules.quotient(of[0], of[1], decimal) : refuseFailing(e);
     }
-    return Types.isWhole(type) && isDivisor(e) ? inWords("int_divide", of, type) : floating("divide", of, e, type);
+    return type.isWhole() && isDivisor(e) ? inWords(ScalarFunction.INT_DIVIDE, of, type)
+                                          : floating(ScalarFunction.DIVIDE, of, e, type);
   }
 
   private Expression rest(Call e, DataType type) {
     Expression[] of = all(e);
-    boolean whole = Types.isWhole(type) && isDivisor(e);
-    return whole                      ? inWords("modulo", of, type)
-        : type.same(DataType.FLOAT64) ? floating("modulo", of, e, type)
+    boolean whole = type.isWhole() && isDivisor(e);
+    return whole                      ? inWords(ScalarFunction.MODULO, of, type)
+        : type.same(DataType.FLOAT64) ? floating(ScalarFunction.MODULO, of, e, type)
                                       : refuseFailing(e);
   }
 
@@ -308,19 +210,13 @@ final class ExpressionTranslator {
                                         : value instanceof Int128 large && !large.isZero();
   }
 
-  private static Expression inWords(String function, Expression[] of, DataType type) {
-    Expression[] words = {Types.cast(of[0], DataType.INT64), Types.cast(of[1], DataType.INT64)};
-    return Types.cast(Expression.fallible(function, DataType.INT64, words), type);
-  }
-
-  private Expression signed(String function, Call e, DataType type) {
+  private Expression signed(ScalarFunction function, Call e, DataType type) {
     Expression value = argument(e, 0);
-    return type instanceof DataType.Decimal || Types.isFloat(type) ? Expression.fallible(function, type, value)
-                                                                   : refuseFailing(e);
+    return type instanceof DataType.Decimal || type.isFloat() ? function.of(value) : refuseFailing(e);
   }
 
-  private Expression floating(String function, Expression[] of, Call e, DataType type) {
-    return Types.isFloat(type) ? Expression.fallible(function, type, of) : refuseFailing(e);
+  private Expression floating(ScalarFunction function, Expression[] of, Call e, DataType type) {
+    return type.isFloat() ? function.of(of) : refuseFailing(e);
   }
 
   // ---- casts
@@ -330,70 +226,41 @@ final class ExpressionTranslator {
     Expression value = translate(input);
     DataType from = value.type();
     if (to.same(DataType.STRING)) {
-      return toText(e, value, input.getType());
+      VarcharType text = (VarcharType) e.getType();
+      return toText(e, value, input.getType() instanceof VarcharType, length(input.getType()), length(text),
+          input.getType().getDisplayName(), text.getDisplayName());
     }
     boolean inDouble = from instanceof DataType.Decimal decimal && decimal.precision() <= DOUBLE_DIGITS;
-    boolean number = Types.isWhole(from) || from.same(DataType.BOOL) && Types.isWhole(to)
+    boolean number = from.isWhole() || from.same(DataType.BOOL) && to.isWhole()
         || from instanceof DataType.Decimal && to instanceof DataType.Decimal || inDouble && to.same(DataType.FLOAT64)
         || from.same(DataType.FLOAT32) && to.same(DataType.FLOAT64);
     if (!from.same(to) && !(number && Casts.cannotFail(from, to))) {
-      throw unknownCast(e, input.getType());
+      throw unknownCast(e, input.getType().getDisplayName(), e.getType().getDisplayName());
     }
-    return Types.cast(value, to);
+    return value.as(to);
   }
 
-  /** Text in a narrower type is cut. */
-  private static Expression toText(Call e, Expression value, Type from) {
-    VarcharType to = (VarcharType) e.getType();
-    if (from instanceof VarcharType text) {
-      boolean holds = to.isUnbounded() || !text.isUnbounded() && text.getBoundedLength() <= to.getBoundedLength();
-      return holds ? value
-                   : Expression.strict("substring", DataType.STRING, value, Expression.integer(1, DataType.INT64),
-                         Expression.integer(to.getBoundedLength(), DataType.INT64));
-    }
-    boolean plain = to.isUnbounded() && (Types.isWhole(value.type()) || value.type().same(DataType.DATE));
-    if (!plain) {
-      throw unknownCast(e, from);
-    }
-    return Types.cast(value, DataType.STRING);
+  private static OptionalInt length(Type type) {
+    return type instanceof VarcharType text ? text.getLength().map(OptionalInt::of).orElseGet(OptionalInt::empty)
+                                            : OptionalInt.empty();
   }
 
   // ---- why not
 
-  private static NotOffloaded unknownCast(Call e, Type from) {
-    return new NotOffloaded(Code.CAST,
-        "casts from %s to %s are Trino's own: %s".formatted(
-            from.getDisplayName(), e.getType().getDisplayName(), text(e)));
-  }
-
-  private static Expression refuse(ConnectorExpression e) {
-    throw unknown(e);
-  }
-
-  private static Expression refuseFailing(ConnectorExpression e) {
+  private Expression refuseFailing(ConnectorExpression e) {
     throw mayFail(e);
   }
 
-  private static NotOffloaded mayFail(ConnectorExpression e) {
+  private NotOffloaded mayFail(ConnectorExpression e) {
     return new NotOffloaded(Code.EXPRESSION, "it may fail, and Trino does not show what guards it: " + text(e));
   }
 
-  private static NotOffloaded unknown(ConnectorExpression e) {
-    return new NotOffloaded(Code.EXPRESSION, "Trino computes " + text(e));
-  }
-
-  /** For people. */
-  private static String text(ConnectorExpression e) {
+  @Override
+  protected String text(ConnectorExpression e) {
     if (e instanceof Call call) {
       String name = call.getFunctionName().getName().replace("$", "");
       return name
-          + call.getArguments()
-                .stream()
-                .map(ExpressionTranslator::text)
-                .toList()
-                .toString()
-                .replace('[', '(')
-                .replace(']', ')');
+          + call.getArguments().stream().map(this::text).toList().toString().replace('[', '(').replace(']', ')');
     }
     if (e instanceof Constant constant) {
       Object value = constant.getValue();

@@ -3,6 +3,7 @@ package io.jumpgate.trino.plan;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.Operator;
+import io.jumpgate.dataflow.ScalarFunction;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
 import io.jumpgate.explain.Reason;
@@ -112,7 +113,7 @@ public final class Filters {
 
   /** Their conjunction; there is one at least. */
   static Expression all(List<Expression> terms) {
-    return terms.size() == 1 ? terms.get(0) : Expression.and(terms.toArray(Expression[] ::new));
+    return terms.size() == 1 ? terms.get(0) : ScalarFunction.AND.of(terms.toArray(Expression[] ::new));
   }
 
   private static ConnectorExpression conjunction(List<ConnectorExpression> terms) {
@@ -126,17 +127,17 @@ public final class Filters {
   // ---- domains
 
   private static Expression domain(Expression column, Domain domain) {
-    if (Types.isFloat(column.type())) {
+    if (column.type().isFloat()) {
       throw new NotOffloaded(Code.DIALECT, "Trino's ranges of floating-point numbers say nothing of NaN");
     }
     if (domain.getValues().isAll()) {
-      return domain.isNullAllowed() ? Expression.bool(true) : Expression.isNotNull(column);
+      return domain.isNullAllowed() ? Expression.bool(true) : ScalarFunction.IS_NOT_NULL.of(column);
     }
     if (domain.isOnlyNull()) {
-      return Expression.isNull(column);
+      return ScalarFunction.IS_NULL.of(column);
     }
     Expression values = domain.getValues().isNone() ? Expression.bool(false) : values(column, domain);
-    return domain.isNullAllowed() ? Expression.or(Expression.isNull(column), values) : values;
+    return domain.isNullAllowed() ? ScalarFunction.OR.of(ScalarFunction.IS_NULL.of(column), values) : values;
   }
 
   private static Expression values(Expression column, Domain domain) {
@@ -154,19 +155,19 @@ public final class Filters {
       }
     }
     if (!singles.isEmpty()) {
-      any.add(singles.size() == 1 ? Expression.compare("eq", column, singles.get(0)) : Expression.in(column, singles));
+      any.add(singles.size() == 1 ? ScalarFunction.EQ.of(column, singles.get(0)) : Expression.in(column, singles));
     }
-    return any.size() == 1 ? any.get(0) : Expression.or(any.toArray(Expression[] ::new));
+    return any.size() == 1 ? any.get(0) : ScalarFunction.OR.of(any.toArray(Expression[] ::new));
   }
 
   private static Expression between(Expression column, Range range) {
     List<Expression> bounds = new ArrayList<>();
     range.getLowValue().ifPresent(low
-        -> bounds.add(
-            Expression.compare(range.isLowInclusive() ? "ge" : "gt", column, Types.literal(low, range.getType()))));
+        -> bounds.add((range.isLowInclusive() ? ScalarFunction.GE : ScalarFunction.GT)
+                .of(column, Types.literal(low, range.getType()))));
     range.getHighValue().ifPresent(high
-        -> bounds.add(
-            Expression.compare(range.isHighInclusive() ? "le" : "lt", column, Types.literal(high, range.getType()))));
+        -> bounds.add((range.isHighInclusive() ? ScalarFunction.LE : ScalarFunction.LT)
+                .of(column, Types.literal(high, range.getType()))));
     return all(bounds);
   }
 }

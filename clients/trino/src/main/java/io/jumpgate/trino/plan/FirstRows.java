@@ -41,7 +41,7 @@ public final class FirstRows {
 
   private static Expression.SortKey key(Scope scope, SortItem item) {
     Expression column = scope.column(item.getName());
-    if (Types.isFloat(column.type())) {
+    if (column.type().isFloat()) {
       throw new NotOffloaded(Code.DIALECT, "Trino orders NaN and -0.0 in its own way: " + item.getName());
     }
     return new Expression.SortKey(column, !item.getSortOrder().isAscending(), item.getSortOrder().isNullsFirst());

@@ -78,7 +78,7 @@ public final class Joins {
   private void addKeys(ConnectorExpression a, ConnectorExpression b) {
     Expression leftKey = new ExpressionTranslator(Scope.of(left.operator().schema(), leftColumns)).translate(a);
     Expression rightKey = new ExpressionTranslator(Scope.of(right.operator().schema(), rightColumns)).translate(b);
-    if (Types.isFloat(leftKey.type())) {
+    if (leftKey.type().isFloat()) {
       throw new NotOffloaded(Code.DIALECT, "Trino compares NaN and -0.0 in its own way: " + a);
     }
     leftKeys.add(leftKey);

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.jumpgate
 
-import io.jumpgate.JumpgateException
+import io.jumpgate.{ErrorCode, JumpgateException}
 import io.jumpgate.ntf.ColumnarFrame
 import io.jumpgate.spark.exec.FrameCopy
 import java.nio.ByteBuffer
@@ -34,7 +34,7 @@ object Backups {
   def read(number: Int, rows: Seq[Int]): Iterator[FrameCopy] = rows.iterator.zipWithIndex.map { case (count, i) =>
     val block = RDDBlockId(number, i)
     FrameCopy(count, here(block).orElse(elsewhere(block)).getOrElse(
-      throw new JumpgateException(JumpgateException.UNREACHABLE, "executors that kept a partition of a result are lost")))
+      throw new JumpgateException(ErrorCode.UNREACHABLE, "executors that kept a partition of a result are lost")))
   }
 
   private def here(block: RDDBlockId): Option[Array[Byte]] = {

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.jumpgate
 
-import io.jumpgate.JumpgateException
+import io.jumpgate.{ErrorCode, JumpgateException}
 import io.jumpgate.ntf.{EdgeCertificate, MemoryAccount}
 import io.jumpgate.spark.exec.{FrameCopy, Results, Threads}
 import java.util.UUID
@@ -150,7 +150,7 @@ object Receivers {
 
   private def lost(executor: String, cause: Exception): JumpgateException =
     new JumpgateException(
-      JumpgateException.UNREACHABLE,
+      ErrorCode.UNREACHABLE,
       s"executor $executor, which receives a result, is lost: ${cause.getMessage}")
 }
 
@@ -160,7 +160,7 @@ object StorageMemory extends MemoryAccount {
     val block = TempLocalBlockId(UUID.randomUUID())
     if (!SparkEnv.get.memoryManager.acquireStorageMemory(block, bytes, MemoryMode.ON_HEAP))
       throw new JumpgateException(
-        JumpgateException.MEMORY,
+        ErrorCode.MEMORY,
         s"Spark has no $bytes bytes of storage memory left for a result; raise spark.executor.memory")
   }
 

@@ -1,0 +1,95 @@
+package io.jumpgate.sql;
+
+import io.jumpgate.dataflow.DataType;
+import io.jumpgate.dataflow.DecimalRules;
+import io.jumpgate.dataflow.Expression;
+import io.jumpgate.dataflow.Measure;
+import io.jumpgate.dataflow.MeasureFunction;
+import io.jumpgate.dataflow.Operator;
+import io.jumpgate.dataflow.SqlFunctions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+
+/**
+ * Aggregate functions that have one meaning in Presto and Trino: measures, and how a function's value is computed from
+ * them.
+ */
+public final class SqlAggregates {
+  private final int keys;
+  private final List<Measure> measures = new ArrayList<>();
+
+  /** {@code keys}: how many columns are before the measures. */
+  public SqlAggregates(int keys) {
+    this.keys = keys;
+  }
+
+  public List<Measure> measures() {
+    return measures;
+  }
+
+  /**
+   * A function's value, of the operator that has the measures; empty: engines differ, or it is not known. The arguments
+   * are NULL in rows that do not count.
+   */
+  public Optional<Function<Operator, Expression>> add(
+      String name, DataType type, List<Expression> arguments, boolean distinct) {
+    if (name.equals("count")) {
+      return Optional.of(arguments.isEmpty() ? measure(MeasureFunction.COUNT_STAR, arguments, false)
+                                             : measure(MeasureFunction.COUNT, arguments, distinct));
+    }
+    if (arguments.isEmpty()) {
+      return Optional.empty();
+    }
+    return Optional.ofNullable(switch (name) {
+      case "sum" -> as(type, measure(MeasureFunction.SUM, arguments, distinct));
+      case "min" -> measure(MeasureFunction.MIN, arguments, false);
+      case "max" -> measure(MeasureFunction.MAX, arguments, false);
+      case "avg" -> average(arguments, type, distinct);
+      case "stddev", "stddev_samp" -> spread(MeasureFunction.STDDEV, arguments, distinct);
+      case "stddev_pop" -> spread(MeasureFunction.STDDEV_POP, arguments, distinct);
+      case "variance", "var_samp" -> spread(MeasureFunction.VARIANCE, arguments, distinct);
+      case "var_pop" -> spread(MeasureFunction.VARIANCE_POP, arguments, distinct);
+      case "covar_pop" -> pairs(MeasureFunction.COVAR_POP, arguments, type, distinct);
+      case "covar_samp" -> pairs(MeasureFunction.COVAR_SAMP, arguments, type, distinct);
+      case "corr" -> {
+        Function<Operator, Expression> value = pairs(MeasureFunction.CORR, arguments, type, distinct);
+        yield value == null ? null : value.andThen(SqlFunctions::finite);
+      }
+      default -> null;
+    });
+  }
+
+  private Function<Operator, Expression> average(List<Expression> arguments, DataType type, boolean distinct) {
+    if (!(type instanceof DataType.Decimal decimal)) {
+      return as(type, measure(MeasureFunction.AVG, arguments, distinct));
+    }
+    Function<Operator, Expression> sum = measure(MeasureFunction.SUM, arguments, distinct);
+    Function<Operator, Expression> count =
+        as(DataType.decimal(19, 0), measure(MeasureFunction.COUNT, arguments, distinct));
+    return grouped -> DecimalRules.quotient(sum.apply(grouped), count.apply(grouped), decimal);
+  }
+
+  private Function<Operator, Expression> spread(
+      MeasureFunction function, List<Expression> arguments, boolean distinct) {
+    return measure(function, List.of(arguments.get(0).as(DataType.FLOAT64)), distinct);
+  }
+
+  /** Null for what is not known. */
+  private Function<Operator, Expression> pairs(
+      MeasureFunction function, List<Expression> arguments, DataType type, boolean distinct) {
+    return distinct || !type.same(DataType.FLOAT64) ? null : measure(function, arguments, false);
+  }
+
+  private Function<Operator, Expression> measure(
+      MeasureFunction function, List<Expression> arguments, boolean distinct) {
+    int column = keys + measures.size();
+    measures.add(new Measure(distinct ? function.distinct() : function, arguments, "m" + measures.size()));
+    return grouped -> grouped.column(column);
+  }
+
+  private static Function<Operator, Expression> as(DataType type, Function<Operator, Expression> value) {
+    return grouped -> value.apply(grouped).as(type);
+  }
+}

@@ -1,0 +1,223 @@
+package io.jumpgate.sql;
+
+import io.jumpgate.dataflow.DataType;
+import io.jumpgate.dataflow.DateParts;
+import io.jumpgate.dataflow.DecimalRules;
+import io.jumpgate.dataflow.Expression;
+import io.jumpgate.dataflow.Patterns;
+import io.jumpgate.dataflow.ScalarFunction;
+import io.jumpgate.dataflow.SqlFunctions;
+import io.jumpgate.explain.Code;
+import io.jumpgate.explain.NotOffloaded;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.stream.Stream;
+
+/**
+ * Calls that have one meaning in Presto and Trino, as expressions of a request. {@code E} is an expression of the
+ * engine's. Every method raises NotOffloaded for what it does not translate.
+ */
+public abstract class SqlTranslator<E> {
+  private final String engine;
+
+  protected SqlTranslator(String engine) {
+    this.engine = engine;
+  }
+
+  /** The expression in a request. */
+  public abstract Expression translate(E e);
+
+  /** The arguments of a call. */
+  protected abstract List<E> arguments(E call);
+
+  /** The value of a literal that is an integer. */
+  protected abstract OptionalLong number(E e);
+
+  /** The value of a literal that is a text. */
+  protected abstract Optional<String> words(E e);
+
+  /** The expression for people. */
+  protected abstract String text(E e);
+
+  // ---- arguments
+
+  protected final E of(E call, int argument) {
+    return arguments(call).get(argument);
+  }
+
+  protected final Expression argument(E call, int argument) {
+    return translate(of(call, argument));
+  }
+
+  protected final Expression[] all(List<? extends E> of) {
+    return of.stream().map(this::translate).toArray(Expression[] ::new);
+  }
+
+  protected final Expression[] all(E call) {
+    return all(arguments(call));
+  }
+
+  /** An argument of exactly that type. */
+  protected final Expression argument(E call, int argument, DataType type) {
+    Expression value = argument(call, argument);
+    return value.type().same(type) ? value : refuse(call);
+  }
+
+  /** All arguments, which are texts. */
+  protected final Expression[] texts(E call) {
+    Expression[] values = all(call);
+    return Stream.of(values).allMatch(v -> v.type().same(DataType.STRING)) ? values : refuse(call);
+  }
+
+  protected final long whole(E call, int argument) {
+    return number(of(call, argument)).orElseThrow(() -> unknown(call));
+  }
+
+  protected final String literal(E call, int argument) {
+    return words(of(call, argument)).orElseThrow(() -> unknown(call));
+  }
+
+  // ---- functions
+
+  /** A call by its name in SQL; empty: the engines differ, or do not have it. */
+  protected final Optional<Expression> shared(String name, E e) {
+    Optional<ScalarFunction> part = DateParts.function(name);
+    if (part.isPresent()) {
+      return part.map(function -> function.of(argument(e, 0, DataType.DATE)));
+    }
+    return Optional.ofNullable(switch (name) {
+      case "length" -> ScalarFunction.CHAR_LENGTH.of(argument(e, 0, DataType.STRING));
+      case "concat" -> ScalarFunction.CONCAT.of(texts(e));
+      case "starts_with" -> ScalarFunction.STARTS_WITH.of(texts(e));
+      case "substr", "substring" -> substring(e);
+      case "greatest" -> extreme(ScalarFunction.GREATEST, e);
+      case "least" -> extreme(ScalarFunction.LEAST, e);
+      case "split_part" -> part(e);
+      case "date_trunc" -> known(e, SqlFunctions.dateTrunc(unit(e), argument(e, 1, DataType.DATE)));
+      case "date_diff" ->
+        known(e, SqlFunctions.dateDiff(unit(e), argument(e, 1, DataType.DATE), argument(e, 2, DataType.DATE)));
+      default -> null;
+    });
+  }
+
+  protected final String unit(E call) {
+    return literal(call, 0).toLowerCase(Locale.ENGLISH);
+  }
+
+  protected final Expression known(E call, Optional<Expression> value) {
+    return value.orElseThrow(() -> unknown(call));
+  }
+
+  /** Floats stay: engines say which of 0.0 and -0.0 is the greater. */
+  private Expression extreme(ScalarFunction function, E call) {
+    Expression[] values = all(call);
+    boolean known = Stream.of(values).allMatch(v -> v.type().same(values[0].type()) && !v.type().isFloat());
+    return known ? SqlFunctions.extreme(function, values) : refuse(call);
+  }
+
+  private Expression part(E call) {
+    long number = whole(call, 2);
+    String separator = literal(call, 1);
+    return SqlFunctions.isPart(separator, number)
+        ? SqlFunctions.splitPart(argument(call, 0, DataType.STRING), separator, number)
+        : refuse(call);
+  }
+
+  /** From places that are literals, or the last so many code points; of a shorter text that is none. */
+  private Expression substring(E call) {
+    Expression text = argument(call, 0, DataType.STRING);
+    int count = arguments(call).size();
+    long start = whole(call, 1);
+    if (start < 0 && count == 2) {
+      Expression length = Expression.integer(-start, DataType.INT64);
+      Expression holds = ScalarFunction.GE.of(ScalarFunction.CHAR_LENGTH.of(text), length);
+      Expression none = Expression.caseWhen(
+          List.of(ScalarFunction.IS_NULL.of(text), Expression.nullOf(DataType.STRING)), Expression.string(""));
+      return Expression.caseWhen(List.of(holds, ScalarFunction.RIGHT.of(text, length)), none);
+    }
+    boolean fits = start > 0 && (count == 2 || whole(call, 2) >= 0);
+    return fits ? ScalarFunction.SUBSTRING.of(all(call)) : refuse(call);
+  }
+
+  /** regexp_like by a pattern that means the same to accelerators. */
+  protected final Expression matched(E call, String pattern) {
+    if (!Patterns.isShared(pattern)) {
+      throw new NotOffloaded(
+          Code.EXPRESSION, "%s's patterns mean more than those of accelerators: %s".formatted(engine, pattern));
+    }
+    return ScalarFunction.REGEXP_LIKE.of(argument(call, 0, DataType.STRING), Expression.string(pattern));
+  }
+
+  protected final Expression nullIf(E call) {
+    Expression[] values = all(call);
+    return values[0].type().same(values[1].type()) ? ScalarFunction.NULL_IF.of(values) : refuse(call);
+  }
+
+  /** A comparison of values of one type, or of decimals. */
+  protected static Expression compare(ScalarFunction function, Expression left, Expression right) {
+    if (left.type().same(right.type())) {
+      return function.of(left, right);
+    }
+    if (!(left.type() instanceof DataType.Decimal) || !(right.type() instanceof DataType.Decimal)) {
+      throw new NotOffloaded(Code.TYPE, left.type().name() + " beside " + right.type().name());
+    }
+    DataType both = DecimalRules.common(left.type(), right.type());
+    return function.of(left.as(both), right.as(both));
+  }
+
+  protected final Expression compare(ScalarFunction function, E call) {
+    return compare(function, argument(call, 0), argument(call, 1));
+  }
+
+  /** An operation on integers, computed in 64 bits. */
+  protected static Expression inWords(ScalarFunction function, Expression[] of, DataType type) {
+    return function.of(of[0].as(DataType.INT64), of[1].as(DataType.INT64)).as(type);
+  }
+
+  /**
+   * A cast to a text of at most {@code most} characters; {@code length}: the most that its input has, if that is a
+   * text. Text in a narrower type is cut.
+   */
+  protected final Expression toText(
+      E call, Expression value, boolean isText, OptionalInt length, OptionalInt most, String from, String to) {
+    if (isText) {
+      boolean holds = most.isEmpty() || length.isPresent() && length.getAsInt() <= most.getAsInt();
+      return holds ? value
+                   : ScalarFunction.SUBSTRING.of(value, Expression.integer(1, DataType.INT64),
+                         Expression.integer(most.getAsInt(), DataType.INT64));
+    }
+    if (most.isPresent() || !value.type().isWhole() && !value.type().same(DataType.DATE)) {
+      throw unknownCast(call, from, to);
+    }
+    return value.as(DataType.STRING);
+  }
+
+  /** The value, which has the type that the engine gives the expression. */
+  protected final Expression checked(E e, Expression value, DataType type, String shown) {
+    if (!value.type().same(type)) {
+      throw new NotOffloaded(Code.TYPE, "%s would be %s, not %s".formatted(text(e), value.type().name(), shown));
+    }
+    return value;
+  }
+
+  // ---- why not
+
+  protected final NotOffloaded unknownCast(E call, String from, String to) {
+    return new NotOffloaded(Code.CAST, "casts from %s to %s are %s's own: %s".formatted(from, to, engine, text(call)));
+  }
+
+  protected final NotOffloaded unknownPattern(E call) {
+    return new NotOffloaded(Code.EXPRESSION, "a pattern is offloaded if it is a literal: " + text(call));
+  }
+
+  protected final <T> T refuse(E e) {
+    throw unknown(e);
+  }
+
+  protected final NotOffloaded unknown(E e) {
+    return new NotOffloaded(Code.EXPRESSION, engine + " computes " + text(e));
+  }
+}
