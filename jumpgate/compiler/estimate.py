@@ -94,6 +94,11 @@ class Estimator:
             self._files[key] = self._statistics(*key) if self._statistics else UNKNOWN
         return self._files[key]
 
+    def stored(self, read: Read) -> float | None:
+        """Return the bytes of the columns of a read in its files: their part of a row's bytes."""
+        bytes = self.files(read).bytes
+        return None if bytes is None else bytes * row_bytes(read.schema) / row_bytes(read.file_schema)
+
     def of(self, node: Operator) -> Statistics:
         """Return the rows and bytes of `node`'s output; unknown where any file below is."""
         return self._found(node)[1]

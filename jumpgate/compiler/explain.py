@@ -35,6 +35,7 @@ def explain_data(plan: PhysicalPlan) -> dict[str, Any]:
                 "input_stages": dict(zip(i.inputs, i.input_stages, strict=True)),
                 "threads": i.threads,
                 "note": i.note,
+                "asked": _asked(found, i.fragment),
                 "read_rows": _read_rows(i, found),
                 "on_disk": sorted(i.joins_on_disk),
                 "kept_rows": sorted(i.kept_rows),
@@ -79,6 +80,33 @@ def _read_rows(instance: InstancePlan, found: JobFigures) -> float | None:
     places = (n for n, node in enumerate(numbered(instance.root)) if isinstance(node, Read))
     reads = [found.operators.get((instance.fragment, n)) for n in places]
     return None if None in reads else sum((read.rows for read in reads if read), 0.0)
+
+
+def _asked(found: JobFigures, fragment: str) -> dict[str, float]:
+    """Return what the fragment is expected to ask of stores; empty if nothing."""
+    if fragment not in found.asked:
+        return {}
+    asked, cost = found.asked[fragment]
+    figures = {"requests": asked.requests, "scanned_bytes": asked.scanned_bytes, "returned_bytes": asked.returned_bytes}
+    return {name: float(f"{value:.4g}") for name, value in {**figures, "cost": cost}.items()}
+
+
+def _of_stores(fragment: dict[str, Any], counters: Mapping[str, Any] | None) -> list[str]:
+    """Format what a fragment asks of stores, and what it did ask where its instances count that."""
+    if not (expected := fragment.get("asked")):
+        return []
+    text = "asks stores: " + _demand(expected)
+    found = [c["asked"] for i in fragment["instances"] if (c := (counters or {}).get(i["id"], {})).get("asked")]
+    if found:
+        text += "; was " + _demand({name: sum(f[name] for f in found) for name in found[0]})
+    return [text]
+
+
+def _demand(figures: Mapping[str, float]) -> str:
+    scanned = f"{size(figures['scanned_bytes'])} scanned, " if figures["scanned_bytes"] else ""
+    cost = f", cost {figures['cost']:.3g}" if figures.get("cost") else ""
+    requests = counted(count(figures["requests"]), "request")
+    return f"{requests}, {scanned}{size(figures['returned_bytes'])} returned{cost}"
 
 
 def _expected(figures: Figures | None) -> dict[str, float]:
@@ -261,6 +289,7 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
         lines += [f"  {note}" for note in (f["note"],) if note]
         lines += [f"  {line}" for line in _with_figures(f, {} if counters is None else measured(counters, name))]
         lines += [f"  {line}" for line in _shares(f, counters or {})]
+        lines += [f"  {line}" for line in _of_stores(f, counters)]
     for e in data["edges"]:
         lines.append(
             f"{_kind(e)} {e['id']}: {', '.join(e['from'])} → {', '.join(e['to'])}; "

@@ -17,6 +17,7 @@ from jumpgate.dataflow.traits import Places
 from jumpgate.dataflow.types import Field, Schema
 from jumpgate.nca.interface import Device, Edge, InstancePlan, JobFigures, Match, Statistics
 from jumpgate.nca.registry import Registry
+from jumpgate.nca.storage import Asked, LinkOf
 from jumpgate.nca.transport import Transport
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class CompileOptions:
     speeds: measured cost units in core seconds (jumpgate.nca.speeds), in place of the built-in ones.
     objective: what the plan is to save, and its bounds.
     endpoints: where the client listens (host:port per partition) if the request does not say.
-    statistics: returns the statistics of files; None = none. look: prefetches them.
+    statistics: returns the statistics of files; None = none. look: prefetches them. link: returns the link to a file's
+    store.
     beam: alternatives kept for each operator.
     prefer: NCAs to use wherever they match, whatever the cost.
     without: devices not to use, as they turned out too small; lost: devices that do not answer.
@@ -57,6 +59,7 @@ class CompileOptions:
     endpoints: tuple[str, ...] = ()
     statistics: StatisticsFunction | None = None
     look: LookFunction | None = None
+    link: LinkOf | None = None
     beam: int = 4
     prefer: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
@@ -69,8 +72,8 @@ class CompileOptions:
 
 @dataclass(frozen=True)
 class Site:
-    """A place to run a part of the plan: an NCA, its devices, and (once decided) the number of instances. `settings`
-    and `note` are those of the match."""
+    """A place to run a part of the plan: an NCA, its devices, and (once decided) the number of instances.
+    `settings`, `note` and `asked` are those of the match."""
 
     nca: str
     devices: tuple[Device, ...]
@@ -78,6 +81,7 @@ class Site:
     count: int = 1
     settings: Any = None
     note: str = ""
+    asked: Asked | None = None
 
     def __str__(self) -> str:
         where = ", ".join(d.name for d in self.devices)

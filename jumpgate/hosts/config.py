@@ -47,6 +47,13 @@ region = "eu-west-1"
 profile = "reports"             # whose credentials are used
 anonymous = false               # true: without any
 insecure = false                # true: the way to it is trusted, as it is http
+select = false                  # true: it has S3 Select, which may be used
+latency_ms = 20.0               # of a request, for estimates; absent: measured
+bits_per_s = 1e9                # of the link to it; absent: 10 Gbit/s
+scanned_bytes_per_s = 4e8       # of objects that Select looks at; absent: this
+price_scanned = 0.002           # of Select, for 10⁹ bytes; absent: as AWS published in dollars, and so with these two
+price_returned = 0.0007
+price_requests = 0.0004         # for 1000 requests
 
 [[host]]
 name = "worker1"
@@ -56,6 +63,7 @@ ssh = "me@worker1"              # instead of agent and token_file: one that is s
 python = "python3"              # that runs it there
 cores = 16                      # absent: as many as this machine has
 memory_bytes = 68719476736      # absent: as much as this machine has
+money_per_hour = 2.128          # what its use costs, for plans that save cost; absent: nothing
 link_bits_per_s = 1000000000    # of its way to the network, in each direction; absent: unknown
 data_address = "10.0.0.7"       # how other hosts reach its instances; absent: that of its agent or, of a host without,
                                 # that by which this machine reaches the other agents
@@ -82,6 +90,7 @@ path = "my_package.my_module:KIND"
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -93,7 +102,7 @@ from jumpgate.errors import ConfigError, InvalidDataflow
 from jumpgate.hosts.ssh import Target
 from jumpgate.machine import memory_bytes
 from jumpgate.nca.device_kind import DeviceKinds, is_address
-from jumpgate.nca.interface import Device
+from jumpgate.nca.interface import Device, Offer
 from jumpgate.ntf.addresses import LOOPBACK, LOOPBACK_6, facing, host_of
 from jumpgate.stores import settings
 from jumpgate.stores.settings import Store
@@ -149,6 +158,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "cores": int,
         "memory_bytes": int,
         "link_bits_per_s": int,
+        "money_per_hour": float,
         "data_bind": str,
         "data_address": str,
     },
@@ -160,6 +170,12 @@ _KEYS: dict[str, dict[str, type]] = {
         "anonymous": bool,
         "insecure": bool,
         "select": bool,
+        "latency_ms": float,
+        "bits_per_s": float,
+        "scanned_bytes_per_s": float,
+        "price_scanned": float,
+        "price_returned": float,
+        "price_requests": float,
     },
     "device": {"name": str, "kind": str},
     "nca": {"name": str, "path": str},
@@ -177,7 +193,13 @@ _REQUIRED = {
     "device_kind": ("name", "path"),
 }
 #: what a value must be, in words
-_WORDS = {int: "a whole number, 0 or more", str: "a text", bool: "true or false", list: "a list of texts"}
+_WORDS = {
+    int: "a whole number, 0 or more",
+    float: "a number, 0 or more",
+    str: "a text",
+    bool: "true or false",
+    list: "a list of texts",
+}
 #: tables whose other keys belong to somebody else
 _OPEN = {"device"}
 
@@ -363,10 +385,11 @@ def _check(table: dict[str, Any], name: str, place: str, where: str) -> None:
             raise ConfigError(f"{where}: a {place} has no {key}", file=where)
     for key, kind in _KEYS[name].items():
         value = table.get(key, kind())
-        fits = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+        number = (int, float) if kind is float else kind
+        fits = isinstance(value, number) and isinstance(value, bool) == (kind is bool)
         if kind is list:
             fits = fits and all(isinstance(v, str) for v in value)
-        if not fits or (kind is int and value < 0):
+        if not fits or (kind in (int, float) and not 0 <= value < math.inf):
             raise ConfigError(f"{where}: {key} in {place} is {value!r}, not {_WORDS[kind]}", file=where)
 
 
@@ -425,6 +448,7 @@ def _host(table: dict[str, Any]) -> HostConfig:
         table.get("memory_bytes") or local.memory_bytes,
         properties,
         link_bits_per_s=table.get("link_bits_per_s", 0),
+        offer=Offer(money_per_hour=table.get("money_per_hour", 0.0)),
     )
     said = frozenset(k for k in (*figures, "data_bind", "data_address") if table.get(k))
     return HostConfig(

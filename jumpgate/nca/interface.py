@@ -14,13 +14,14 @@ from jumpgate.dataflow import bloom
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
-from jumpgate.dataflow.operators import Operator, Partitioning
+from jumpgate.dataflow.operators import Operator, Partitioning, Read
 from jumpgate.dataflow.types import Schema
 from jumpgate.nca.shared import Shared
 from jumpgate.nca.speeds import Speeds, Work
 from jumpgate.nca.statistics import ColumnStatistics as ColumnStatistics
 from jumpgate.nca.statistics import Selection as Selection
 from jumpgate.nca.statistics import Statistics as Statistics
+from jumpgate.nca.storage import Asked
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.trust.edges import JobCertificate
@@ -83,7 +84,7 @@ class Match:
     compiler asks again about the phases that it then makes, and about a Shuffle. `wire`: how its rows travel. `claims`
     names parts of the device that a plan can use only once. `rows_max`: the most estimated input rows, one number for
     all inputs or one for each. `settings`: an immutable value for the instances that run it (InstancePlan.settings).
-    explain shows `note`.
+    explain shows `note`. `asked`: what a store does for it; None: what is read there is read by ranges.
     """
 
     nca: str
@@ -97,6 +98,7 @@ class Match:
     claims: tuple[str, ...] = ()
     rows_max: float | tuple[float, ...] = math.inf
     settings: Any = None
+    asked: Asked | None = None
 
 
 #: a value in jumpgate.toml
@@ -158,6 +160,9 @@ class Estimates(Protocol):
 
     def column(self, node: Operator, key: Expression) -> ColumnStatistics:
         """Return the statistics of an expression over the node's output: distinct values, bounds, NULLs."""
+
+    def stored(self, read: Read) -> float | None:
+        """Return the bytes of the columns of a read in its files, about."""
 
 
 class OperatorInterface(Protocol):
@@ -261,7 +266,7 @@ class InstancePlan:
     `memory_limit_bytes`: of its tables; 0: none but the host's. `joins_on_disk` may spill (disk_joins.py); only for
     life-cycles that are JoinsOnDisk. `kept_rows` keep their rows for all consumers; only for life-cycles that are
     KeepsRows. Both hold operator numbers (operators.numbered). `quick_build`: the program may be built without the
-    optimiser (quick_builds.py). `settings` and `note` are those of the match.
+    optimiser (quick_builds.py). `settings`, `note` and `asked` are those of the match.
     """
 
     id: str
@@ -284,6 +289,7 @@ class InstancePlan:
     quick_build: bool = False
     settings: Any = None
     note: str = ""
+    asked: Asked | None = None
 
     @cached_property
     def operators(self) -> tuple[str, ...]:
@@ -306,11 +312,12 @@ class Figures:
 @dataclass(frozen=True)
 class JobFigures:
     """Expected figures of a job: of its operators by fragment and number, the bytes of each edge that cross links, and
-    the job's seconds, None if too little is known of an operator."""
+    the job's seconds, None if too little is known of an operator; what each fragment asks of stores, and its price."""
 
     operators: Mapping[tuple[str, int], Figures] = field(default_factory=dict)
     crossing: Mapping[str, float] = field(default_factory=dict)
     seconds: float | None = None
+    asked: Mapping[str, tuple[Asked, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -50,18 +50,18 @@ class Input:
 Compute = Callable[[dict[str, Any], tuple[Input, ...]], Iterator[pa.RecordBatch]]
 
 
-def serve(compute: Compute) -> NoReturn:
+def serve(compute: Compute, counted: Mapping[str, Any] | None = None) -> NoReturn:
     """Serve standard input until its end or `destroy`, then exit the process. The first argument is the instance.
 
     The configuration holds job, instance, token, stage (in which it sends), timeout_ms, the edges `inputs` (each with
     edge, ntf, index, producers and its stage) and `output` (edge, ntf, index, peers, partitioning); the rest is for
     `compute`. `compute` is called when the job's first stage begins. Reading an input, or yielding, waits for the stage
     of that edge, so inputs that must be known earlier (the build side of a join) are read first. Unread rows of an
-    input are dropped.
+    input are dropped. counted: counters beside those of edges, which `compute` keeps.
     """
     _name_process(f"jg {sys.argv[1]}")
     control = socket.socket(fileno=0)
-    worker = Worker(control, compute)
+    worker = Worker(control, compute, counted or {})
     with control.makefile("rb") as requests:
         for line in requests:
             worker.handle(json.loads(line))
@@ -111,8 +111,8 @@ class _Stages:
 class Worker:
     """One instance. Verbs come from one thread; each stage has its own thread, and `compute` has one for all stages."""
 
-    def __init__(self, control: socket.socket, compute: Compute) -> None:
-        self._control, self._compute = control, compute
+    def __init__(self, control: socket.socket, compute: Compute, counted: Mapping[str, Any]) -> None:
+        self._control, self._compute, self._counted = control, compute, counted
         self._lock = threading.Lock()  # answers are whole lines
         self._endpoints: dict[str, Endpoint] | None = None  # by edge
         self._configuration: dict[str, Any] | None = None
@@ -286,6 +286,7 @@ class Worker:
             "pipelines": [],
             "sources": [],
             "sinks": [],
+            **self._counted,
         }
         if configuration is None or len(self._stages) < configuration["stage"]:
             return counters

@@ -27,7 +27,7 @@ from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches,
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, Recorder
-from jumpgate.service import planning
+from jumpgate.service import planning, store_links
 from jumpgate.service.admission import Admission, User, demand_of
 from jumpgate.service.agents import BUILDING_S, Agents
 from jumpgate.service.limits import Limits
@@ -143,6 +143,7 @@ class Engine:
             dialect=dialect,
             statistics=self._statistics,
             look=probe.look,
+            link=store_links.of,
             prefer=options.prefer,
             without=options.without,
             objective=options.objective,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumpgate import extras
 from jumpgate.errors import FileChanged, FileUnreadable, Forbidden, JumpgateError
-from jumpgate.stores import settings
+from jumpgate.stores import latency, settings
 
 if TYPE_CHECKING:
     from jumpgate.stores.objects import Grant
@@ -19,6 +19,8 @@ ATTEMPTS, PAUSE_S = 6, 0.05
 CONNECT_S, READ_S = 10.0, 30.0
 #: requests to a server at once
 CONNECTIONS = 8
+#: of an answer whose time is that of the request
+SMALL_BYTES = 256 << 10
 #: answers after which a server may be asked again
 BUSY = (429, 500, 502, 503, 504)
 
@@ -44,7 +46,10 @@ def ranged(name: str, grant: Grant, start: int, size: int) -> bytes:
     headers = {"Range": f"bytes={start}-{start + size - 1}"}
     if grant.tag and not grant.tag.startswith("W/"):
         headers["If-Match"] = grant.tag
+    begun = time.monotonic()
     answer = _asked("GET", grant.url, name, headers)
+    if size <= SMALL_BYTES:
+        latency.note(name, time.monotonic() - begun)
     sent, range_ = answer.headers.get("Content-Range", ""), f"bytes {start}-{start + size - 1}"
     is_other_size = sent.startswith(f"{range_}/") and sent != f"{range_}/{grant.size}"
     is_other = answer.status in (200, 206) and (is_other_size or not _is_version(answer.headers, grant))

@@ -13,6 +13,7 @@ from jumpgate.compiler.mapping.arrange_joins import best_order, run_of
 from jumpgate.compiler.mapping.links import arriving, moved, saved_by_device
 from jumpgate.compiler.mapping.text_codes import text_codes
 from jumpgate.compiler.plan import Candidate, Mapped, MappedPlan, Plan, Site
+from jumpgate.compiler.stores import demands
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow.objective import Objective
@@ -222,7 +223,8 @@ class _Mapper:
         self, nca: NCA, match: Match, devices: tuple[Device, ...], excluded: frozenset[str]
     ) -> Iterator[Alternative]:
         leaves = match_inputs(match)
-        site = Site(nca.name, devices, match.fusion, 1, match.settings, "" if match.fusion else match.note)
+        note = "" if match.fusion else match.note
+        site = Site(nca.name, devices, match.fusion, 1, match.settings, note, match.asked)
         statistics = tuple(self.estimator.of(leaf) for leaf in leaves)
         limits = match.rows_max if isinstance(match.rows_max, tuple) else (match.rows_max,) * len(leaves)
         for known, most in zip(statistics, limits, strict=True):
@@ -237,9 +239,12 @@ class _Mapper:
             sent = float(links.sent)
             if seconds is not None:
                 seconds += float(links.busiest) * unit_seconds("link", {**assumed(), **self.options.speeds})
-        if per_hour := devices[0].offer.money_per_hour:
-            charged = per_hour * (speeds.setup_s + (seconds or 0.0)) / 3600
-            speeds = replace(speeds, money=speeds.money + charged)
+        charged = 0.0
+        for asked, link in demands(match.operators, match.asked, self.estimator, self.options.link):
+            seconds = None if seconds is None else seconds + asked.seconds(link)
+            charged += asked.money(link)
+        charged += devices[0].offer.money_per_hour * (speeds.setup_s + (seconds or 0.0)) / 3600
+        speeds = replace(speeds, money=speeds.money + charged)
         for below in itertools.product(*(self.alternatives(leaf) for leaf in leaves)):
             box = Mapped(match, site, tuple(a.node for a in below), leaves)
             taken = self._combine(nca, box, below, speeds, seconds, sent)

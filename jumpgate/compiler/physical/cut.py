@@ -265,6 +265,7 @@ def _instances(plan: MappedPlan, fragment: Fragment, stages: _Stages, load: dict
         "dialect": plan.options.dialect,
         "settings": site.settings,
         "note": site.note,
+        "asked": site.asked,
     }
     for index, id in enumerate(fragment.instances):
         device = site.devices[index % len(site.devices)]

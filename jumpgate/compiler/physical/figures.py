@@ -9,16 +9,19 @@ from typing import Any
 
 from jumpgate.compiler.physical.traffic import Traffic
 from jumpgate.compiler.plan import PhysicalPlan
+from jumpgate.compiler.stores import demands
 from jumpgate.compiler.work import work
 from jumpgate.dataflow.operators import Emit, Operator, Read, Receive, numbered
 from jumpgate.nca.interface import Figures, JobFigures
 from jumpgate.nca.speeds import Work, assumed, seconds_of, unit_seconds
+from jumpgate.nca.storage import Asked
 
 
 def figures(plan: PhysicalPlan) -> PhysicalPlan:
     """Add the figures of every operator with known statistics, and of the job if none is missing."""
     found: dict[tuple[str, int], Figures] = {}
     receive_s: dict[str, float] = {}
+    asked: dict[str, tuple[Asked, float]] = {}
     total: float | None = {**assumed(), **plan.options.speeds}["job"]
     for instance in plan.instances:
         if instance.index:
@@ -32,12 +35,17 @@ def figures(plan: PhysicalPlan) -> PhysicalPlan:
                 continue
             found[instance.fragment, number] = of_node
             total = None if total is None else total + of_node.seconds
+        for demand, link in demands(numbered(instance.root), instance.asked, plan.estimator, plan.options.link):
+            before, price = asked.get(instance.fragment, (Asked(0.0, 0.0), 0.0))
+            asked[instance.fragment] = before + demand, price + demand.money(link)
+            total = None if total is None else total + demand.seconds(link)
         if speeds.receive_s:
             names = (i.device.name for i in plan.instances if i.nca == instance.nca)
             receive_s.update(dict.fromkeys(names, speeds.receive_s))
         total = None if total is None else total + speeds.setup_s + speeds.seconds["start"]
     crossing, on_links = _travel(plan, receive_s)
-    return replace(plan, figures=JobFigures(found, crossing, None if total is None else total + on_links))
+    seconds = None if total is None else total + on_links
+    return replace(plan, figures=JobFigures(found, crossing, seconds, asked))
 
 
 def _travel(plan: PhysicalPlan, receive_s: Mapping[str, float]) -> tuple[dict[str, float], float]:

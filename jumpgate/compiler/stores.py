@@ -1,0 +1,24 @@
+"""The demand of operators on stores, with the link to each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from jumpgate.compiler.estimate import Estimator
+from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.nca.storage import Asked, LinkOf, StoreLink, by_ranges
+
+
+def demands(
+    operators: Iterable[Operator], asked: Asked | None, estimator: Estimator, link_of: LinkOf | None
+) -> Iterator[tuple[Asked, StoreLink]]:
+    """Yield the demand of each read of objects whose sizes are known. asked: of all, where an accelerator says so."""
+    for read in operators:
+        link = link_of(read.files[0]) if link_of and isinstance(read, Read) and read.files else None
+        if link is None or not isinstance(read, Read):
+            continue
+        bytes = estimator.stored(read)
+        if asked is not None:
+            yield asked, link
+        elif bytes is not None:
+            yield by_ranges(len(read.files), bytes), link

@@ -1,0 +1,32 @@
+"""The latency of stores, as requests of this process have shown: the least of the last ones of each."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+
+#: requests of a bucket or server that are remembered, and these
+REMEMBERED, PLACES_MAX = 16, 256
+
+_seen: OrderedDict[str, deque[float]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def note(name: str, seconds: float) -> None:
+    """Remember how long a small answer about an object took."""
+    with _lock:
+        _seen.setdefault(_place(name), deque(maxlen=REMEMBERED)).append(seconds)
+        _seen.move_to_end(_place(name))
+        while len(_seen) > PLACES_MAX:
+            _seen.popitem(last=False)
+
+
+def of(name: str) -> float | None:
+    """Return the seconds of a request to the store of an object; None if none has been made."""
+    with _lock:
+        found = _seen.get(_place(name))
+        return min(found) if found else None
+
+
+def _place(name: str) -> str:
+    return "/".join(name.split("/")[:3])
