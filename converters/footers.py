@@ -225,8 +225,32 @@ def _read_parquet(path: str, mtime_ns: int, size: int) -> Footer:
 
 
 def parquet_arrow_schema(path: str) -> Any:
-    """Return the columns of a Parquet file as Arrow has them. Raises FileUnreadable or MalformedData."""
-    return cached(path, _read_metadata)[1]
+    """Return the columns of a Parquet file with the types of Arrow that it declares. Raises FileUnreadable or
+    MalformedData."""
+    import pyarrow as pa
+
+    metadata, arrow, _ = cached(path, _read_metadata)
+    leaves = map(metadata.schema.column, range(metadata.num_columns))
+    return pa.schema([field.with_type(_declared(field.type, leaves)) for field in arrow])
+
+
+def _declared(arrow: Any, leaves: Iterator[Any]) -> Any:
+    """Return a column's type, of bytes as its leaves annotate them."""
+    import pyarrow as pa
+
+    if not arrow.num_fields:
+        leaf = next(leaves)
+        if leaf.physical_type != "FIXED_LEN_BYTE_ARRAY":
+            return arrow
+        if leaf.converted_type == "INTERVAL":
+            return pa.month_day_nano_interval()
+        return pa.uuid() if leaf.logical_type.type == "UUID" else arrow
+    parts = [arrow.field(i).with_type(_declared(arrow.field(i).type, leaves)) for i in range(arrow.num_fields)]
+    if pa.types.is_struct(arrow):
+        return pa.struct(parts)
+    if pa.types.is_map(arrow):
+        return pa.map_(parts[0].type.field(0), parts[0].type.field(1))
+    return pa.list_(parts[0]) if pa.types.is_list(arrow) else arrow
 
 
 def columns_of(schema: Any, arrow: Any) -> list[tuple[Field, range]]:

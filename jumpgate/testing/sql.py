@@ -39,7 +39,7 @@ from jumpgate.dataflow.operators import (
     Window,
     WindowFunction,
 )
-from jumpgate.dataflow.types import DataType, int64, string
+from jumpgate.dataflow.types import DataType, Field, int64, string
 from jumpgate.testing.sql_measures import MEASURES, measure_text
 
 TYPES = {
@@ -93,7 +93,15 @@ def to_sql(root: Operator, dialect: Dialect = DEFAULT) -> str:
     return Translator(dialect).statement(root)
 
 
+def _read_column(field: Field) -> str:
+    """A column of files; UUIDs are bytes."""
+    name = _identifier(field.name)
+    return f"CAST({name} AS BLOB)" if field.type.kind == "binary" else name
+
+
 def sql_type(type: DataType) -> str:
+    if type.kind == "list":
+        return f"{sql_type(type.parts[0].type)}[]"
     return f"DECIMAL({type.precision}, {type.scale})" if type.kind == "decimal" else TYPES[type.kind]
 
 
@@ -196,7 +204,7 @@ class Translator:
         return _numbered([self.expression(e) for e in expressions])
 
     def _read(self, node: Read) -> str:
-        columns = _numbered([_identifier(node.schema.names[i]) for i in range(len(node.schema))])
+        columns = _numbered([_read_column(f) for f in node.schema])
         files = "[" + ", ".join(map(quoted, node.files)) + "]"
         declared = ", ".join("'" + f.name.replace("'", "''") + f"': '{sql_type(f.type)}'" for f in node.file_schema)
         if of_files(dict(node.options)):

@@ -52,6 +52,33 @@ STAYING = (
     ("SELECT max(l) FROM t", "nested values are not compared"),
     ("SELECT tz - INTERVAL '1 month 1 day' FROM t", "INTERVAL is not offloaded"),
 )
+#: a table of DuckDB's own
+PASSED = """
+    CREATE TYPE mood AS ENUM ('sad', 'it''s', 'ok');
+    CREATE TABLE w AS SELECT i::INTEGER AS i, i % 5 AS k,
+        CASE WHEN i % 7 <> 4 THEN ((i % 2 * 8) || '0000000-0000-4000-8000-00000000000' || i % 4)::UUID END AS id,
+        CASE i % 4 WHEN 0 THEN 'sad' WHEN 1 THEN 'ok' WHEN 2 THEN 'it''s' END::mood AS e,
+        CASE WHEN i % 6 <> 0 THEN to_months((i % 3 - 1)::INTEGER) + to_days((i % 4 - 2)::INTEGER)
+            + to_microseconds(i * 77777777777 * (i % 3 - 1)) END AS iv, [i % 3, NULL] AS l FROM range(40) r(i)"""
+OF_PASSED = (
+    "SELECT i, id, e, iv FROM w WHERE iv IS NOT NULL AND k <> 1",
+    "SELECT e, count(*) AS n, min(id) AS a, max(e) AS b, count(DISTINCT id) AS c, count(iv) AS d FROM w GROUP BY e",
+    "SELECT i, e::VARCHAR AS s FROM w WHERE e > 'ok'::mood OR e = 'sad' OR e > 'it' ORDER BY e DESC, id, i LIMIT 9",
+    "SELECT a.i, b.iv, b.e FROM w a LEFT JOIN w b ON a.id = b.id AND b.k = 2",
+    "SELECT i FROM w WHERE id IN ('80000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002')",
+    "SELECT i, lag(id) OVER (ORDER BY i) AS a, lag(iv) OVER (ORDER BY i) AS b, rank() OVER (ORDER BY e, i) AS c FROM w",
+    "SELECT CASE WHEN i > 9 THEN iv END AS a, coalesce(id, '80000000-0000-4000-8000-000000000001') AS b, "
+    "least(e, 'it''s'::mood) AS c FROM w UNION ALL SELECT iv, id, e FROM w WHERE k = 0",
+)  # fmt: skip
+PASSED_STAYING = (
+    ("SELECT i FROM w WHERE iv > INTERVAL 1 DAY", "normalized_interval"),
+    ("SELECT DISTINCT iv FROM w", "DISTINCT ON"),
+    ("SELECT max(iv) FROM w", "nested values are not compared"),
+    ("SELECT DATE '2020-01-01' + iv FROM w", "INTERVAL.* is not offloaded"),
+    ("SELECT id::VARCHAR FROM w", "CAST from UUID to VARCHAR"),
+    ("SELECT [id] FROM w", "list_value"),
+    ("SELECT unnest(l) FROM w", "LOGICAL_UNNEST"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +135,39 @@ def test_what_stays_says_why(file: Path) -> None:
         for text in OF_CLOCKS:
             with pytest.raises(Stays, match="in the zone Asia/Kathmandu is not offloaded"):
                 planning.offload(elsewhere, text)
+
+
+def test_uuids_enums_and_intervals_pass_through_jobs(one_host: str) -> None:
+    with duckdb.connect() as duck:
+        duck.execute(PASSED)
+        with jumpgate.accelerate(duck.cursor(), mode="always", address=one_host) as connection:
+            for text in OF_PASSED:
+                found = connection.sql(text)
+                assert sorted(map(repr, found.fetchall())) == sorted(map(repr, duck.sql(text).fetchall())), text
+                assert connection.last_reason == "" and found.types == duck.sql(text).types
+        for text, reason in PASSED_STAYING:
+            with pytest.raises(Stays, match=reason):
+                planning.offload(duck, text)
+
+
+def test_uuids_and_categories_of_files_and_arrow_data(tmp_path: Path) -> None:
+    path = tmp_path / "w.parquet"
+    with duckdb.connect() as duck, jumpgate.connect(offload="always") as connection:
+        duck.execute(PASSED)
+        duck.execute("SET arrow_lossless_conversion = true")
+        duck.execute(f"COPY (SELECT * REPLACE (to_days(i % 3) AS iv), [id] AS ids FROM w) TO '{path}'")
+        connection.register("f", path)
+        connection.register("w", duck.sql("SELECT * EXCLUDE (l) FROM w").to_arrow_table())
+        duck.execute(f"CREATE VIEW f AS FROM '{path}'")
+        for text, stays in (
+            ("SELECT id, count(*) AS n FROM f WHERE i > 3 GROUP BY id", ""),
+            ("SELECT id, e, count(*) AS n FROM w WHERE e <> 'ok' GROUP BY id, e", ""),
+            ("SELECT list_value(id) AS l, n FROM (SELECT id, count(*) AS n FROM w GROUP BY id)", "list_value"),
+            ("SELECT i, iv, id FROM f WHERE k = 3", "'iv' is a string for DuckDB"),
+            ("SELECT i, iv FROM w WHERE k = 3", "'iv' is a string for DuckDB"),
+            ("SELECT ids FROM f WHERE i > 3", "parts of type UUID"),
+        ):
+            with connection.sql(text) as query:
+                expected = duck.sql(text)
+                assert sorted(map(repr, query.fetchall())) == sorted(map(repr, expected.fetchall())), text
+                assert bool(query.split.kept) == bool(stays) and stays in query.explain()

@@ -25,7 +25,7 @@ VALUES = (
     "TIMESTAMP_NS '2020-01-01 00:00:00.123456789'", "INTERVAL '1 month 3 days'", "'101'::BIT",
     "'0202790f-de46-4460-a80e-bc5838056f26'::UUID", "'a'::ENUM('a', 'b')", "union_value(a := 1)", "MAP {'a': 1}",
     "MAP {[1]: 2}", "{'a': 1, 'u': '0202790f-de46-4460-a80e-bc5838056f26'::UUID}", "[1, NULL]", "[1, 2]::INTEGER[2]",
-    "[{'i': INTERVAL 1 DAY}]", "'{\"a\": 1}'::JSON", "NULL",
+    "[{'i': INTERVAL 1 DAY}]", "'{\"a\": 1}'::JSON", "NULL", "row(1, 'a')", "[row(row(1), [2])]",
 )  # fmt: skip
 MOMENTS = "SELECT * FROM (VALUES (1, TIMESTAMPTZ '2020-01-01 12:00:00+02'), (2, NULL)) AS t(a, b)"
 ROWS = "SELECT n % 3 AS k, n, 'text ' || n AS s FROM sale ORDER BY n"

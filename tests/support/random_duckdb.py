@@ -16,18 +16,21 @@ T = TypeVar("T")
 #: name → type of a column; the tables share names, so that NATURAL and USING join by some
 COLUMNS = {
     "k": "int", "g": "int", "s": "text", "d": "decimal", "f": "float", "day": "date", "ts": "time", "b": "bool",
-    "u": "int", "tz": "moment", "ns": "nanos", "tm": "clock", "x": "bytes",
+    "u": "int", "tz": "moment", "ns": "nanos", "tm": "clock", "x": "bytes", "id": "uuid", "l": "list",
 }  # fmt: skip
 TABLES = {
     "r": """SELECT CASE i % 5 WHEN 4 THEN NULL ELSE i % 5 END::INTEGER AS k, (i * 7 % 6)::BIGINT AS g,
         CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE chr((97 + i % 3)::INTEGER) END AS s,
         (i * 1.25 - 5)::DECIMAL(6, 2) AS d,
-        (CAST(['0', '-0', 'nan', 'inf', NULL, '1.5', '-2.5'] AS DOUBLE[]))[1 + i % 7] AS f
+        (CAST(['0', '-0', 'nan', 'inf', NULL, '1.5', '-2.5'] AS DOUBLE[]))[1 + i % 7] AS f,
+        CASE WHEN i % 5 <> 3 THEN ((i % 2 * 8) || '0000000-0000-4000-8000-00000000000' || i % 4)::UUID END AS id
         FROM range(12) t(i)""",
     "q": """SELECT CASE i % 4 WHEN 2 THEN NULL ELSE i % 4 END::INTEGER AS k,
         CASE i % 3 WHEN 1 THEN NULL ELSE 'a' END AS s, DATE '1969-12-30' + (i * 400)::INTEGER AS day, i % 3 = 0 AS b,
         (i % 4)::UTINYINT AS u, CASE i % 3 WHEN 0 THEN NULL ELSE make_timestamptz(i * 1800000000 - 7) END AS tz,
-        make_timestamp_ns(i // 2 * 999 - 1000) AS ns FROM range(9) t(i)""",
+        make_timestamp_ns(i // 2 * 999 - 1000) AS ns,
+        CASE WHEN i % 4 <> 1 THEN ('80000000-0000-4000-8000-00000000000' || i % 3)::UUID END AS id,
+        CASE i % 3 WHEN 0 THEN NULL WHEN 1 THEN [] ELSE [i::INTEGER, NULL, i] END AS l FROM range(9) t(i)""",
     "p": r"""SELECT (i % 3)::BIGINT AS g, CASE WHEN i > 5 THEN NULL ELSE i % 2 = 0 END AS b,
         TIMESTAMP '1969-12-31 23:59:59.5' + to_seconds(i * 7919) AS ts, (i / 4)::DECIMAL(9, 3) AS d,
         DATE '1969-12-30' + (i * 200)::INTEGER AS day, make_timestamptz(i // 3 * 1800000000 - 7) AS tz,
@@ -36,7 +39,7 @@ TABLES = {
     "e": "SELECT 1::INTEGER AS k, 'a' AS s, 0.5::DOUBLE AS f LIMIT 0",
 }  # fmt: skip
 OF = {
-    "r": ("k", "g", "s", "d", "f"), "q": ("k", "s", "day", "b", "u", "tz", "ns"),
+    "r": ("k", "g", "s", "d", "f", "id"), "q": ("k", "s", "day", "b", "u", "tz", "ns", "id", "l"),
     "p": ("g", "b", "ts", "d", "day", "tz", "tm", "x"),
     "e": ("k", "s", "f"),
 }  # fmt: skip
@@ -47,6 +50,8 @@ LITERALS = {
     "moment": ("TIMESTAMPTZ '1970-01-01 00:00:00+00'", "TIMESTAMPTZ '1970-01-01 01:00:00.25+00'"),
     "nanos": ("TIMESTAMP_NS '1969-12-31 23:59:59.999999'", "TIMESTAMP_NS '1970-01-01 00:00:00.000000998'"),
     "clock": ("TIME '23:00:00'", "TIME '00:00:00.000001'"), "bytes": ("'a\\xFF'::BLOB", "''::BLOB"),
+    "uuid": ("UUID '80000000-0000-4000-8000-000000000001'", "UUID '00000000-0000-4000-8000-000000000002'"),
+    "list": ("[2, NULL, 2]::INTEGER[]", "[]::INTEGER[]"),
 }  # fmt: skip
 NUMBERS = ("int", "decimal", "float")
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
@@ -165,7 +170,7 @@ class Texts:
         return f"SELECT {', '.join(names)}, {ranked} AS x, {framed} AS y FROM {source} WINDOW w AS ({partition})"
 
     def _set(self) -> str:
-        kind = self._one(("int", "text", "decimal", "date", "float", "moment", "nanos", "bytes"))
+        kind = self._one(("int", "text", "decimal", "date", "float", "moment", "nanos", "bytes", "uuid"))
         branches = []
         for _ in range(self._rng.randint(2, 3)):
             source, columns = self._source()

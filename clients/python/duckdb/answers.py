@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 
+from jumpgate.client.duckdb.passed import from_carrier
 from jumpgate.client.duckdb.types import ZONED, SqlType
 from jumpgate.client.sql.tokens import quoted
 
@@ -34,7 +35,8 @@ def relation_over(
     if isinstance(rows, pa.Table):
         rows = rows.rename_columns([f"c{i}" for i in range(rows.num_columns)])
     columns = ", ".join(
-        f"CAST(c{i} AS {type}) AS {quoted(name)}" for i, (name, type) in enumerate(zip(names, types, strict=True))
+        f"{from_carrier(f'c{i}', type)} AS {quoted(name)}"
+        for i, (name, type) in enumerate(zip(names, types, strict=True))
     )
     cursor = connection.cursor()
     if ZONED in columns:  # a cursor has the zone of the machine
@@ -44,6 +46,19 @@ def relation_over(
         cursor.execute(f"SET TimeZone = {literal(zone_of(connection))}")
     cursor.register("answer", rows)
     return cursor.sql(f"SELECT {columns} FROM answer")
+
+
+def delivered(
+    connection: duckdb.DuckDBPyConnection, batches: Iterable[pa.RecordBatch], types: Sequence[SqlType]
+) -> Iterator[pa.RecordBatch]:
+    """The batches of a job with values of types that a dataflow has in another form as DuckDB hands them out."""
+    if not any(type.is_passed for type in types):
+        yield from batches
+        return
+    names = [f"c{i}" for i in range(len(types))]
+    for batch in batches:
+        rows = pa.Table.from_batches([batch])
+        yield from relation_over(connection, rows, names, types).to_arrow_table().to_batches()
 
 
 def in_sight_of(frame: FrameType, function: Any, *arguments: Any, **named: Any) -> Any:

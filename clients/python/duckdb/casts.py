@@ -17,6 +17,8 @@ from jumpgate.dataflow.types import decimal, float64, string, timestamp, timesta
 #: integers up to here are doubles, too
 EXACT_MAX = 1 << 53
 EXACT_DIGITS = 15
+#: of an ENUM that is cast to text
+VALUES_MAX = 32
 #: casts between dates, timestamps and moments
 _CLOCKS = {
     "DATE": ("TIMESTAMP", ZONED), ZONED: ("TIMESTAMP", "DATE"),
@@ -32,6 +34,8 @@ def translate_cast(value: Expression, source: SqlType, target: SqlType, is_try: 
     """The value as `target`; raises Stays for casts that are not known to be the same."""
     if source == target:
         return value
+    if target.id == "VARCHAR" and 0 < len(source.values) <= VALUES_MAX:
+        return _named(value, source.values)
     if target.id == "VARCHAR" and source.id in _TEXTS and not is_try:
         return _TEXTS[source.id](value)
     if is_try and source.id in (*SIGNED, "DECIMAL") and target.id in SIGNED:
@@ -84,6 +88,14 @@ def _said(value: Expression) -> Expression:
     yes, no = (Literal(string.with_nullable(False), said) for said in ("true", "false"))
     missing = Literal(string.with_nullable(True), None)
     return Case(missing.type, (value, yes, bind("not", (value,)), no), missing)
+
+
+def _named(value: Expression, names: tuple[str, ...]) -> Expression:
+    """The number of an ENUM's value as text."""
+    texts = [Literal(string.with_nullable(False), name) for name in names]
+    pairs = [(bind("eq", (value, whole(i, value.type))), text) for i, text in enumerate(texts)]
+    missing = Literal(string.with_nullable(True), None)
+    return Case(missing.type, tuple(part for pair in pairs for part in pair), missing)
 
 
 def _written(value: Expression) -> Expression:

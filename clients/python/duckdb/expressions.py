@@ -217,7 +217,11 @@ def _options(data: Any) -> tuple[str | Decimal, ...]:
 
 
 def _constant(value: Any) -> Bound:
-    if isinstance(value, dict) and value.get("type") == {"id": "INTERVAL", "type_info": None}:
+    if (
+        isinstance(value, dict)
+        and value.get("type") == {"id": "INTERVAL", "type_info": None}
+        and not value.get("is_null")
+    ):
         found = _INTERVAL.decode("an INTERVAL", value)
         assert isinstance(found, Interval)
         return found

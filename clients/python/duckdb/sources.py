@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from jumpgate.client.duckdb.passed import to_carrier
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scans import ParquetScan, Scan, TableScan
 from jumpgate.client.duckdb.types import SqlType
@@ -20,11 +21,6 @@ from jumpgate.errors import JumpgateError
 
 #: that one scan reads: each is looked into
 FILES_MAX = 1024
-#: how values of a type that Parquet or a dataflow does not have are written
-_WRITTEN = {
-    "UTINYINT": "SMALLINT", "USMALLINT": "INTEGER", "UINTEGER": "BIGINT", "UBIGINT": "DECIMAL(20,0)",
-    "HUGEINT": "DECIMAL(38,0)",
-}  # fmt: skip
 
 
 @dataclass
@@ -115,7 +111,7 @@ def _carried(type: SqlType) -> DataType:
 
 def _written(name: str, type: SqlType) -> str:
     column = quoted(name)
-    return f"CAST({column} AS {_WRITTEN[type.id]}) AS {column}" if type.id in _WRITTEN else column
+    return f"{to_carrier(column, type)} AS {column}"
 
 
 def quoted(name: str) -> str:

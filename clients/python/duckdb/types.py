@@ -35,6 +35,12 @@ _CARRIERS: Mapping[str, DataType] = {
     "TIMESTAMP": t.timestamp, "TIMESTAMP_S": t.timestamp, "TIMESTAMP_MS": t.timestamp, "TIMESTAMP_NS": t.timestamp_ns,
     ZONED: t.timestamptz("UTC"),
 }  # fmt: skip
+#: only passed on, compared or tested for NULL: bytes in the order of UUIDs, numbers of an ENUM's values, and an
+#: INTERVAL's parts, which are not compared, as DuckDB takes 30 days for a month
+_PASSED: Mapping[str, DataType] = {
+    "UUID": t.binary, "ENUM": t.int32,
+    "INTERVAL": t.struct(Field("months", t.int32), Field("days", t.int32), Field("micros", t.int64)),
+}  # fmt: skip
 SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 UNSIGNED = ("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 INTEGERS = (*SIGNED, *UNSIGNED, "HUGEINT")
@@ -46,14 +52,15 @@ MICROS = {"TIMESTAMP": 1, "TIMESTAMP_MS": 1000, "TIMESTAMP_S": 1_000_000, ZONED:
 @dataclass(frozen=True)
 class SqlType:
     """A type of DuckDB's. width, scale: of DECIMAL. parts: a struct's fields, a list's element, a map's key and value,
-    with their names. `strange`: it has properties that are not known by name, as an alias or a collation; nothing is
-    computed on it."""
+    with their names. values: of an ENUM, in their order. `strange`: it has properties that are not known by name, as an
+    alias or a collation; nothing is computed on it."""
 
     id: str
     width: int = 0
     scale: int = 0
     strange: bool = False
     parts: tuple[tuple[str, SqlType], ...] = ()
+    values: tuple[str, ...] = ()
 
     @property
     def carrier(self) -> DataType:
@@ -65,6 +72,8 @@ class SqlType:
                 return _CARRIERS[self.id]
             if self.parts:
                 return _nested(self)
+            if self.is_passed:
+                return _PASSED[self.id]
         raise Stays(f"type {self} is not offloaded")
 
     @property
@@ -72,9 +81,16 @@ class SqlType:
         """Return whether it has a carrier, of values that are not nested."""
         return not self.strange and (self.id == "DECIMAL" or self.id in _CARRIERS)
 
+    @property
+    def is_passed(self) -> bool:
+        """Return whether its values have a form of their own in a dataflow, in which only some things are done."""
+        return not self.strange and self.id in _PASSED
+
     def __str__(self) -> str:
         if self.id == "DECIMAL":
             return f"DECIMAL({self.width},{self.scale})"
+        if self.values:
+            return "ENUM({})".format(", ".join("'{}'".format(value.replace("'", "''")) for value in self.values))
         return _text(self) if self.parts else self.id
 
 
@@ -82,6 +98,8 @@ BOOLEAN, BIGINT, DOUBLE = SqlType("BOOLEAN"), SqlType("BIGINT"), SqlType("DOUBLE
 
 
 def _nested(type: SqlType) -> DataType:
+    if passed := [part for _, part in type.parts if part.is_passed]:
+        raise Stays(f"type {type} is not offloaded: it has parts of type {passed[0]}")
     carriers = [(name, part.carrier) for name, part in type.parts]
     try:
         if type.id == "STRUCT":
@@ -115,7 +133,7 @@ def read_type(data: Any) -> SqlType:
         raise Stays("a type is written in a way that is not known")
     id, info = str(data["id"]), data["type_info"]
     if info is None:
-        return SqlType(id, strange=id in ("DECIMAL", *NESTED))
+        return SqlType(id, strange=id in ("DECIMAL", "ENUM", *NESTED))
     named = {"alias": "", "extension_info": None}
     if isinstance(info, dict) and {**info, **named} == info and id in _INFOS:
         kind, names, read = _INFOS[id]
@@ -143,12 +161,18 @@ def _list(id: str, info: Any) -> SqlType:
     return SqlType(id, parts=element.parts)
 
 
+def _enum(id: str, info: Any) -> SqlType:
+    values = tuple(map(str, info["values"]))
+    return SqlType(id, values=values, strange=len(values) != info["values_count"] or not values)
+
+
 #: the name and the own fields of a type's properties, and what reads them
 _INFOS: Mapping[str, tuple[str, tuple[str, ...], Callable[[str, Any], SqlType]]] = {
     "DECIMAL": ("DECIMAL_TYPE_INFO", ("width", "scale"), lambda id, info: SqlType(id, info["width"], info["scale"])),
     "STRUCT": ("STRUCT_TYPE_INFO", ("child_types",), _struct),
     "LIST": ("LIST_TYPE_INFO", ("child_type",), _list),
     "MAP": ("LIST_TYPE_INFO", ("child_type",), _list),
+    "ENUM": ("ENUM_TYPE_INFO", ("values_count", "values"), _enum),
 }
 
 
@@ -185,8 +209,10 @@ def _value(type: SqlType, carrier: DataType, value: Any) -> Value:
         return _EPOCH + datetime.timedelta(days=whole_number(value))
     if type.id in MICROS:
         return _START + datetime.timedelta(microseconds=whole_number(value) * MICROS[type.id])
-    if type.id == "TIMESTAMP_NS":
+    if type.id == "TIMESTAMP_NS" or (type.id == "ENUM" and 0 <= whole_number(value) < len(type.values)):
         return whole_number(value)
+    if type.id == "UUID":
+        return uuid_bytes(value)
     if type.id == "TIME" and 0 <= whole_number(value) < _DAY:
         return (_START + datetime.timedelta(microseconds=value)).time()
     if type.id == "BLOB" and isinstance(value, str) and _BYTES.fullmatch(value):
@@ -196,6 +222,11 @@ def _value(type: SqlType, carrier: DataType, value: Any) -> Value:
     if type.id == "VARCHAR" and isinstance(value, str):
         return value
     raise ValueError(repr(value))
+
+
+def uuid_bytes(value: Any) -> bytes:
+    """A UUID, which DuckDB has as a number of 128 bits with the sign turned. Raises ValueError, OverflowError."""
+    return (whole_number(value) + (1 << 127)).to_bytes(16, "big")
 
 
 def whole_number(value: Any) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import re
+import uuid
 from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from typing import Any
 
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.sources import quoted
-from jumpgate.client.duckdb.types import MICROS, ZONED, whole_number
+from jumpgate.client.duckdb.types import MICROS, ZONED, uuid_bytes, whole_number
 
 #: writes the column of that number
 Column = Callable[[int], str]
@@ -68,6 +69,8 @@ def write_type(data: Any) -> str:
     if name == "MAP":
         key, value = info["child_type"]["type_info"]["child_types"]
         return f"MAP({write_type(key['second'])}, {write_type(value['second'])})"
+    if name == "ENUM":
+        return "ENUM({})".format(", ".join(map(literal, info["values"])))
     raise Stays(f"type {name} is not written as SQL")
 
 
@@ -108,6 +111,10 @@ def _value(type: Any, value: Any) -> str:
         return literal(value)
     if name == "INTERVAL":
         return literal("{months} months {days} days {micros} microseconds".format(**value))
+    if name == "UUID":
+        return literal(str(uuid.UUID(bytes=uuid_bytes(value))))
+    if name == "ENUM":
+        return literal(type["type_info"]["values"][whole_number(value)])
     if name == "LIST":
         return "[{}]".format(", ".join(map(write_constant, value["children"])))
     raise ValueError(repr(value))

@@ -31,7 +31,9 @@ REPR_S = 2.0
 FETCHED_ROWS = 2048
 
 #: types whose values Arrow does not hold, as DuckDB hands them out
-LOST = re.compile(r"\b(UHUGEINT|TIME WITH TIME ZONE|BIT|VARIANT)\b")
+LOST = re.compile(
+    r"\b(UHUGEINT|TIME WITH TIME ZONE|BIT|VARIANT)\b|\bSTRUCT\((\w+[](),[]|TIME(STAMP)? WITH )"  # without names
+)
 
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -81,7 +83,10 @@ class Answer(ABC):
         """Describe each column as PEP 249 has it, with DuckDB's type."""
         pairs = zip(self.columns, self.types, strict=True)
         nulls = ", ".join(f"CAST(NULL AS {type}) AS {quoted(name)}" for name, type in pairs)
-        found: list[tuple[Any, ...]] = self._cursor().sql(f"SELECT {nulls}").description if nulls else []
+        try:
+            found: list[tuple[Any, ...]] = self._cursor().sql(f"SELECT {nulls}").description if nulls else []
+        except duckdb.ParserException:  # structs without names have types that nobody can write
+            found = self._native().description
         return found
 
     @property

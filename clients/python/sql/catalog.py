@@ -157,7 +157,7 @@ def parquet_table(table: Table) -> Table:
     fields = [
         f
         for f in table.read.schema
-        if f.type.is_opaque or f.type.is_integer or f.type.is_nested or f.type.kind in ("time", "decimal")
+        if f.type.is_opaque or f.type.is_integer or f.type.is_nested or f.type.kind in ("time", "decimal", "binary")
     ]
     if not fields:
         return table

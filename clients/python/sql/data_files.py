@@ -19,7 +19,7 @@ _TYPES: dict[pa.DataType, DataType] = {
     pa.uint8(): t.int16, pa.uint16(): t.int32, pa.uint32(): t.int64, pa.float32(): t.float32,
     pa.float64(): t.float64, pa.date32(): t.date, pa.string(): t.string,
     pa.large_string(): t.string, pa.string_view(): t.string,
-    pa.binary(): t.binary, pa.large_binary(): t.binary, pa.binary_view(): t.binary,
+    pa.binary(): t.binary, pa.large_binary(): t.binary, pa.binary_view(): t.binary, pa.uuid(): t.binary,
 }  # fmt: skip
 
 
@@ -44,7 +44,7 @@ class DataFiles:
 
         assert table.data is not None
         try:
-            pq.write_table(table.data.slice(0, 0), pa.BufferOutputStream())
+            pq.write_table(stored(table.data.slice(0, 0)), pa.BufferOutputStream())
         except pa.ArrowException:
             return False
         return True
@@ -57,7 +57,7 @@ class DataFiles:
                 return
             table, spool = found
             assert table.data is not None
-            spool.fill_parquet(table.data)
+            spool.fill_parquet(stored(table.data))
             self._written.add(path)
 
     def names(self) -> dict[str, str]:
@@ -83,8 +83,17 @@ class DataFiles:
             return self._files[table.name][1]
 
 
+def stored(table: pa.Table) -> pa.Table:
+    """The table with texts without a value in the place of intervals, which Arrow's Parquet does not have: no dataflow
+    reads them."""
+    for place, field in enumerate(table.schema):
+        if "month_day_nano_interval" in str(field.type):
+            table = table.set_column(place, field.name, pa.nulls(table.num_rows, pa.string()))
+    return table
+
+
 def _type(field: pa.Field) -> DataType:
-    type = field.type
+    type = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     if type.num_fields and (nested := _nested(type)) is not None:
         found = nested
     elif pa.types.is_timestamp(type):

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from jumpgate.client.duckdb.above import cut_name
+from jumpgate.client.duckdb.passed import from_carrier
 from jumpgate.client.duckdb.sources import quoted
 from jumpgate.client.result import Result
 from jumpgate.client.spool import Spool
@@ -42,7 +43,7 @@ def tables_of(
             with pa.memory_map(spool.path) as source:
                 database.register(rows, pa.ipc.open_file(source).read_all())
             stack.callback(database.unregister, rows)
-            columns = ", ".join(f"CAST(c{i} AS {type}) AS c{i}" for i, type in enumerate(cut.types))
+            columns = ", ".join(f"{from_carrier(f'c{i}', type)} AS c{i}" for i, type in enumerate(cut.types))
             view = quoted(cut_name(number))
             database.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {quoted(rows)}")
             stack.callback(database.execute, f"DROP VIEW {view}")

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from jumpgate import deadline, extras
 from jumpgate.client import notebook
+from jumpgate.client.duckdb.answers import delivered
 from jumpgate.client.duckdb.decide import SMALL, small
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.duckdb.reasons import Kept, Stays
@@ -378,7 +379,8 @@ class Query(Answer):
         (cut,) = self.split.cuts
         start = time.perf_counter()
         result = self._run(cut)
-        for batch in conformed(result.batches(watched=watched), self.schema):
+        batches = delivered(self._cursor(), result.batches(watched=watched), cut.types)
+        for batch in conformed(batches, self.schema):
             self.timings.received_bytes = result.received_bytes
             yield batch
         self.timings.jobs_s = time.perf_counter() - start

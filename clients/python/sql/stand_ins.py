@@ -21,6 +21,7 @@ from jumpgate.client.duckdb.scans import ParquetScan, Scan
 from jumpgate.client.duckdb.sources import Files, quoted
 from jumpgate.client.spool import Spool
 from jumpgate.client.sql.catalog import Table
+from jumpgate.client.sql.data_files import stored
 from jumpgate.client.sql.tables import types_of
 from jumpgate.codegen import cache
 from jumpgate.converters import probe
@@ -133,6 +134,7 @@ def _write(database: duckdb.DuckDBPyConnection, spool: Spool, table: Table, sche
     Parquet files do not have are texts in it, cast to their type: only texts that do not use them are offloaded."""
     try:
         wanted = types_of(database, schema)
+        schema = stored(pa.Table.from_batches([], schema)).schema
         with Spool(cache.folder("spool")) as plain:
             plain.fill_parquet(pa.Table.from_batches([], schema))
             found = database.sql(f"FROM read_parquet('{plain.path}')").types

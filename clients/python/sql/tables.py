@@ -42,7 +42,7 @@ DUCKDB_TYPES: dict[pa.DataType, str] = {
     pa.uint8(): "UTINYINT", pa.uint16(): "USMALLINT", pa.uint32(): "UINTEGER", pa.uint64(): "UBIGINT",
     pa.float32(): "FLOAT", pa.float64(): "DOUBLE", pa.string(): "VARCHAR", pa.binary(): "BLOB", pa.date32(): "DATE",
     pa.timestamp("us"): "TIMESTAMP", pa.timestamp("ns"): "TIMESTAMP_NS",
-    pa.timestamp("us", "UTC"): "TIMESTAMP WITH TIME ZONE",
+    pa.timestamp("us", "UTC"): "TIMESTAMP WITH TIME ZONE", pa.uuid(): "UUID", pa.month_day_nano_interval(): "INTERVAL",
 }  # fmt: skip
 
 
@@ -240,7 +240,7 @@ def _plain_type(field: pa.Field) -> str | None:
 
 
 def _found_types(database: duckdb.DuckDBPyConnection, schema: pa.Schema) -> list[Any]:
-    database.register("jumpgate columns", schema.empty_table())
+    database.register("jumpgate columns", pa.Table.from_batches([], schema))
     try:
         found: list[Any] = database.sql('FROM "jumpgate columns"').types
         return found
