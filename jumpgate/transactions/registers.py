@@ -76,11 +76,12 @@ class LocalSwitch:
         return Entry((lease.flow, lease.secret), (0xFFFF, (1 << 64) - 1), 0, table.action("serve"), data)
 
     def evict(self, database: int) -> None:
-        """End what a database has on the way: its packets lose their flows, which get other secrets, and its locks."""
+        """End what a database has on the way: its locks, turns, and flows, which get other secrets."""
         with self._lock:
             for lease in self._leases[database]:
                 self.switch.delete(self.switch.table("flow"), self._entry(lease))
-            self.switch.write_register(self.switch.register("locks"), database, [(0, 0)])
+            for name in ("locks", "eldest"):
+                self.switch.write_register(self.switch.register(name), database, [(0, 0)])
             self._leases[database] = [self._admit(lease.flow, database) for lease in self._leases[database]]
 
     def load(self, database: int, cells: Mapping[tuple[int, int], int], gid: int | None = None) -> None:

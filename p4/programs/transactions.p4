@@ -29,6 +29,8 @@ const bit<8> STALE = 1;
 const bit<8> REPEATED = 2;
 const bit<8> FRESH = 4;
 const bit<8> HOLDING = 16;
+// What a predicate says if nothing holds: that another packet goes first.
+const bit<8> YIELDING = 1;
 // What a predicate of (left is free, right is free) says if both are.
 const bit<8> BOTH = 8;
 const bit<9> HOLDERS = 68;
@@ -42,7 +44,7 @@ struct headers_t {
     ipv4_h ipv4;
     udp_h udp;
     transaction_h transaction;
-    instruction_h[7] executed;
+    instruction_h[8] executed;
     instruction_h slot_0;
     instruction_h slot_1;
     instruction_h slot_2;
@@ -56,6 +58,8 @@ struct metadata_t {
     bit<8> again;
     bit<8> state;
     bit<8> run;        // BOTH: this pass executes
+    bit<8> order;      // YIELDING: another packet waited so long that it goes first
+    bit<8> claimed;    // 1: this one did
     bit<8> first;      // the pass that takes the transaction's number
     bit<8> finished;   // of a repetition: 1 if its results are kept
     bit<8> database;
@@ -82,6 +86,8 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         md.again = 0;
         md.state = 0;
         md.run = 0;
+        md.order = 0;
+        md.claimed = 0;
         md.first = 0;
         md.finished = 0;
         md.gave_0 = 0;
@@ -226,7 +232,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     action return_again() {
         md.state = hdr.transaction.state;
-        hdr.transaction.recirculations = hdr.transaction.recirculations + 1;
+        hdr.transaction.recirculations = hdr.transaction.recirculations |+| 1;
     }
     table arrivals {
         key = { md.again: exact; }
@@ -241,6 +247,41 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Hash<bit<11>>(HashAlgorithm_t.IDENTITY) place;
     action kept_now() { md.kept = place.get({md.worker, hdr.transaction.pass[2:0]}); }
     table kept { actions = { kept_now; } const default_action = kept_now(); size = 1; }
+
+    // ---- who waited for 64 rounds goes before all that did not: of several the one that waited longest ----
+    Register<locks_t, bit<8>>(256, {0, 0}) eldest;
+    RegisterAction<locks_t, bit<8>, bit<8>>(eldest) yield_to = {
+        void apply(inout locks_t value, out bit<8> rv) { rv = this.predicate(value.left == 0, value.left == 0); }
+    };
+    RegisterAction<locks_t, bit<8>, bit<8>>(eldest) claim = {
+        void apply(inout locks_t value, out bit<8> rv) {
+            rv = this.predicate((bit<32>) hdr.transaction.recirculations > value.left, (bit<32>) md.worker == value.right);
+            if ((bit<32>) hdr.transaction.recirculations > value.left || (bit<32>) md.worker == value.right) {
+                value.left = (bit<32>) hdr.transaction.recirculations;
+                value.right = (bit<32>) md.worker;
+            }
+        }
+    };
+    RegisterAction<locks_t, bit<8>, bit<8>>(eldest) give_up = {
+        void apply(inout locks_t value, out bit<8> rv) {
+            rv = 0;
+            if ((bit<32>) md.worker == value.right) { value.left = 0; value.right = 0; }
+        }
+    };
+    action yields() { md.order = yield_to.execute(md.database); }
+    action claims() { md.claimed = 1; md.order = claim.execute(md.database); }
+    action gives_up() { give_up.execute(md.database); }
+    table priority {
+        key = { md.again: exact; hdr.transaction.state: ternary; hdr.transaction.recirculations: ternary; }
+        actions = { yields; claims; gives_up; }
+        const entries = {
+            (0, _, _): yields();
+            (1, FRESH, 0 &&& 65472): yields();
+            (1, FRESH, _): claims();
+        }
+        const default_action = gives_up();
+        size = 4;
+    }
 
     // ---- the pipeline lock of two halves, for each database ----
     Register<locks_t, bit<8>>(256, {0, 0}) locks;
@@ -270,16 +311,17 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     action frees() { md.run = BOTH; free_lock.execute(md.database); }
     action holds() { md.run = BOTH; }
     table lock {
-        key = { md.state: ternary; hdr.transaction.passes: ternary; }
+        key = { md.state: ternary; hdr.transaction.passes: ternary; md.order: ternary; }
         actions = { looks; takes; frees; holds; NoAction; }
         const entries = {
-            (FRESH, 1): looks();
-            (FRESH, _): takes();
-            (HOLDING, 1): frees();
-            (HOLDING, _): holds();
+            (FRESH, _, YIELDING): NoAction();
+            (FRESH, 1, _): looks();
+            (FRESH, _, _): takes();
+            (HOLDING, 1, _): frees();
+            (HOLDING, _, _): holds();
         }
         const default_action = NoAction();
-        size = 4;
+        size = 8;
     }
 
     // ---- the number of the transaction, of 64 bits, and what a worker's last one was answered ----
@@ -1142,6 +1184,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = port;
     }
+    // What went first in one pass comes back once, with no lock to free, so that it goes first no more.
+    action settle() {
+        hdr.transaction.state = HOLDING;
+        hdr.transaction.locks_left = 0;
+        hdr.transaction.locks_right = 0;
+        hdr.udp.checksum = 0;
+        ig_tm_md.ucast_egress_port = HOLDERS;
+    }
     action queue(bit<9> port) {
         hdr.transaction.state = FRESH;
         hdr.udp.checksum = 0;
@@ -1150,21 +1200,22 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     table leave {
         key = {
             md.state: ternary; md.run: ternary; hdr.transaction.passes: ternary; md.again: ternary; md.finished: ternary;
-            hdr.transaction.announce: ternary; hdr.transaction.recirculations[0:0]: ternary;
+            hdr.transaction.announce: ternary; hdr.transaction.recirculations[0:0]: ternary; md.claimed: ternary;
         }
-        actions = { answer; announce; next_pass; queue; refuse; }
+        actions = { answer; announce; next_pass; settle; queue; refuse; }
         const entries = {
-            (FRESH, BOTH, 1, _, _, 0, _): answer(FRESH);
-            (FRESH, BOTH, 1, _, _, _, _): announce();
-            (FRESH, BOTH, _, _, _, _, _): next_pass(HOLDING, HOLDERS);
-            (HOLDING, _, 1, _, _, 0, _): answer(FRESH);
-            (HOLDING, _, 1, _, _, _, _): announce();
-            (HOLDING, _, _, _, _, _, _): next_pass(HOLDING, HOLDERS);
-            (FRESH, _, _, _, _, _, 0): queue(WAITERS_0);
-            (FRESH, _, _, _, _, _, 1): queue(WAITERS_1);
-            (REPEATED, _, _, 0, 0, _, _): refuse();
-            (REPEATED, _, 1, _, _, _, _): answer(REPEATED);
-            (REPEATED, _, _, _, _, _, _): next_pass(REPEATED, REPEATS);
+            (FRESH, BOTH, 1, _, _, _, _, 1): settle();
+            (FRESH, BOTH, 1, _, _, 0, _, _): answer(FRESH);
+            (FRESH, BOTH, 1, _, _, _, _, _): announce();
+            (FRESH, BOTH, _, _, _, _, _, _): next_pass(HOLDING, HOLDERS);
+            (HOLDING, _, 1, _, _, 0, _, _): answer(FRESH);
+            (HOLDING, _, 1, _, _, _, _, _): announce();
+            (HOLDING, _, _, _, _, _, _, _): next_pass(HOLDING, HOLDERS);
+            (FRESH, _, _, _, _, _, 0, _): queue(WAITERS_0);
+            (FRESH, _, _, _, _, _, 1, _): queue(WAITERS_1);
+            (REPEATED, _, _, 0, 0, _, _, _): refuse();
+            (REPEATED, _, 1, _, _, _, _, _): answer(REPEATED);
+            (REPEATED, _, _, _, _, _, _, _): next_pass(REPEATED, REPEATS);
         }
         const default_action = refuse();
         size = 16;
@@ -1172,6 +1223,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     apply {
         if (flow.apply().hit) {
+            priority.apply();
             arrivals.apply();
             if (hdr.slot_0.isValid()) { within_0.apply(); }
             if (hdr.slot_1.isValid()) { within_1.apply(); }

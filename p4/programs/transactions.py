@@ -22,7 +22,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
+from enum import Enum, IntEnum
 from pathlib import Path
 
 from jumpgate.p4.programs.render import environment
@@ -34,6 +34,10 @@ GIVES = 4
 END = 0xFF
 STALE, REPEATED, FRESH, HOLDING = 1, 2, 4, 16
 INSTRUCTIONS_MAX = 8
+#: a packet that came round so often, a power of two, goes before all that did not
+PATIENCE = 64
+#: ports on which packets come round: who holds locks, who waits, and repetitions
+HOLDERS, WAITERS, REPEATS = 68, (69, 70), 71
 
 
 @dataclass(frozen=True)
@@ -161,6 +165,75 @@ def unpack_sent(payload: bytes, sizes: TransactionSizes = DEFAULT) -> tuple[Head
     ]
 
 
+@dataclass
+class Waiting:
+    """A packet on its way through the passes of its transaction; `is_holding`: it has the locks that it wants."""
+
+    worker: int
+    locks: tuple[int, int]
+    passes: int
+    recirculations: int = 0
+    is_holding: bool = False
+
+
+class Move(Enum):
+    """Tells where a pass sends a packet."""
+
+    ANSWER = "answer"
+    HOLD = "hold"
+    WAIT = "wait"
+
+
+class Order:
+    """Decide for one database which packets execute and which wait, pass by pass, as the program does.
+
+    A packet that came round PATIENCE times claims the next turn. While one has it, packets that did not wait so long
+    wait, even if the locks that they want are free; of several the one that came round most often has it. So a packet
+    waits for PATIENCE rounds, and then for those alone that hold locks or have waited longer.
+    """
+
+    def __init__(self) -> None:
+        self.held = [0, 0]
+        self.eldest = 0, 0  # rounds and worker
+
+    def move(self, packet: Waiting, comes_again: bool) -> Move:
+        """Decide a pass; the packet changes as its header does."""
+        claims = may_run = False
+        if not comes_again or not packet.is_holding and packet.recirculations < PATIENCE:
+            may_run = self.eldest[0] == 0
+        elif not packet.is_holding:
+            claims = True
+            may_run = packet.recirculations > self.eldest[0] or packet.worker == self.eldest[1]
+            if may_run:
+                self.eldest = packet.recirculations, packet.worker
+        elif packet.worker == self.eldest[1]:
+            self.eldest = 0, 0
+        packet.recirculations = min(packet.recirculations + comes_again, 0xFFFF)
+        if packet.is_holding:
+            return self._hold(packet)
+        if not may_run or any(held + wanted > 1 for held, wanted in zip(self.held, packet.locks, strict=True)):
+            return Move.WAIT
+        if packet.passes == 1 and not claims:
+            return Move.ANSWER
+        packet.is_holding = True
+        if packet.passes == 1:
+            packet.locks = 0, 0  # it comes round once more, to give the turn up
+        else:
+            self._change(packet, 1)
+            packet.passes -= 1
+        return Move.HOLD
+
+    def _hold(self, packet: Waiting) -> Move:
+        if packet.passes == 1:
+            self._change(packet, -1)
+            return Move.ANSWER
+        packet.passes -= 1
+        return Move.HOLD
+
+    def _change(self, packet: Waiting, by: int) -> None:
+        self.held = [held + by * wanted for held, wanted in zip(self.held, packet.locks, strict=True)]
+
+
 class Reference:
     """The arrays of one database: what the program does with whole transactions, one after the other."""
 
@@ -235,7 +308,8 @@ def render(sizes: TransactionSizes = DEFAULT) -> str:
     return environment().get_template("transactions.p4.j2").render(
         levels=sizes.levels, columns=sizes.columns, arrays=sizes.arrays, index_bits=sizes.index_bits,
         worker_bits=sizes.worker_bits, pass_bits=sizes.pass_bits, instructions=INSTRUCTIONS_MAX,
-        udp_port=UDP_PORT, kept=words, guard=_guard,
+        patience=PATIENCE, holders=HOLDERS, waiters=WAITERS, repeats=REPEATS, udp_port=UDP_PORT,
+        kept=words, guard=_guard,
     )  # fmt: skip
 
 

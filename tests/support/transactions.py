@@ -17,6 +17,7 @@ from tests.support.switch_programs import SECRET, SENDER, Host, wrapped
 SWITCH = Host("02:00:00:00:00:02", "10.0.0.2", p4.UDP_PORT, 0)
 EXTREMES = (p4.LEAST, p4.LEAST + 1, -1, 0, 1, p4.GREATEST - 1, p4.GREATEST)
 PAYLOAD_AT = 42
+PROGRAM = Path(p4.__file__).with_name("transactions.p4")
 
 
 def random_instruction(rng: random.Random, array: int, indices: int) -> Instruction:
@@ -50,8 +51,7 @@ def fill(log: Log) -> None:
 class Programmed:
     """The program, with workers of databases that each own 256 indices; worker w of database d is flow 16 d + w."""
 
-    def __init__(self, databases: int = 2, workers: int = 4) -> None:
-        source = Path(p4.__file__).with_name("transactions.p4")
+    def __init__(self, databases: int = 2, workers: int = 4, source: Path = PROGRAM) -> None:
         self.switch = Switch(build(source, "tofino1").program)
         self.sequences: dict[int, int] = {}
         table = self.switch.table("flow")
