@@ -67,6 +67,8 @@ OF_PASSED = (
     "SELECT a.i, b.iv, b.e FROM w a LEFT JOIN w b ON a.id = b.id AND b.k = 2",
     "SELECT i FROM w WHERE id IN ('80000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002')",
     "SELECT i, lag(id) OVER (ORDER BY i) AS a, lag(iv) OVER (ORDER BY i) AS b, rank() OVER (ORDER BY e, i) AS c FROM w",
+    "SELECT i, unnest(l) AS e FROM w WHERE i > 3",
+    "SELECT e, count(*) AS n FROM (SELECT unnest(l) AS e FROM w) GROUP BY e",
     "SELECT CASE WHEN i > 9 THEN iv END AS a, coalesce(id, '80000000-0000-4000-8000-000000000001') AS b, "
     "least(e, 'it''s'::mood) AS c FROM w UNION ALL SELECT iv, id, e FROM w WHERE k = 0",
 )  # fmt: skip
@@ -77,7 +79,7 @@ PASSED_STAYING = (
     ("SELECT DATE '2020-01-01' + iv FROM w", "INTERVAL.* is not offloaded"),
     ("SELECT id::VARCHAR FROM w", "CAST from UUID to VARCHAR"),
     ("SELECT [id] FROM w", "list_value"),
-    ("SELECT unnest(l) FROM w", "LOGICAL_UNNEST"),
+    ("SELECT unnest(l), unnest(l) FROM w", "several lists"),
 )
 
 

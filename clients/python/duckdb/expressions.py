@@ -27,6 +27,13 @@ class Ref(Bound):
 
 
 @dataclass(frozen=True)
+class Elements(Bound):
+    """The elements of a list, one a row, of an operator that is made of such alone."""
+
+    list: Bound
+
+
+@dataclass(frozen=True)
 class Constant(Bound):
     literal: Literal
 
@@ -280,6 +287,7 @@ _INTERVAL = Shape(
 )
 _SHAPES = {
     "BOUND_REF": Shape(Ref, {"return_type": _type, "index": ("index", whole)}, ignored=_TYPED),
+    "BOUND_UNNEST": Shape(Elements, {"return_type": _type, "child": ("list", _one)}, ignored=_TYPED),
     "BOUND_CONSTANT": Shape(_constant, {"value": ("value", lambda data: data)}, ignored=_TYPED),
     "BOUND_COMPARISON": Shape(
         lambda kind, **p: Comparison(BOOLEAN, COMPARISONS[kind], **p),

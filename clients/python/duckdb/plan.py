@@ -9,6 +9,7 @@ from jumpgate.client.duckdb.decode import Shape, flag, known, listed, text, whol
 from jumpgate.client.duckdb.expressions import (
     AggregateCall,
     Bound,
+    Elements,
     Order,
     WindowCall,
     comparison,
@@ -151,6 +152,11 @@ class Window(Node):
 
 
 @dataclass(frozen=True)
+class Unnest(Node):
+    elements: Elements
+
+
+@dataclass(frozen=True)
 class Cte(Node):
     """The first child's rows, which CteRefs of that number below the second child read."""
 
@@ -243,6 +249,12 @@ def _window(calls: tuple[Bound, ...]) -> Any:
     if len(found) < len(calls):
         raise Stays("a window function is written in a way that is not known")
     return lambda children: Window(children, found)
+
+
+def _unnest(calls: tuple[Bound, ...]) -> Any:
+    if len(calls) != 1 or not isinstance(calls[0], Elements):
+        raise Stays("UNNEST of several lists, side by side, is not offloaded")
+    return lambda children: Unnest(children, calls[0])
 
 
 def _chunk(types: tuple[SqlType, ...], collection: Any) -> Any:
@@ -360,6 +372,7 @@ _SHAPES = {
     "LOGICAL_EXCEPT": _set("EXCEPT"),
     "LOGICAL_INTERSECT": _set("INTERSECT"),
     "LOGICAL_WINDOW": Shape(_window, {"expressions": ("calls", _expressions)}, ignored=frozenset(("window_index",))),
+    "LOGICAL_UNNEST": Shape(_unnest, {"expressions": ("calls", _expressions)}, ignored=frozenset(("unnest_index",))),
     "LOGICAL_MATERIALIZED_CTE": Shape(
         _of(Cte), {"table_index": ("number", whole)}, ignored=frozenset(("column_count", "ctename", "materialize"))
     ),

@@ -26,7 +26,18 @@ from jumpgate.dataflow.expressions import Expression, Literal, conjunction
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.joins import cross
 from jumpgate.dataflow.nested import compared_nested
-from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Limit, Operator, Project, Read, Sort, column
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Limit,
+    Operator,
+    Project,
+    Read,
+    Sort,
+    Unnest,
+    column,
+)
 from jumpgate.dataflow.substrait.dependent import one_row
 from jumpgate.dataflow.substrait.joins import read_join
 from jumpgate.dataflow.substrait.reader import select
@@ -296,6 +307,14 @@ class Translator:
     def _(self, node: p.Window) -> Part:
         found = self._input(node)
         return Part(*translate_windows(node.calls, found.operator, found.types))
+
+    @_part.register
+    def _(self, node: p.Unnest) -> Part:
+        found = self._input(node)
+        (list,) = found.scalars.all((node.elements.list,))
+        if list.type.kind != "list" or list.type.parts[0].type.name != node.elements.type.carrier.name:
+            raise Stays(f"UNNEST of a {node.elements.list.type.id} is not offloaded")
+        return Part(Unnest(found.operator, list, "element"), (*found.types, node.elements.type))
 
     @_part.register
     def _(self, node: p.Cte) -> Part:
