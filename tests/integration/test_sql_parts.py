@@ -41,6 +41,13 @@ def connection(one_host: str, folder: Path) -> Iterator[Connection]:
     [
         (f"SELECT k, list_value(n, 15), m, regexp_split_to_array(s, ',') FROM {GROUPS}", 1),
         (f"SELECT list_value(k), row_number() OVER (ORDER BY n, k) FROM {GROUPS} ORDER BY 1 DESC LIMIT 3", 1),
+        (
+            f"SELECT x, list_value(x) FROM (SELECT x, list_value(i)[1] AS z FROM p WHERE i < 9) JOIN (SELECT m AS x, "
+            f"list_value(n)[1] AS n FROM {GROUPS}) USING (x) WHERE n > 0",
+            2,
+        ),
+        (f"SELECT k, list_value(k)[1] NOT IN (SELECT i FROM p WHERE i > 3) AS a FROM {GROUPS}", 2),
+        (f"WITH c AS MATERIALIZED {GROUPS} SELECT list_value(a.k), b.n FROM c a JOIN c b USING (m)", 1),
         ("SELECT j.i, list_value(p.s) FROM j JOIN p ON j.i = p.i WHERE p.k > 1", 1),
         ("SELECT list_sort(list(i)), k FROM (SELECT i, k FROM p WHERE i > 190 GROUP BY i, k) GROUP BY k", 1),
         ("SELECT list_value(k) FROM p WHERE i > 190 UNION ALL SELECT list_value(i) FROM j WHERE k = 2", 2),

@@ -56,7 +56,18 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     try:
         return [_frozen(value) for value in column.to_pylist()]
     except (ValueError, OverflowError):  # beyond Python's dates, or below its microseconds
+        if pa.types.is_struct(column.type):  # or without names
+            return [value for chunk in column.chunks for value in _structs(chunk)]
         return [str(value) for value in column.cast(pa.string()).to_pylist()]
+
+
+def _structs(column: pa.StructArray) -> list[Any]:
+    """Structs as tuples of pairs, whatever their fields are called."""
+    names = [field.name for field in column.type]
+    parts = [_values(pa.chunked_array([part])) for part in column.flatten()]
+    rows = zip(*parts, strict=True) if parts else [()] * len(column)
+    missing = column.is_null().to_pylist()
+    return [None if null else tuple(zip(names, row, strict=True)) for null, row in zip(missing, rows, strict=True)]
 
 
 def _frozen(value: Any) -> Any:
@@ -91,7 +102,7 @@ def _bags(ours: list[Row], theirs: list[Row]) -> str:
 
 
 def _exact(row: Row) -> Row:
-    return tuple(0.0 if isinstance(v, float) else v for v in row)
+    return tuple(0.0 if isinstance(v, float) else _exact(v) if isinstance(v, tuple) else v for v in row)
 
 
 def _floats(row: Row) -> tuple[float, ...]:

@@ -189,7 +189,7 @@ class Texts:
             return self._one((f"({parts})", f"NOT ({parts})"))
         if depth and pick < 0.55:
             return self._subquery(columns)
-        kind = self._one(tuple({column.kind for column in columns}))
+        kind = self._one(sorted({column.kind for column in columns}))
         value = self._value(columns, kind, 1)
         return self._one((
             f"{value} {self._one(COMPARISONS)} {self._value(columns, kind, 1)}", f"{value} IS NOT NULL",

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from prompt_toolkit.completion import CompleteEvent
@@ -201,6 +202,19 @@ def test_commands_show_and_set(connection: Connection, capsys: pytest.CaptureFix
     (tmp_path / "a.sql").write_text(f".read '{tmp_path / 'a.sql'}'")
     with pytest.raises(ConfigError, match="scripts read scripts 16 deep"):
         runner.run(f".read {tmp_path / 'a.sql'}")
+
+
+def test_a_database_is_opened(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with jumpgate.connect(offload="never") as own:
+        file, text = f"{tmp_path}/it's b.duckdb", "CREATE TABLE z AS SELECT 41 AS n; INSERT INTO z VALUES (1);"
+        Runner(own, Settings()).run(
+            f'.open "{file}"\n{text}\n.databases\n.tables\n.mode csv\nSELECT sum(n) AS s FROM z;'
+        )
+        assert capsys.readouterr().out.splitlines() == [
+            f'{file} is open as "it\'s b"', "memory: in memory", f"it's b: {file}", "z", '"s"', "42",
+        ]  # fmt: skip
+    with duckdb.connect(file) as stored:
+        assert stored.execute("FROM z").fetchall() == [(41,), (1,)]
 
 
 @pytest.mark.parametrize(

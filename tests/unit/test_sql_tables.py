@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jumpgate.client.sql import tables
+from jumpgate.client.sql.catalog import arrow_table
 
 ASKED = (pa.list_(pa.int64()), pa.large_string(), pa.timestamp("us", "Europe/Rome"), pa.time64("us"))
 DECIMALS = (pa.decimal128(1), pa.decimal128(9, 9), pa.decimal128(38, 10))
@@ -34,3 +35,17 @@ with jumpgate.connect() as connection:
 assert "pandas" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "t.parquet")], check=True)
+
+
+@pytest.mark.parametrize(("unit", "zone", "micros"), [("s", None, 10**6), ("ms", None, 1000), ("ms", "UTC", 1000)])
+def test_infinite_moments_of_any_unit_stay_infinite(unit: str, zone: str | None, micros: int) -> None:
+    most = (1 << 63) - 1
+    type = pa.timestamp(unit, zone)
+    rows = pa.chunked_array([pa.array(part, pa.int64()).view(type) for part in ([7, most], [], [-most, None])])
+    data = arrow_table("t", pa.table({"m": rows})).data
+    assert data is not None and data.schema.field("m").type == pa.timestamp("us", zone)
+    assert data.column("m").cast(pa.int64()).to_pylist() == [7 * micros, most, -most, None]
+    plain = pa.table({"m": pa.chunked_array([rows.chunk(0).slice(0, 1)])})
+    assert arrow_table("t", plain).data is plain
+    beyond = pa.table({"m": pa.array([most, most - 1], pa.int64()).view(type)})
+    assert arrow_table("t", beyond).data is beyond

@@ -111,6 +111,9 @@ def test_names_of_items_are_no_part_of_a_list() -> None:
     types = (pa.list_(pa.field("element", pa.int64())), pa.large_list(pa.int64()))
     named, large = (pa.table({"l": pa.array([[1], None], type)}) for type in types)
     assert not unlike(named, large)
+    unnamed = pa.StructArray.from_arrays([pa.array([1, 2]), pa.array([[math.nan], None])], names=["", ""])
+    assert not unlike(pa.table({"s": unnamed.take(pa.array([1, 0]))}), pa.table({"s": unnamed}))
+    assert "1 of 2 rows" in unlike(pa.table({"s": unnamed.take(pa.array([1, None]))}), pa.table({"s": unnamed}))
     assert "columns are" in unlike(named, pa.table({"l": pa.array([[1], None], pa.list_(pa.int32()))}))
 
 

@@ -184,9 +184,46 @@ def _set(writer: Writer, data: Any) -> Text:
     return Text(text, parts[0].width)
 
 
+def mark_condition(data: Any) -> Any:
+    """The only condition of a mark join, which compares as ANY does. Raises Stays."""
+    conditions = data.get("conditions", ())
+    if len(conditions) != 1 or "DISTINCT" in conditions[0]["comparison"]:
+        raise Stays("a mark join of other conditions than one comparison is not written as SQL")
+    return conditions[0]
+
+
+def _marked(writer: Writer, data: Any) -> Text:
+    """The left rows, with a column that says whether some right row compares so."""
+    condition = mark_condition(data)
+    left, right = map(writer.write, data["children"])
+    options = f"SELECT {write(condition['right'], _column)} AS c0 FROM {right.inner} t"
+    mark = f"({write(condition['left'], lambda i: f'l.c{i}')} {COMPARED[condition['comparison']]} ANY ({options}))"
+    columns = [f"l.c{i}" for i in kept(data["left_projection_map"], left.width)]
+    return _select([*columns, mark], f"{left.inner} l")
+
+
+def _cte(writer: Writer, data: Any) -> Text:
+    definition, query = map(writer.write, data["children"])
+    name = quoted(_cte_name(data["table_index"]))
+    return Text(f"WITH {name} AS MATERIALIZED ({definition.sql}) {_all(query)}", query.width)
+
+
+def _cte_ref(writer: Writer, data: Any) -> Text:
+    if data["is_recurring"]:
+        raise Stays("a recursive CTE is not written as SQL")
+    columns = [_column(i) for i in range(len(data["chunk_types"]))]
+    return _select(columns, f"{quoted(_cte_name(data['cte_index']))} t")
+
+
+def _cte_name(number: int) -> str:
+    return f"jumpgate cte {number}"
+
+
 def _join(writer: Writer, data: Any) -> Text:
     if data["join_type"] in FLIPPED:
         data = flipped(data)
+    if data["join_type"] == "MARK" and not (data.get("predicate") or data.get("duplicate_eliminated_columns")):
+        return _marked(writer, data)
     kind = _JOINS.get(data["join_type"])
     if kind is None or data.get("predicate") is not None or data.get("duplicate_eliminated_columns"):
         raise Stays(f"a join of type {data['join_type']} is not written as SQL")
@@ -229,4 +266,6 @@ _WRITERS: Mapping[str, Callable[[Writer, Any], Text]] = {
     "LOGICAL_COMPARISON_JOIN": _join,
     "LOGICAL_ANY_JOIN": _join,
     "LOGICAL_CROSS_PRODUCT": _cross,
+    "LOGICAL_MATERIALIZED_CTE": _cte,
+    "LOGICAL_CTE_REF": _cte_ref,
 }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from jumpgate.client.duckdb.above import CUT, FLIPPED, flipped, kept, limits_of, table_behind
+from jumpgate.client.duckdb.above import CUT, FLIPPED, flipped, kept, limits_of, mark_condition, table_behind
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scanned import columns_of, conditions_of, replaced
 from jumpgate.client.duckdb.written import REPLACED
@@ -36,6 +36,8 @@ class Canonical:
 
     tables: Mapping[str, str]
     cuts: Mapping[str, int]
+    #: places of CTEs in the order in which they are met, by their numbers in the plan
+    ctes: dict[int, int] = field(default_factory=dict)
 
     def form(self, data: Any) -> Form:
         """The form of a plan. Raises Stays."""
@@ -184,6 +186,11 @@ def _join(self: Canonical, data: Any) -> Form:
     left, right = map(self.form, data["children"])
     sides = tuple(f"L{place}" for place in left.columns), tuple(f"R{place}" for place in right.columns)
     columns = tuple(sides[0][i] for i in kept(data["left_projection_map"], len(left.columns)))
+    if data["join_type"] == "MARK":
+        condition = mark_condition(data)
+        options = _picked(right, condition["right"]).whole
+        tree = ["mark", _expression(condition["left"], sides[0]), condition["comparison"], options, left.tree]
+        return Form(tree, (*columns, "mark"))
     if data["join_type"] not in ("SEMI", "ANTI"):
         columns += tuple(sides[1][i] for i in kept(data["right_projection_map"], len(right.columns)))
     if data["type"] == "LOGICAL_ANY_JOIN":
@@ -196,6 +203,27 @@ def _join(self: Canonical, data: Any) -> Form:
         for c in data["conditions"]
     ]
     return Form(["join", data["join_type"], _sorted(terms), left.tree, right.tree], columns)
+
+
+def _picked(found: Form, value: Any) -> Form:
+    """The rows with one column, which is a value over theirs."""
+    if value["expression_class"] == "BOUND_REF":
+        return Form(found.tree, (found.columns[value["index"]],))
+    return _numbered(["project", [_expression(value, found.columns)], found.tree], 1)
+
+
+def _cte(self: Canonical, data: Any) -> Form:
+    definition, query = data["children"]
+    rows = self.form(definition).whole
+    self.ctes[data["table_index"]] = len(self.ctes)
+    found = self.form(query)
+    return Form(["cte", rows, found.tree], found.columns)
+
+
+def _cte_ref(self: Canonical, data: Any) -> Form:
+    if data["cte_index"] not in self.ctes or data["is_recurring"]:
+        raise Stays("a recursive CTE is not compared")
+    return _numbered(["cte ref", self.ctes[data["cte_index"]]], len(data["chunk_types"]))
 
 
 def _cross(self: Canonical, data: Any) -> Form:
@@ -222,6 +250,8 @@ _FORMS: Mapping[str, Callable[[Canonical, Any], Form]] = {
     "LOGICAL_COMPARISON_JOIN": _join,
     "LOGICAL_ANY_JOIN": _join,
     "LOGICAL_CROSS_PRODUCT": _cross,
+    "LOGICAL_MATERIALIZED_CTE": _cte,
+    "LOGICAL_CTE_REF": _cte_ref,
 }
 
 

@@ -23,6 +23,11 @@ from jumpgate.client.duckdb.types import BOOLEAN
 #: cuts of one plan, each of which is a job
 CUTS_MAX = 8
 _SCANS = ("LOGICAL_GET", "LOGICAL_CHUNK_GET", "LOGICAL_EXPRESSION_GET", "LOGICAL_DUMMY_SCAN", "LOGICAL_EMPTY_RESULT")
+#: operators whose rows are in the order of their inputs
+_KEEPING = (
+    "LOGICAL_PROJECTION", "LOGICAL_FILTER", "LOGICAL_UNION", "LOGICAL_UNNEST", "LOGICAL_MATERIALIZED_CTE",
+    "LOGICAL_CTE_REF",
+)  # fmt: skip
 #: operators whose rows are in no order that DuckDB promises
 _UNSORTED = (
     "LOGICAL_AGGREGATE_AND_GROUP_BY", "LOGICAL_COMPARISON_JOIN", "LOGICAL_ANY_JOIN", "LOGICAL_DELIM_JOIN",
@@ -79,8 +84,11 @@ class _Cutter:
         """Return a node that is kept, with cuts in the place of what is offloaded below it; ordered: the order of its
         rows bears on the answer."""
         self.kept.append(Kept(data["type"].removeprefix("LOGICAL_").replace("_", " ").lower(), why))
-        inner = _needs_order(data, ordered)
-        return {**data, "children": [self._cut(child, inner) for child in data["children"]]}
+        inner = [_needs_order(data, ordered)] * len(data["children"])
+        if data["type"] == "LOGICAL_MATERIALIZED_CTE":
+            inner[0] = any(_needs_order(node, ordered) for node in _nodes(data["children"][1]))
+        children = [self._cut(child, needs) for child, needs in zip(data["children"], inner, strict=True)]
+        return {**data, "children": children}
 
     def _cut(self, data: Any, ordered: bool) -> Any:
         """Return the node, or the cut that it is."""
@@ -96,7 +104,8 @@ class _Cutter:
     def _translated(self, data: Any, ordered: bool) -> Offloaded:
         nodes = list(_nodes(data))
         if not any(node["type"] == "LOGICAL_GET" for node in nodes):
-            raise Stays("it reads no table")
+            is_of_cte = any(node["type"] == "LOGICAL_CTE_REF" for node in nodes)  # whose rows are where it is computed
+            raise Stays("" if is_of_cte else "it reads no table")
         if not any(map(_computes, nodes)):
             raise Stays("a table that is only read is read by DuckDB")
         node = read_plan({"error": False, "plans": [data]})
@@ -132,7 +141,7 @@ def _has_order(data: Any) -> bool:
 def _needs_order(data: Any, ordered: bool) -> bool:
     """Return whether the order of a node's input bears on the answer; ordered: that of its own rows does."""
     kind = data["type"]
-    if kind in ("LOGICAL_PROJECTION", "LOGICAL_FILTER", "LOGICAL_UNION", "LOGICAL_UNNEST"):
+    if kind in _KEEPING:
         return ordered
     if kind == "LOGICAL_WINDOW":
         return ordered or any(map(_is_sensitive, data["expressions"]))
@@ -164,6 +173,7 @@ def _require_same(
         for name in names:
             connection.execute(f"DROP TABLE IF EXISTS temp.{quoted(name)}")
     require_plan(bound)
-    forms = Canonical(tables, {name: number for number, name in enumerate(names)})
-    if not same(forms.form(above), forms.form(bound["plans"][0])):
+    numbers = {name: number for number, name in enumerate(names)}
+    ours, theirs = (Canonical(tables, numbers).form(plan) for plan in (above, bound["plans"][0]))
+    if not same(ours, theirs):
         raise Stays("the operators above what can be offloaded mean something else as a text")

@@ -1,6 +1,8 @@
-"""Values of UUID, ENUM and INTERVAL as SQL: in the form in which a dataflow has them, and back."""
+"""Values of a dataflow as SQL: those of UUID, ENUM and INTERVAL have another form in it."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from jumpgate.client.duckdb.types import SqlType
 
@@ -27,3 +29,14 @@ def from_carrier(column: str, type: SqlType | str) -> str:
     if isinstance(type, SqlType) and type.values:
         return f"CAST(enum_range(NULL::{type})[{column} + 1] AS {type})"
     return f"CAST({column} AS {type})"
+
+
+def cut_columns(types: Sequence[SqlType]) -> str:
+    """The columns of a cut's result, which are c0, c1 … as Arrow data. Each is an expression: DuckDB would have Arrow
+    compare columns with what a filter or the other side of a join needs, for which NaN is no number that is greater."""
+    return ", ".join(f"{_computed(f'c{i}', type)} AS c{i}" for i, type in enumerate(types))
+
+
+def _computed(column: str, type: SqlType) -> str:
+    is_one = type.is_passed or type.id in ("LIST", "MAP")
+    return from_carrier(column if is_one else f"least({column})", type)

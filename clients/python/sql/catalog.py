@@ -19,6 +19,9 @@ from jumpgate.errors import InvalidDataflow, NotFound
 from jumpgate.ntf.arrow_types import arrow_type
 from jumpgate.words import counted
 
+#: of an infinite moment, in any unit
+_INFINITE = (1 << 63) - 1
+
 
 @dataclass(frozen=True)
 class Table:
@@ -214,4 +217,25 @@ def arrow_table(name: str, data: Any) -> Table:
         if pa.types.is_nested(column.type):  # DuckDB takes other rows of structs that are slices of structs
             chunks = [pa.concat_arrays([chunk[:0], chunk]) for chunk in column.chunks]
             data = data.set_column(place, data.schema.field(place), pa.chunked_array(chunks, column.type))
+        elif pa.types.is_timestamp(column.type) and column.type.unit in ("s", "ms"):
+            found = _in_microseconds(column)
+            data = data if found is column else data.set_column(place, data.column_names[place], found)
     return Table(name, data.schema, data=data)
+
+
+def _in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of whole seconds or milliseconds, which SQL has in microseconds: Arrow takes an infinite moment, the
+    greatest number of any unit, for one that is beyond them. One without such stays as it is."""
+    import pyarrow.compute as pc
+
+    numbers = column.cast(pa.int64())
+    infinite = pc.equal(pc.abs(numbers), pa.scalar(_INFINITE))
+    if not pc.any(infinite).as_py():
+        return column
+    finite = pc.if_else(infinite, pa.scalar(0, pa.int64()), numbers).cast(column.type)
+    wanted = pa.timestamp("us", column.type.tz)
+    try:
+        moved = finite.cast(wanted).cast(pa.int64())
+    except pa.ArrowInvalid:  # there are finite ones beyond, too: whoever reads them says so
+        return column
+    return pc.if_else(infinite, numbers, moved).cast(wanted)

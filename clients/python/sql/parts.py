@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from jumpgate.client.duckdb.above import cut_name
-from jumpgate.client.duckdb.passed import from_carrier
+from jumpgate.client.duckdb.passed import cut_columns
 from jumpgate.client.duckdb.sources import quoted
 from jumpgate.client.result import Result
 from jumpgate.client.spool import Spool
@@ -43,9 +43,9 @@ def tables_of(
             with pa.memory_map(spool.path) as source:
                 database.register(rows, pa.ipc.open_file(source).read_all())
             stack.callback(database.unregister, rows)
-            columns = ", ".join(f"{from_carrier(f'c{i}', type)} AS c{i}" for i, type in enumerate(cut.types))
             view = quoted(cut_name(number))
-            database.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {quoted(rows)}")
+            selected = f"SELECT {cut_columns(cut.types)} FROM {quoted(rows)}"
+            database.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS {selected}")
             stack.callback(database.execute, f"DROP VIEW {view}")
         yield
 

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jumpgate.client.sql.tokens import parts_of
+from jumpgate.client.sql.tokens import parts_of, quoted
 from jumpgate.errors import ConfigError, FileUnreadable, NotFound
 
 if TYPE_CHECKING:
@@ -99,6 +99,19 @@ def choice(command: str, word: str, choices: Sequence[str]) -> str:
     if word not in choices:
         raise ConfigError(f"{command} {word}: it can be {', '.join(choices)}{suggestion(word, choices)}")
     return word
+
+
+def _databases(runner: Runner, words: list[str]) -> None:
+    call = "SELECT database_name AS n, path AS p FROM duckdb_databases() WHERE NOT internal ORDER BY database_oid"
+    for row in runner.connection.sql(call, offload="never").to_arrow().to_pylist():
+        print(f"{row['n']}: {row['p'] or 'in memory'}")
+
+
+def _open(runner: Runner, words: list[str]) -> None:
+    name = quoted(Path(words[0]).stem)
+    file = words[0].replace("'", "''")
+    runner.connection.sql(f"ATTACH IF NOT EXISTS '{file}' AS {name}; USE {name}")
+    print(f"{words[0]} is open as {name}")
 
 
 def _help(runner: Runner, words: list[str]) -> None:
@@ -218,6 +231,7 @@ def _quit(runner: Runner, words: list[str]) -> None:
 
 _ALL = (
     Command(_analyze, ".analyze [STATEMENT]", "Run it, or the last one, and show what ran where.", whole=True),
+    Command(_databases, ".databases", "List the databases and their files.", most=0),
     Command(_quit, ".exit", "End, as Ctrl-D does.", most=0),
     Command(_explain, ".explain [STATEMENT]", "Show what of it, or of the last one, would run where.", whole=True),
     Command(_help, ".help [COMMAND]", "List the commands."),
@@ -225,6 +239,7 @@ _ALL = (
     Command(_mode, ".mode [MODE]", f"Show results as {', '.join(MODES)}."),
     Command(_offload, ".offload [MODE]", f"What runs on accelerators: {', '.join(OFFLOAD)}."),
     Command(_once, ".once FILE", "Save the next result as .parquet, .csv, .json or .arrow.", least=1),
+    Command(_open, ".open FILE", "Use the database in FILE, which is made if there is none.", least=1),
     Command(_output, ".output [FILE]", "Save the next result in FILE; without FILE, show results again."),
     Command(_quit, ".quit", "End, as Ctrl-D does.", most=0),
     Command(_read, ".read FILE", "Run a script.", least=1),

@@ -17,7 +17,7 @@ from jumpgate.client.sql.tokens import Token, parts_of, quoted, tokens, unquoted
 _BEFORE_TABLES = frozenset({"FROM", "JOIN", "DESCRIBE", "DESC", "TABLE", "INTO", "UPDATE", "SUMMARIZE"})
 #: what a dot command takes
 _ARGUMENTS = {".mode": commands.MODES, ".offload": commands.OFFLOAD, ".timer": commands.ON_OFF}
-_TABLES, _FILES = (".schema", ".tables"), (".read", ".output", ".once", ".register")
+_TABLES, _FILES = (".schema", ".tables"), (".read", ".open", ".output", ".once", ".register")
 
 
 class SqlCompleter(Completer):
