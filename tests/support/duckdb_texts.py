@@ -206,7 +206,7 @@ STAYING = (
     ("SELECT CAST(s AS INTEGER) FROM t", "CAST from VARCHAR to INTEGER"),
     ("SELECT TRY_CAST(f AS INTEGER) FROM t", "TRY_CAST"),
     ("WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n FROM r", "RECURSIVE"),
-    ("SELECT unnest([1, 2]), a FROM t", "UNNEST"),
+    ("SELECT unnest([a]), unnest([a]) FROM t", "UNNEST"),
     ("SELECT a FROM t WHERE (k, s) NOT IN (SELECT k, s FROM v)", "IN of several columns"),
     ("SELECT a FROM t WHERE k > ALL (SELECT k FROM v WHERE v.s = t.s)", "ANY, ALL"),
     ("SELECT 1", "it reads no table"),
