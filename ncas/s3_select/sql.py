@@ -18,7 +18,7 @@ from jumpgate.ncas.s3_select.shapes import Part
 #: bytes of an expression, and of the condition that is a part of several
 EXPRESSION_MAX = 256 << 10
 CONDITION_MAX = EXPRESSION_MAX // 2
-_COMPARED = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_COMPARED = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 #: comparisons of text, whose order is the store's own
 _EQUAL = ("eq", "ne")
 #: characters of a column's name that no store takes for anything else
