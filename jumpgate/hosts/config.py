@@ -48,6 +48,7 @@ profile = "reports"             # whose credentials are used
 anonymous = false               # true: without any
 insecure = false                # true: the way to it is trusted, as it is http
 select = false                  # true: it has S3 Select, which may be used
+select_dialect = "filters"      # what that computes: or minio, aws
 latency_ms = 20.0               # of a request, for estimates; absent: measured
 bits_per_s = 1e9                # of the link to it; absent: 10 Gbit/s
 scanned_bytes_per_s = 4e8       # of objects that Select looks at; absent: this
@@ -170,6 +171,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "anonymous": bool,
         "insecure": bool,
         "select": bool,
+        "select_dialect": str,
         "latency_ms": float,
         "bits_per_s": float,
         "scanned_bytes_per_s": float,

@@ -220,6 +220,8 @@ class Worker:
         edge = configuration["output"]
         senders: list[Sender] = []
         try:
+            if not inputs:  # its first batch may take longer than receivers wait for a connection
+                senders = self._connect(configuration)
             for number, batch in enumerate(self._compute(configuration, inputs)):
                 senders = senders or self._connect(configuration)
                 to = senders if edge["partitioning"] == "broadcast" else [senders[number % len(senders)]]

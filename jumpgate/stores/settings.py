@@ -17,7 +17,8 @@ from jumpgate.stores.names import canonical, is_remote
 @dataclass(frozen=True)
 class Store:
     """How names that begin with `url` are reached. Credentials are those of `profile`, else those that AWS's tools
-    would use; none if `anonymous`. `insecure`: its endpoint may be http. `select`: it has S3 Select, which may be used.
+    would use; none if `anonymous`. `insecure`: its endpoint may be http. `select`: it has S3 Select, which may be used;
+    `select_dialect` says what that computes.
 
     The rest is for estimates; 0: unknown. Prices are of 10⁹ bytes that Select scans and returns, and of 1000
     requests; the defaults are those that AWS published in dollars."""
@@ -29,6 +30,7 @@ class Store:
     anonymous: bool = False
     insecure: bool = False
     select: bool = False
+    select_dialect: str = "filters"
     latency_ms: float = 0.0
     bits_per_s: float = 0.0
     scanned_bytes_per_s: float = 0.0

@@ -1,19 +1,25 @@
-"""S3 Select as an accelerator: the store reads Parquet, filters, and sends the columns that are asked for.
+"""S3 Select as an accelerator: the store reads Parquet, filters, aggregates, and sends what is asked for.
 
-`__init__` declares what it takes, `sql` writes the store's SQL, `lifecycle` starts and configures instances, `worker`
-is the instance. A store takes part where `select = true` in its `[[store]]` says so (docs/object-stores.md).
+`__init__` declares what it takes, `shapes` finds such parts of plans, `dialects` says what stores compute, `sql` writes
+their SQL, `lifecycle` starts and configures instances, `worker` is the instance. That does its tasks (`totals`,
+`groups`, `tops`) on each object by `source`, which asks the store (`asking`, as far as `pushback` lets it) or reads by
+ranges (`ranged`). A store takes part where `select = true` in its `[[store]]` says so (docs/object-stores.md).
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+import importlib.util
+import math
+from functools import cache, cached_property
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
-from jumpgate.dataflow.operators import Filter, Operator, Project, Read
+from jumpgate.dataflow.operators import Aggregate, Operator, Sort
 from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, LifeCycle, Match, Unsupported
 from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.storage import Asked
 from jumpgate.nca.transport import TCP, Transport
+from jumpgate.ncas.s3_select import dialects
+from jumpgate.ncas.s3_select.shapes import Part, part_of
 from jumpgate.ncas.s3_select.sql import refusal
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.stores import settings
@@ -23,10 +29,14 @@ from jumpgate.stores.names import is_s3
 SPEEDS = Speeds(setup_s=0.5, factor=0.0)
 #: core seconds of a byte of an answer, and bytes of a value as text beside those that it has in memory
 TEXT_S, TEXT_BYTES = 1e-8, 8
+#: rows of a sample for a threshold
+SAMPLED_MIN, SAMPLED_MAX = 100, 100_000
+#: groups that an object's store computes, the most (PushdownDB, section VI: 6 to 8 are best)
+GROUPS_MAX = 8
 
 
 class S3Select:
-    """Filters and columns of Parquet objects, computed by their store."""
+    """Filters, aggregates and first rows of Parquet objects, computed by their store."""
 
     name = "s3_select"
 
@@ -49,18 +59,19 @@ class S3Select:
     def match_estimated(
         self, node: Operator, device: Device, dialect: Dialect, estimates: Estimates | None
     ) -> Match | Unsupported | None:
-        if device.kind != "host":
+        part = part_of(node) if device.kind == "host" else None
+        if part is None or not all(map(is_s3, part.read.files)):
             return None
-        found = chain(node)
-        if found is None or not all(map(is_s3, found[1].files)):
-            return None
-        operators, read = found
-        if not all(settings.store_of(file).select for file in read.files):
+        if not all(settings.store_of(file).select for file in part.read.files):
             return Unsupported("a store computes only where select = true in its [[store]]", "store", "Set it there.")
-        if no := refusal(operators, read):
+        if no := refusal(part, dialects.of(part.read.files)):
             return no
-        asked = None if estimates is None else demand(node, read, estimates)
-        return Match(self.name, (*operators, read), Completeness.FULL, node.schema, asked=asked)
+        if not _has_duckdb():  # which computes what the store is not asked
+            return Unsupported("DuckDB is not installed", "not_installed", "pip install 'jumpgate[sql]'")
+        if not isinstance(node, Aggregate | Sort):
+            asked = None if estimates is None else _for_rows(part, node, estimates)
+            return Match(self.name, (*part.operators, part.read), Completeness.FULL, node.schema, asked=asked)
+        return _first(self.name, part, estimates)
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         return Descriptor.of(match.schema, layout), TCP
@@ -69,22 +80,60 @@ class S3Select:
         return SPEEDS
 
 
-def chain(node: Operator) -> tuple[tuple[Operator, ...], Read] | None:
-    """Return the operators above a read, a filter or a projection over one, and the read."""
-    last = node.input if isinstance(node, Project) else node
-    if not isinstance(last, Filter) or not isinstance(last.input, Read):
-        return None
-    return ((last,) if last is node else (node, last)), last.input
+def _first(name: str, part: Part, estimates: Estimates | None) -> Match:
+    """Return the match of an aggregate or a top-n."""
+    operators, root = (*part.operators, part.read), part.root
+    if isinstance(root, Aggregate):
+        partial = root.partial_phase
+        asked = None if estimates is None else _for_groups(part, root, estimates)
+        return Match(name, operators, Completeness.PARTIAL, partial.schema, asked=asked)
+    assert isinstance(root, Sort) and root.limit is not None
+    rows = None if estimates is None else estimates.of(root.input).rows
+    each = (rows or 0.0) / len(part.read.files)
+    wanted = root.offset + root.limit
+    # PushdownDB, section VII: the bytes that both requests return are fewest at √(K·N/α); α: a key's part of a row
+    sampled = math.sqrt(wanted * each * len(part.read.schema))
+    sampled = int(min(max(sampled, SAMPLED_MIN, 4 * wanted), SAMPLED_MAX))
+    asked = None
+    scanned, known = (None, None) if estimates is None else (estimates.stored(part.read), rows)
+    if scanned is not None and known is not None:
+        files = len(part.read.files)
+        left = min(known, files * (sampled + wanted * max(1.0, each / sampled)))
+        returned = left * (8.0 + TEXT_BYTES) * len(part.read.schema)
+        asked = _demand(4.0 * files, returned, scanned)
+    return Match(name, operators, Completeness.PRUNE, part.read.schema, settings=sampled, asked=asked)
 
 
-def demand(node: Operator, read: Read, estimates: Estimates) -> Asked | None:
+def _for_rows(part: Part, node: Operator, estimates: Estimates) -> Asked | None:
     """Return what the store is asked for the rows of `node`; None if their number is unknown."""
-    scanned, bytes, rows = estimates.stored(read), estimates.of(node).bytes, estimates.of(node).rows
-    if scanned is None or bytes is None or rows is None:
+    scanned, known = estimates.stored(part.read), estimates.of(node)
+    if scanned is None or known.bytes is None or known.rows is None:
         return None
-    returned = bytes + rows * len(node.schema) * TEXT_BYTES
-    requests = 2.0 * len(read.files)  # each is asked for its version when its rows are complete
+    returned = known.bytes + known.rows * len(node.schema) * TEXT_BYTES
+    return _demand(2.0 * len(part.read.files), returned, scanned)  # each is asked for its version afterwards
+
+
+def _for_groups(part: Part, root: Aggregate, estimates: Estimates) -> Asked | None:
+    """Return what the store is asked for an aggregate: its large groups, and the rows of the others."""
+    files, scanned = float(len(part.read.files)), estimates.stored(part.read)
+    rows, groups = estimates.of(root.input).rows, estimates.of(root).rows
+    if scanned is None or rows is None or groups is None:
+        return None
+    if not root.keys:
+        return _demand(2 * files, files * 100 * len(root.measures), scanned)
+    passes = 1.0 if dialects.of(part.read.files).cases else min(groups, GROUPS_MAX)
+    left = rows * max(0.0, 1.0 - GROUPS_MAX / max(1.0, groups))
+    returned = left * (8.0 + TEXT_BYTES) * (len(root.keys) + len(root.measures))
+    return _demand(2 * files * (2 + passes), returned, scanned * (1 + passes))
+
+
+def _demand(requests: float, returned: float, scanned: float) -> Asked:
     return Asked(requests, returned, scanned, returned, returned * TEXT_S)
+
+
+@cache
+def _has_duckdb() -> bool:
+    return importlib.util.find_spec("duckdb") is not None
 
 
 S3_SELECT = S3Select()

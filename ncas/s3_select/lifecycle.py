@@ -1,15 +1,16 @@
-"""The life-cycle: a worker process on the instance's host, configured with one statement and what reads its objects."""
+"""The life-cycle: a worker process on the instance's host, configured with what it asks and what reads its objects."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from jumpgate.dataflow.operators import Aggregate, Prune, Sort
 from jumpgate.nca.interface import InstanceHandle, InstancePlan, JobContext
 from jumpgate.nca.lifecycle import WorkerLifecycle
 from jumpgate.ncas.runtime.configuration import granted
-from jumpgate.ncas.s3_select import chain
-from jumpgate.ncas.s3_select.sql import statement
-from jumpgate.stores import objects
+from jumpgate.ncas.s3_select import dialects, sql
+from jumpgate.ncas.s3_select.shapes import Part, part_of
+from jumpgate.stores import objects, settings
 
 
 class SelectLifecycle(WorkerLifecycle):
@@ -18,10 +19,11 @@ class SelectLifecycle(WorkerLifecycle):
     module = "jumpgate.ncas.s3_select.worker"
 
     def configuration(self, instance: InstancePlan) -> dict[str, Any]:
-        found = chain(instance.root.inputs[0])
-        assert found is not None
-        operators, read = found
-        return {"statement": statement(operators, read), "files": read.files[instance.index :: instance.count]}
+        body = instance.root.inputs[0]
+        part = part_of(body.input if isinstance(body, Prune) else body)
+        assert part is not None
+        told = {"columns": part.read.schema.names, "where": sql.where(part), **_task(part, instance.settings)}
+        return {**told, "files": part.read.files[instance.index :: instance.count]}
 
     async def configure(
         self, handle: InstanceHandle, instance: InstancePlan, artifact: dict[str, Any], context: JobContext
@@ -29,5 +31,32 @@ class SelectLifecycle(WorkerLifecycle):
         """The URLs are secrets: they are made for the job, and are no part of the artifact."""
         files = artifact["files"]
         found = [{**granted(file, context), "select": objects.selecting(file)} for file in files]
-        told = {"statement": artifact["statement"], "objects": found}
-        await super().configure(handle, instance, told, context)
+        rest = {key: value for key, value in artifact.items() if key != "files"}
+        await super().configure(handle, instance, {**rest, "objects": found, "prices": _prices(files[0])}, context)
+
+
+def _task(part: Part, sampled: int | None) -> dict[str, Any]:
+    """Return what the worker does with each object (worker.TASKS)."""
+    names = part.read.schema.names
+    match part.root:
+        case Sort(keys=(key, *_), limit=int() as limit, offset=offset):
+            order = {"key": part.column(key.expression), "descending": key.descending, "nulls_first": key.nulls_first}
+            return {"task": "top", "shown": names, **order, "most": offset + limit, "sampled": sampled}
+        case Aggregate() as root:
+            of = [None if m.argument is None else part.column(m.argument) for m in root.measures]
+            numbers = {n: part.read.schema[names.index(n)].type.is_integer for n in of if n is not None}
+            measures = [[m.function, name] for m, name in zip(root.measures, of, strict=True)]
+            keys = [part.column(key) for key in root.keys]
+            cases = dialects.of(part.read.files).cases
+            told = {"keys": keys, "measures": measures, "arguments": numbers, "cases": cases}
+            return {"task": "groups" if keys else "totals", **told}
+    return {"task": "rows", "shown": [names[i] for i in part.columns]}
+
+
+def _prices(file: str) -> dict[str, float]:
+    store = settings.store_of(file)
+    return {
+        "scanned_bytes": store.price_scanned / 1e9,
+        "returned_bytes": store.price_returned / 1e9,
+        "requests": store.price_requests / 1e3,
+    }

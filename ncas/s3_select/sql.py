@@ -1,4 +1,4 @@
-"""Writes a filter and a projection over an object as the SQL of S3 Select, or refuses what that computes otherwise.
+"""Writes the condition of a part of a plan as the SQL of S3 Select, or refuses what that computes otherwise.
 
 Integers and text are compared as SQL does everywhere, NULL included. Floats are not taken, as NaN comes back as NULL;
 decimals, dates and times come back as text of the store's own.
@@ -7,49 +7,89 @@ decimals, dates and times come back as text of the store's own.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from jumpgate.dataflow.expressions import Call, Cast, ColumnRef, Expression, InList, Literal
-from jumpgate.dataflow.operators import Filter, Operator, Project, Read
+from jumpgate.dataflow.operators import Aggregate, Sort
 from jumpgate.nca.interface import Unsupported
+from jumpgate.ncas.s3_select.dialects import SelectDialect
+from jumpgate.ncas.s3_select.shapes import Part
 
-#: bytes of an expression
+#: bytes of an expression, and of the condition that is a part of several
 EXPRESSION_MAX = 256 << 10
-_COMPARED = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+CONDITION_MAX = EXPRESSION_MAX // 2
+_COMPARED = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 #: comparisons of text, whose order is the store's own
 _EQUAL = ("eq", "ne")
 #: characters of a column's name that no store takes for anything else
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def refusal(operators: Sequence[Operator], read: Read) -> Unsupported | None:
-    """Return why the store cannot compute the operators above the read, or would do so in another way."""
+def refusal(part: Part, dialect: SelectDialect) -> Unsupported | None:
+    """Return why the store cannot compute the part, or would do so in another way."""
+    read = part.read
     if read.format != "parquet" or read.options:
         return Unsupported("S3 Select is asked about Parquet that is read without options", "format")
     if odd := next((f for f in read.schema if not _is_plain(f.type.kind)), None):
         return Unsupported(f"S3 Select gives {odd.type} of '{odd.name}' in another way", "type")
     if odd := next((f for f in read.schema if not _NAME.fullmatch(f.name)), None):
         return Unsupported(f"'{odd.name}' is no plain name for S3 Select", "column", "Rename the column.")
-    for operator in operators:
-        if isinstance(operator, Project) and not all(isinstance(e, ColumnRef) for e in operator.expressions):
-            return Unsupported("S3 Select gives columns, and computes none", "expression")
-        if isinstance(operator, Filter) and (odd_term := _odd(operator.predicate)) is not None:
-            return Unsupported(f"S3 Select may compute '{odd_term}' in another way", "expression")
-    if len(statement(operators, read).encode()) > EXPRESSION_MAX:
-        return Unsupported(f"the condition has more than {EXPRESSION_MAX >> 10} KiB as SQL", "expression")
+    if part.where is not None and (odd_term := _odd(part.where)) is not None:
+        return Unsupported(f"S3 Select may compute '{odd_term}' in another way", "expression")
+    if len(where(part).encode()) > CONDITION_MAX:
+        return Unsupported(f"the condition has more than {CONDITION_MAX >> 10} KiB as SQL", "expression")
+    match part.root:
+        case Aggregate() as root:
+            return _odd_aggregate(part, root, dialect)
+        case Sort() as root:
+            return _odd_top(part, root)
+    return None if part.where is not None else Unsupported("S3 Select saves nothing without a filter", "filter")
+
+
+def _odd_aggregate(part: Part, root: Aggregate, dialect: SelectDialect) -> Unsupported | None:
+    if root.phase == "final":
+        return Unsupported("the rows are not in a store", "phase")
+    if not dialect.aggregates:
+        return Unsupported("this store's S3 Select has no aggregates", "dialect", "Set select_dialect if it has.")
+    for measure in root.measures:
+        of = None if measure.argument is None else part.column(measure.argument)
+        kind = "" if of is None else part.read.schema[part.read.schema.names.index(of)].type.kind
+        counts = measure.function == "count_star" or (measure.function == "count" and of)
+        if not counts and not (measure.function in ("sum", "avg", "min", "max") and kind.startswith("int")):
+            return Unsupported(f"S3 Select may compute {measure} in another way", "aggregate")
+    if odd := next((key for key in root.keys if part.column(key) is None), None):
+        return Unsupported(f"S3 Select groups by columns; '{odd}' is computed", "key")
     return None
 
 
-def statement(operators: Sequence[Operator], read: Read) -> str:
-    """Return the SELECT for operators that `refusal` accepts; its columns are c0, c1, …, those of the first one."""
-    names = read.schema.names
-    first, last = operators[0], operators[-1]
-    assert isinstance(last, Filter)
-    columns = [e.index for e in first.expressions if isinstance(e, ColumnRef)] if isinstance(first, Project) else [
-        *range(len(names))
-    ]  # fmt: skip
-    shown = ", ".join(f"{_column(names[i])} AS c{n:d}" for n, i in enumerate(columns))
-    return f"SELECT {shown} FROM S3Object s WHERE {_text(last.predicate, names)}"
+def _odd_top(part: Part, root: Sort) -> Unsupported | None:
+    first = root.keys[0].expression
+    if (name := part.column(first)) is None or not first.type.is_integer:
+        return Unsupported(f"S3 Select orders by integers; '{first}' is none", "key")
+    return None if name in part.read.schema.names else Unsupported("its key is no column", "key")
+
+
+def where(part: Part) -> str:
+    """Return the part's condition; TRUE is none in every dialect, so it is empty without a filter."""
+    return "" if part.where is None else _text(part.where, part.read.schema.names)
+
+
+def select(items: Iterable[str], conditions: Iterable[str], limit: int = 0) -> str:
+    """Return a statement whose columns are c0, c1, …"""
+    shown = ", ".join(f"{item} AS c{n:d}" for n, item in enumerate(items))
+    terms = " AND ".join(filter(None, conditions))
+    filtered = f" WHERE {terms}" if terms else ""
+    return f"SELECT {shown} FROM S3Object s{filtered}" + (f" LIMIT {limit:d}" if limit else "")
+
+
+def value(literal: int | str) -> str:
+    """Return a value as SQL."""
+    return f"{literal:d}" if isinstance(literal, int) else "'" + literal.replace("'", "''") + "'"
+
+
+def column(name: str) -> str:
+    """Return a column of the object as SQL."""
+    return f's."{name}"'
 
 
 def _is_plain(kind: str) -> bool:
@@ -86,13 +126,11 @@ def _is_operand(e: Expression) -> bool:
 def _text(e: Expression, names: Sequence[str]) -> str:
     match e:
         case ColumnRef(index=index):
-            return _column(names[index])
+            return column(names[index])
         case Cast(input=input):
             return _text(input, names)
-        case Literal(value=str() as value):
-            return "'" + value.replace("'", "''") + "'"
-        case Literal(value=int() as value):
-            return f"{value:d}"
+        case Literal(value=str() | int() as found):
+            return value(found)
         case Call(function="and" | "or" as word, args=args):
             return "(" + f" {word.upper()} ".join(_text(a, names) for a in args) + ")"
         case Call(function="not", args=(a,)):
@@ -106,7 +144,3 @@ def _text(e: Expression, names: Sequence[str]) -> str:
         case InList(input=a, options=options):
             return f"({_text(a, names)} IN ({', '.join(_text(o, names) for o in options)}))"
     raise AssertionError(f"refusal accepts no {e}")
-
-
-def _column(name: str) -> str:
-    return f's."{name}"'

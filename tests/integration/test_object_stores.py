@@ -240,6 +240,12 @@ def test_a_store_that_always_fails_is_one_error(
         local.run(flow("s3://lake/all.parquet").aggregate(t=sum_("a"))).to_pylist()
 
 
+def test_headers_may_be_repeated(local: Session, spoiled: Store) -> None:
+    spoiled.before = lambda number: "wordy"
+    assert local.run(flow("s3://lake/all.parquet").aggregate(n=count())).to_pylist() == [{"n": ROWS}]
+    assert local.run(flow("s3://lake/all.csv").aggregate(n=count())).to_pylist() == [{"n": ROWS}]
+
+
 def test_wrong_credentials_are_refused(store: Store) -> None:
     for key, secret in (("AKIAOTHER", SECRET), (KEY, "wrong")):
         with credentials(store.endpoint, key, secret), pytest.raises(Forbidden, match="refuses these credentials"):

@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from jumpgate.client import Dataflow, col, read
 from jumpgate.client.session import Session
-from jumpgate.errors import FileChanged, FileUnreadable
+from jumpgate.errors import FileChanged
 from jumpgate.stores import settings
 from tests.support.object_store import KEY, SECRET, Store, credentials
 
@@ -113,7 +113,7 @@ def test_stores_are_asked_only_where_they_may(store: Store, session: Session) ->
     assert "only where select = true" in session.explain(read("s3://pond/t.parquet").filter(col("a") > 990))
 
 
-def test_a_store_that_fails_now_and_then_is_asked_again(store: Store, session: Session) -> None:
+def test_a_store_that_breaks_off_is_asked_again_and_one_that_is_busy_is_spared(store: Store, session: Session) -> None:
     flow = table().filter(col("a") > 10)
     plan = session.run(flow).to_arrow()
     asked = selects(store)
@@ -125,16 +125,14 @@ def test_a_store_that_fails_now_and_then_is_asked_again(store: Store, session: S
 
     store.before = before
     assert rows(session.run(flow).to_arrow()) == rows(plan)
-    assert not kinds and selects(store) == 2 * asked + 4
+    assert not kinds and selects(store) >= asked + 4
 
 
-def test_a_store_that_always_breaks_off_is_one_error(
-    store: Store, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_always_breaks_off_is_read_by_ranges(store: Store, session: Session, reader: Session) -> None:
+    flow = table().filter(col("a") > 10).select("s", "a")
     store.before = lambda number: "cut" if store.requests[-1][0] == "POST" else ""
-    with pytest.raises(FileUnreadable, match="by S3 Select: .*; run the query again, or leave out select") as error:
-        session.run(table().filter(col("a") > 10)).to_arrow()
-    assert SECRET not in str(error.value) and "X-Amz" not in str(error.value)
+    assert rows(session.run(flow).to_arrow()) == rows(reader.run(flow).to_arrow())
+    assert selects(store) == 9
 
 
 def test_an_object_that_changes_is_an_error(store: Store, session: Session) -> None:

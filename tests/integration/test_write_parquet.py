@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import jumpgate
 from jumpgate.client import read
 from jumpgate.client.session import Session
 from jumpgate.client.writing import write_parquet
@@ -113,6 +114,18 @@ def test_objects(local: Session, store: UploadStore, monkeypatch: pytest.MonkeyP
         assert rows_of(local, "s3://bucket/t.parquet") == TABLE.to_pylist()
         assert rows_of(local, "s3://bucket/folder/t/") == TABLE.to_pylist()
     served.close()
+
+
+def test_queries_write_objects(store: UploadStore) -> None:
+    with jumpgate.connect(offload="never") as connection:
+        query = connection.sql("SELECT i, i % 2 AS k FROM range(10) t(i)")
+        query.write_parquet("s3://bucket/q.parquet", compression="zstd")
+        query.write_parquet("s3://bucket/q", partition_by=["k"])
+        folders = [f"bucket/q/k={k}/part-0.parquet" for k in range(2)]
+        assert sorted(store.objects) == ["bucket/q.parquet", *folders]
+        assert pq.read_table(store.folder / "bucket" / "q.parquet")["i"].to_pylist() == [*range(10)]
+        with pytest.raises(InvalidDataflow, match="is in a store, where there is no row_group_size"):
+            query.write_parquet("s3://bucket/r", row_group_size=5)
 
 
 def test_failures_leave_no_object_and_no_upload(store: UploadStore) -> None:

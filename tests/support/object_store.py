@@ -22,18 +22,24 @@ START_S = 60.0
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
+#: an object's file and a request → the status and the body of the answer
+Select = Callable[[Path, bytes], tuple[int, bytes]]
+#: the status of an answer that refuses
+REFUSALS = {"busy": 503, "refused": 405}
 
 
 class Store:
     """Serves the folders in `folder` as buckets, by https with a `certificate`. `requests` are methods, paths and
-    ranges; `before` is called for each with its number, and may answer "cut", "busy", "lost" or "grown" to spoil
-    it. Requests are answered one by one: `before` may change a file, and each answer is of one version."""
+    ranges; `before` is called for each with its number, and may answer "cut", "busy", "refused", "lost", "grown" or
+    "wordy" (headers that are repeated) to spoil it. Requests are answered one by one: `before` may change a file, and
+    each answer is of one version. `select` answers S3 Select in hadro's place."""
 
     def __init__(self, folder: Path, certificate: Path | None = None, **settings: Any) -> None:
         self.folder = folder
         self.requests: list[tuple[str, str, str]] = []
         self.before: Callable[[int], str] = lambda number: ""
         self._turn = asyncio.Lock()
+        self.select: Select | None = None
         self._app = create_app(Config.from_env(data=str(folder), **settings))
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -63,14 +69,29 @@ class Store:
         headers = dict(scope.get("headers", ()))
         self.requests.append((scope["method"], scope["path"], headers.get(b"range", b"").decode()))
         mischief = self.before(len(self.requests))
-        if mischief == "busy":
-            await send({"type": "http.response.start", "status": 503, "headers": [(b"content-length", b"0")]})
+        if mischief in REFUSALS:
+            status = REFUSALS[mischief]
+            await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0")]})
             await send({"type": "http.response.body", "body": b""})
         elif mischief == "lost":
             raise ConnectionResetError
         else:
-            spoilt = {"cut": _cutting, "grown": _growing}.get(mischief)
-            await self._app(scope, receive, spoilt(send) if spoilt else send)
+            spoilt = {"cut": _cutting, "grown": _growing, "wordy": _repeating}.get(mischief)
+            send = spoilt(send) if spoilt else send
+            if self.select is not None and scope["method"] == "POST":
+                await self._select(scope, receive, send, self.select)
+            else:
+                await self._app(scope, receive, send)
+
+    async def _select(self, scope: Scope, receive: Any, send: Send, select: Select) -> None:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        status, answer = select(self.folder / scope["path"].lstrip("/"), body)
+        length = str(len(answer)).encode()
+        await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", length)]})
+        await send({"type": "http.response.body", "body": answer})
 
 
 def _cutting(send: Send) -> Send:
@@ -97,6 +118,16 @@ def _growing(send: Send) -> Send:
         await send({**message, "headers": headers} if headers else message)
 
     return grown
+
+
+def _repeating(send: Send) -> Send:
+    """Return a `send` that repeats a header, as MinIO does."""
+
+    async def repeated(message: Message) -> None:
+        headers = [*message.get("headers", ()), (b"vary", b"Origin"), (b"vary", b"Accept-Encoding")]
+        await send({**message, "headers": headers} if message["type"] == "http.response.start" else message)
+
+    return repeated
 
 
 @contextlib.contextmanager

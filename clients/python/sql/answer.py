@@ -17,7 +17,8 @@ from jumpgate.client.duckdb.answers import relation_over
 from jumpgate.client.sql.errors import typed
 from jumpgate.client.sql.stopping import Stop, thread
 from jumpgate.client.sql.tokens import quoted
-from jumpgate.errors import JumpgateError, Overflow
+from jumpgate.errors import InvalidDataflow, JumpgateError, Overflow
+from jumpgate.stores.names import is_remote
 
 if TYPE_CHECKING:
     import pandas
@@ -170,7 +171,11 @@ class Answer(ABC):
 
     def write_parquet(self, file_name: str, **options: Any) -> None:
         """Write the rows, while they arrive, to a Parquet file. options: those of DuckDB's write_parquet, such as
-        partition_by, compression, row_group_size."""
+        partition_by, compression, row_group_size. An object, or with partition_by objects, appear when all are written,
+        and have these two options alone. Raises InvalidDataflow for others."""
+        if is_remote(str(file_name)):
+            self._write_objects(str(file_name), **options)
+            return
         self._write(lambda relation: relation.write_parquet(str(file_name), **options))
 
     to_parquet = write_parquet
@@ -188,6 +193,20 @@ class Answer(ABC):
         kind = compression.replace("'", "''")
         copy = f"COPY (FROM rows) TO '{name}' (FORMAT json, ARRAY {str(array).lower()}, COMPRESSION '{kind}')"
         self._write(lambda relation: relation.query("rows", copy))
+
+    def _write_objects(self, name: str, **options: Any) -> None:
+        if other := sorted(options.keys() - {"partition_by", "compression"}):
+            raise InvalidDataflow(
+                f"write_parquet: '{name}' is in a store, where there is no {other[0]}; leave it out, or write a file"
+            )
+        if self._is_lost:
+            raise InvalidDataflow(f"write_parquet: '{name}' is in a store, where {', '.join(self.types)} has no place")
+        from jumpgate.client import writing  # with pyarrow.dataset, which takes time
+
+        given = {"compression": "snappy", **options}
+        if given["compression"] == "uncompressed":
+            given["compression"] = "none"
+        writing.write_parquet(self.batches(watched=True), self.schema, name, **given)
 
     def _write(self, write: Callable[[Any], object]) -> None:
         """Have DuckDB write the rows. Raises what ended them."""

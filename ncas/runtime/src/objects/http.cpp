@@ -33,7 +33,9 @@ bool parse_head(const std::string& head, Answer* answer) {
     size_t last = end;
     while (last > colon + 1 && (head[last - 1] == ' ' || head[last - 1] == '\t')) last--;
     const std::string value = begin < last ? head.substr(begin, last - begin) : "";
-    if (!answer->headers.emplace(lower(head.substr(at, colon - at)), value).second) return false;
+    // a header that is repeated is a list (RFC 9110, 5.2): two lengths or tags are no value then, and are refused
+    const auto [header, is_first] = answer->headers.emplace(lower(head.substr(at, colon - at)), value);
+    if (!is_first) header->second += ", " + value;
     at = end + 2;
   }
   return true;

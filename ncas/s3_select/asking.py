@@ -1,0 +1,114 @@
+"""Asks a store by S3 Select: one request about one object, its answer as lines of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from xml.sax.saxutils import escape
+
+import pyarrow as pa
+from pyarrow import json
+
+from jumpgate import extras
+from jumpgate.errors import FileUnreadable
+
+#: bytes of text that become a batch
+BATCH_BYTES = 4 << 20
+CONNECT_S, READ_S = 10.0, 30.0
+_BODY = (
+    '<?xml version="1.0" encoding="UTF-8"?>'
+    '<SelectObjectContentRequest xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Expression>{}</Expression>'
+    "<ExpressionType>SQL</ExpressionType><InputSerialization><Parquet/></InputSerialization><OutputSerialization><JSON>"
+    "<RecordDelimiter>\n</RecordDelimiter></JSON></OutputSerialization></SelectObjectContentRequest>"
+)
+
+
+class Counted(dict[str, float]):
+    """The requests of this process, and the bytes that the store says it scanned and returned."""
+
+    def __init__(self) -> None:
+        super().__init__(requests=0, scanned_bytes=0, returned_bytes=0, ranged_objects=0, cost=0.0)
+
+
+class Broken(Exception):
+    """An answer that did not come whole; the store may be asked again."""
+
+
+class Busy(Exception):
+    """The store is busy, or does not answer."""
+
+
+class Refused(Exception):
+    """The store does not compute this."""
+
+
+def records(told: dict[str, Any], statement: str, counted: Counted) -> Iterator[bytes]:
+    """Yield whole lines of the answer. Raises Broken unless the store says that it is complete, Busy, Refused."""
+    with extras.explained():
+        from botocore.eventstream import EventStreamBuffer, ParserError
+
+    messages, text = EventStreamBuffer(), bytearray()
+    body = _BODY.format(escape(statement)).encode()
+    try:
+        for part in _sent(told["select"], body, counted):
+            messages.add_data(part)
+            for message in messages:
+                kind = message.headers.get(":event-type", "")
+                if message.headers.get(":message-type") == "error":
+                    raise Broken(f"the store ends with {message.headers.get(':error-code')}")
+                if kind == "Records":
+                    text += message.payload
+                    counted["returned_bytes"] += len(message.payload)
+                if kind == "Stats":
+                    counted["scanned_bytes"] += _scanned(message.payload, told["size"])
+                if kind == "End":
+                    if text:
+                        yield bytes(text)
+                    return
+            if len(text) > BATCH_BYTES:
+                end = text.rfind(b"\n") + 1
+                if end:
+                    yield bytes(text[:end])
+                    del text[:end]
+    except ParserError as error:
+        raise Broken(f"the answer is damaged: {error}") from None
+    raise Broken("the answer was cut off")
+
+
+def _scanned(stats: bytes, size: int) -> int:
+    """Return the bytes scanned; all of the object's where the store does not say."""
+    found = stats.partition(b"<BytesScanned>")[2].partition(b"<")[0]
+    return int(found) if found.isdigit() else size
+
+
+def parsed(text: bytes, wanted: pa.Schema, file: str) -> Iterator[pa.RecordBatch]:
+    """Yield lines c0, c1, … as the columns of the schema. Raises FileUnreadable for others."""
+    schema = pa.schema([pa.field(f"c{i}", field.type) for i, field in enumerate(wanted)])
+    options = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    try:
+        table = json.read_json(pa.BufferReader(text), json.ReadOptions(block_size=len(text) + 1), options)
+    except pa.ArrowInvalid as error:
+        raise FileUnreadable(f"S3 Select answers about '{file}' with other columns: {error}", file=file) from None
+    for batch in table.to_batches():
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=wanted)
+
+
+def _sent(url: str, body: bytes, counted: Counted) -> Iterator[bytes]:
+    """Yield the body of an answer as it comes. Raises Broken, Busy, Refused; no message names the URL, a secret."""
+    with extras.explained():
+        import urllib3
+
+    timeout = urllib3.Timeout(connect=CONNECT_S, read=READ_S)
+    counted["requests"] += 1
+    try:
+        with urllib3.PoolManager(1, timeout=timeout, retries=False) as pool:
+            answer = pool.request("POST", url, body=body, preload_content=False)
+            if answer.status in (429, 500, 502, 503, 504):
+                raise Busy(f"the store answers {answer.status}")
+            if answer.status >= 300:
+                raise Refused(f"the store answers {answer.status}")
+            yield from answer.stream(1 << 16)
+    except urllib3.exceptions.TimeoutError as error:
+        raise Busy(type(error).__name__) from None
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise Broken(type(error).__name__) from None

@@ -1,0 +1,23 @@
+"""Computes a statement of S3 Select over an object that is read by ranges: DuckDB runs the same text."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from jumpgate.ncas.s3_select import local
+from jumpgate.stores import reading
+
+
+@contextlib.contextmanager
+def answered(statement: str, file: str, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield DuckDB's result over columns of the object. Raises FileChanged, FileUnreadable, Forbidden."""
+    with reading.opened(file) as opened, parquet.ParquetFile(opened) as source:
+        schema = pa.schema([source.schema_arrow.field(name) for name in columns])
+        batches = source.iter_batches(columns=[*columns])
+        with local.answered(statement, "S3Object", schema, batches) as result:
+            yield result

@@ -1,0 +1,126 @@
+"""One object: the store computes over it or, where it is busy or refuses, this process does. Exact either way."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from jumpgate.errors import FileUnreadable, Overflow
+from jumpgate.ncas.s3_select import asking, ranged
+from jumpgate.ncas.s3_select.asking import Broken, Busy, Counted, Refused
+from jumpgate.ncas.s3_select.pushback import Window, is_slow
+from jumpgate.stores import objects, web
+
+#: requests about an object of which no row has been handed on, before it is read by ranges
+ATTEMPTS = 3
+T = TypeVar("T")
+Values = list[dict[str, Any]]
+
+
+class Source:
+    """`columns` are those of the object that statements name."""
+
+    def __init__(self, told: dict[str, Any], columns: Sequence[str], window: Window, counted: Counted) -> None:
+        self._told, self._columns, self._window, self._counted = told, columns, window, counted
+        self._grant = objects.grant(told["file"])
+
+    @property
+    def file(self) -> str:
+        return str(self._told["file"])
+
+    def rows(self, statement: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a statement, all in the version that was planned for. Raises FileUnreadable, FileChanged,
+        Forbidden."""
+
+        found = self.selected_rows(statement, wanted)
+        yield from self._ranged_rows(statement, wanted) if found is None else found
+
+    def selected_rows(self, statement: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch] | None:
+        """Return the rows of a statement from the store; None if it does not compute them."""
+
+        def read() -> Iterator[pa.RecordBatch]:
+            for text in asking.records(self._told, statement, self._counted):
+                yield from asking.parsed(text, wanted, self.file)
+
+        return self._asked(read)
+
+    def selected(self, statement: str) -> Values | None:
+        """Return the few rows of a statement from the store; None if it does not compute them."""
+
+        def read() -> Iterator[Values]:
+            for text in asking.records(self._told, statement, self._counted):
+                yield [json.loads(line) for line in text.splitlines()]
+
+        found = self._asked(read)
+        return None if found is None else [row for rows in found for row in rows]
+
+    def exact(self, statement: str) -> Values:
+        """Return the few rows of a statement, computed here. Raises FileUnreadable, FileChanged, Forbidden."""
+        self._counted["ranged_objects"] += 1
+        with ranged.answered(statement, self.file, self._columns) as result:
+            names = [column[0] for column in result.description]
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+    def _ranged_rows(self, statement: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+        self._counted["ranged_objects"] += 1
+        with ranged.answered(statement, self.file, self._columns) as result:
+            for batch in result.to_arrow_reader():
+                yield pa.RecordBatch.from_arrays(
+                    [_cast(c, f) for c, f in zip(batch.columns, wanted, strict=True)], schema=wanted
+                )
+
+    def _asked(self, read: Callable[[], Iterator[T]]) -> Iterator[T] | None:
+        """Return what `read` yields; None if the store is to be spared or does not compute, and has yielded nothing."""
+        for _ in range(ATTEMPTS):
+            if not self._window.enter():
+                return None
+            begun, is_calm = time.monotonic(), False
+            items = self._checked(read())
+            try:
+                first = next(items, None)
+                is_calm = not is_slow(self._told["size"], time.monotonic() - begun)
+            except Broken:
+                is_calm = True  # it was not too much for it
+                continue
+            except Busy:
+                return None
+            except Refused:
+                self._window.close()
+                return None
+            finally:
+                self._window.leave(is_calm)
+            return iter(()) if first is None else self._rest(first, items)
+        return None
+
+    def _checked(self, items: Iterator[T]) -> Iterator[T]:
+        """Yield the items; the last one, once the object is known to be still the one that was planned for: Select
+        itself does not compare."""
+        held: list[T] = []
+        for item in items:
+            yield from held
+            held = [item]
+        self._counted["requests"] += 1
+        web.ranged(self.file, self._grant, 0, 1)
+        yield from held
+
+    def _rest(self, first: T, items: Iterator[T]) -> Iterator[T]:
+        try:
+            yield first
+            yield from items
+        except (Broken, Busy, Refused) as error:
+            raise FileUnreadable(
+                f"cannot read '{self.file}' by S3 Select: {error}; run the query again, or leave out "
+                "select in its [[store]]",
+                file=self.file,
+            ) from None
+
+
+def _cast(values: pa.Array, field: pa.Field) -> pa.Array:
+    try:
+        return values.cast(field.type)
+    except pa.ArrowInvalid:
+        raise Overflow(f"'{field.name}' does not fit into {field.type}") from None

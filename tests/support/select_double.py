@@ -1,0 +1,62 @@
+"""A test double of S3 Select, not a store: DuckDB evaluates the statement over the object's file.
+
+Its aggregates are like MinIO's where that differs from SQL: numbers are doubles, and a sum of no values is 0.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import re
+import struct
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import duckdb
+
+from jumpgate.tpcds.data import quoted
+
+_AGGREGATE = re.compile(r"SELECT (?:COUNT|SUM|MIN|MAX)\(")
+
+
+class SelectDouble:
+    """`statements` are those that it was asked. cases: whether it knows CASE."""
+
+    def __init__(self, cases: bool = True) -> None:
+        self.statements: list[str] = []
+        self.cases = cases
+
+    def __call__(self, file: Path, request: bytes) -> tuple[int, bytes]:
+        root = ElementTree.fromstring(request)
+        statement = next(str(e.text) for e in root.iter() if e.tag.endswith("Expression"))
+        self.statements.append(statement)
+        if not self.cases and "CASE WHEN" in statement:
+            return 400, b"<Error><Code>ParseUnexpectedKeyword</Code></Error>"
+        is_aggregate = _AGGREGATE.match(statement) is not None
+        with duckdb.connect() as connection:
+            connection.execute(f"CREATE VIEW S3Object AS FROM read_parquet({quoted(file)})")
+            result = connection.execute(statement)
+            names = [column[0] for column in result.description]
+            rows = [
+                {n: _written(v, is_aggregate) for n, v in zip(names, row, strict=True)} for row in result.fetchall()
+            ]
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+        scanned = f"<Stats><BytesScanned>{file.stat().st_size}</BytesScanned></Stats>".encode()
+        return 200, b"".join([_message("Records", lines), _message("Stats", scanned), _message("End", b"")])
+
+
+def _written(value: Any, is_aggregate: bool) -> Any:
+    if is_aggregate:
+        return 0 if value is None else float(value) if isinstance(value, int) else value
+    return value
+
+
+def _message(kind: str, payload: bytes) -> bytes:
+    """Return an event of Amazon's event stream encoding."""
+    headers = b""
+    for name, value in ((":message-type", "event"), (":event-type", kind)):
+        headers += struct.pack(">B", len(name)) + name.encode() + struct.pack(">BH", 7, len(value)) + value.encode()
+    prelude = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
+    message = prelude + struct.pack(">I", binascii.crc32(prelude)) + headers + payload
+    return message + struct.pack(">I", binascii.crc32(message))
