@@ -9,6 +9,8 @@ from pathlib import Path
 
 #: that a service or an agent may have at once
 OPEN_FILES = 65_536
+#: niceness of a process that gives way to all others
+LOWEST = 19
 
 
 def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
@@ -32,12 +34,12 @@ def raise_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-def yield_to_others(niceness: int) -> None:
-    """Give way to other processes. Linux compares those of one session only, and then sessions: this process must lead
-    its own."""
-    os.nice(niceness - os.nice(0))
+def yield_to_others() -> None:
+    """Give way to all other processes. Linux compares those of one session only, and then sessions: this process must
+    lead its own."""
+    os.nice(LOWEST - os.nice(0))
     with contextlib.suppress(OSError):  # sessions are all alike there
-        Path("/proc/self/autogroup").write_text(f"{niceness}\n")
+        Path("/proc/self/autogroup").write_text(f"{LOWEST}\n")
 
 
 def _own_group() -> str:

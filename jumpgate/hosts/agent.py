@@ -48,7 +48,7 @@ from jumpgate.errors import (
 from jumpgate.hosts.instances import SPARES, Instance, Process, Spares, released
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Lines, failure
 from jumpgate.hosts.zygote import End, Zygote
-from jumpgate.machine import memory_bytes, raise_open_files, yield_to_others
+from jumpgate.machine import LOWEST, memory_bytes, raise_open_files, yield_to_others
 from jumpgate.nca.shared import filled
 from jumpgate.ntf.addresses import host_of, joined
 from jumpgate.trust import proof, tokens
@@ -616,8 +616,8 @@ def main() -> None:
     parser.add_argument("--spares", type=int, default=SPARES, help="processes that wait to become instances")
     o = parser.parse_args()
     raise_open_files()
-    if (niceness := os.nice(0)) > 0 and os.getsid(0) == os.getpid():
-        yield_to_others(niceness)  # as who started it does
+    if os.nice(0) == LOWEST and os.getsid(0) == os.getpid():
+        yield_to_others()  # as who started it does, whose session is another one
     try:
         asyncio.run(_serve(o.listen, o.token_file, o.host_program, o.tls, o.alone_s, o.spares))
     except JumpgateError as error:

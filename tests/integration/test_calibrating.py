@@ -17,7 +17,7 @@ BRIEFLY = """
 import os, sys
 from jumpgate.client.sql import calibrate, calibrate_once
 os.environ["JUMPGATE_QUICK_BUILDS"] = "always"
-calibrate_once.NICENESS = 0
+calibrate_once.yield_to_others = lambda: None
 calibrate_once.main(sys.argv[1], calibrate.Effort(1000, 0, runs=1, factor_max=4.0, formats=("parquet",)))
 """
 #: says who it is, and goes on

@@ -95,7 +95,7 @@ def test_the_process_ends_with_its_standard_input() -> None:
 
 
 def test_a_process_gives_way_with_its_session() -> None:
-    program = "import os; from jumpgate.machine import yield_to_others; yield_to_others(19); print(os.nice(0))"
+    program = "import os; from jumpgate.machine import yield_to_others; yield_to_others(); print(os.nice(0))"
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, start_new_session=True
     )

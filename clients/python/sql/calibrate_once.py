@@ -20,8 +20,6 @@ from jumpgate.errors import JumpgateError
 from jumpgate.machine import yield_to_others
 from jumpgate.service import calibration
 
-#: the least that a process can be preferred
-NICENESS = 19
 #: of the cache, what the measurement shares with others: what is built
 SHARED = ("runtime", "artifacts")
 
@@ -32,7 +30,7 @@ class _Busy(Exception):
 
 def main(root: str, effort: calibrate.Effort = calibrate.BRIEF) -> None:
     """Measure, and keep the result in the cache `root`. End when standard input does."""
-    yield_to_others(NICENESS)
+    yield_to_others()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ["JUMPGATE_CACHE_DIR"] = root
     try:
