@@ -83,8 +83,9 @@ class Match:
     matches of one domain on one host become a single instance ("" = never fused), or several with `parallelism`: the
     compiler asks again about the phases that it then makes, and about a Shuffle. `wire`: how its rows travel. `claims`
     names parts of the device that a plan can use only once. `rows_max`: the most estimated input rows, one number for
-    all inputs or one for each. `settings`: an immutable value for the instances that run it (InstancePlan.settings).
-    explain shows `note`. `asked`: what a store does for it; None: what is read there is read by ranges.
+    all inputs or one for each; `bytes_max`: the same in bytes. `settings`: an immutable value for its instances
+    (InstancePlan.settings). explain shows `note`. `asked`: what a store does for it; None: what is read there is read
+    by ranges.
     """
 
     nca: str
@@ -99,6 +100,7 @@ class Match:
     rows_max: float | tuple[float, ...] = math.inf
     settings: Any = None
     asked: Asked | None = None
+    bytes_max: float | tuple[float, ...] = math.inf
 
 
 #: a value in jumpgate.toml
@@ -576,12 +578,15 @@ class Reaches(Protocol):
 
 
 class NCA(Protocol):
-    """A registered accelerator: the two halves under one name.
-
-    An NCA whose devices can be simulated may have `sample_devices`, a tuple of Device: the conformance kit runs on them
-    if the configuration names none.
-    """
+    """A registered accelerator: the two halves under one name. An ability beyond these: BringsDevices."""
 
     name: str
     operators: OperatorInterface
     lifecycle: LifeCycle
+
+
+@runtime_checkable
+class BringsDevices(Protocol):
+    """An NCA whose devices can be simulated: the conformance kit runs on these if the configuration names none."""
+
+    sample_devices: tuple[Device, ...]

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from jumpgate import debug
-from jumpgate.errors import Cancelled, InstanceFailed, InternalError, JumpgateError, TimedOut
+from jumpgate.errors import Cancelled, InstanceFailed, InternalError, JumpgateError, TimedOut, Unreachable
 from jumpgate.nca.interface import Groups, InstancePlan, JobContext, LifeCycle, QueuesStages, StartsTogether
 from jumpgate.nca.shared import Shared
 from jumpgate.orchestrator.failures import CAUSE_WAIT_S, CONSEQUENCE, all_of, located, on_all, on_one, retrieve, weight
@@ -145,11 +145,11 @@ class Job:
         except BaseException as error:
             ended_ns = time.time_ns()
             consequence = weight(error) >= CONSEQUENCE and self._cancelled is None
-            died = await self._collect_last_stats(CAUSE_WAIT_S if consequence else LAST_STATS_TIMEOUT_S)
-            # an instance that had nothing left to do dies unseen, until its peers miss it
-            if consequence and died is None and self._is_clients(error):
+            cause = await self._collect_last_stats(CAUSE_WAIT_S if consequence else LAST_STATS_TIMEOUT_S)
+            # an instance that had nothing left to do dies or stops unseen, until its peers miss it
+            if consequence and cause is None and self._is_clients(error):
                 await self._hear_of_client(ended_ns)
-            failure = self._failed(died if consequence and died is not None else error, ended_ns)
+            failure = self._failed(cause if consequence and cause is not None else error, ended_ns)
             await asyncio.sleep(0)
             raise failure from None
         finally:
@@ -337,15 +337,18 @@ class Job:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._cancelling.wait(), left_s)
 
-    async def _collect_last_stats(self, timeout_s: float) -> InstanceFailed | None:
+    async def _collect_last_stats(self, timeout_s: float) -> JumpgateError | None:
         """Collect the instances' last counters after the job failed; return the error of one that turns out to have
-        died."""
+        died, or to be silent where others answer."""
         died: list[InstanceFailed] = []
+        asked = {i.id: i for i in self.instances if i.id in self._handles}
+        silent = dict(asked)
         phase = self.record.phases[-1].name if self.record.phases else ""
 
         async def collect(i: InstancePlan) -> None:
             try:
                 self.record.counters[i.id] = await self._stats(i)
+                del silent[i.id]
             except InstanceFailed as error:
                 located(error, i, phase)
                 died.append(error)
@@ -353,8 +356,13 @@ class Job:
                 pass  # it does not answer any more
 
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(all_of(collect(i) for i in self.instances if i.id in self._handles), timeout_s)
-        return died[0] if died else None
+            await asyncio.wait_for(all_of(map(collect, asked.values())), timeout_s)
+        if died or not 0 < len(silent) < len(asked):
+            return died[0] if died else None
+        names = ", ".join(f"{i.id} on host '{i.device.name}'" for i in silent.values())
+        first = next(iter(silent.values()))
+        message = f"the peers of instances that do not answer any more gave up: {names}"
+        return located(Unreachable(message), first, phase)
 
     async def _destroy(self) -> None:
         """Every instance ends by its life-cycle; its host ends what does not, was only being started, or was started

@@ -12,7 +12,7 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.hosts.config import Config, this_machine
 from jumpgate.nca.conformance import Case, NotUsed, Report, check, compare
-from jumpgate.nca.interface import NCA, JobPlan
+from jumpgate.nca.interface import NCA, BringsDevices, JobPlan
 from jumpgate.nca.lifecycle import WorkerLifecycle
 from jumpgate.nca.registry import Registry
 from jumpgate.service import embedded
@@ -34,7 +34,7 @@ def check_nca(
     """Run all parts of the kit and return the report. `directed`: the number of directed dataflows of each operator to
     run on real processes, where each may need a program of its own; in this process all run. `own` are run in both.
     `formats`: the file formats of random dataflows, by default all."""
-    samples = tuple(getattr(nca, "sample_devices", ()))  # if the configuration has no device of their kind
+    samples = nca.sample_devices if isinstance(nca, BringsDevices) else ()
     if not {d.kind for d in samples} & {d.kind for d in config.devices}:
         config = replace(config, devices=(*config.devices, *samples))
     devices = (this_machine().device, *config.devices)

@@ -13,7 +13,7 @@ from jumpgate.ntf import frames
 
 
 class Contract(NamedTuple):
-    """What two ends agree on. shown: where a peer tells its version. spoken: the versions that are served; any other is
+    """An agreement of two ends. shown: where a peer tells its version. spoken: the versions that are served; others are
     refused with the code `protocol`. silent: a peer that tells none is served, too. remedy: the way out."""
 
     name: str

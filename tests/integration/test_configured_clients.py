@@ -168,6 +168,7 @@ def test_long_jobs_give_way(tmp_path: Path) -> None:
     with marked() as watch:
         shop = Shop(tmp_path)
         with contextlib.closing(shop.service), Session(shop.service.address) as session:
+            assert session.run(rows).to_arrow().num_rows == 100_000  # once the runtime is there
             endless = session.run(pairs.aggregate(s=sum_("k2")))
             assert wait_until(lambda: 19 in _priorities(watch), 60)
             endless.cancel()

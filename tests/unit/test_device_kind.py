@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -243,3 +244,27 @@ def test_an_answer_may_depend_on_what_is_expected_of_inputs(tmp_path: Path) -> N
         plan = compile_dataflow(flow.root, (host("h"), Device("b", "board")), registry, options)
         assert ("places" in plan.explain["ncas"]) == taken
         assert ("it has 10 places, 50 groups are expected" in str(plan.explain["refused"])) != taken
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ({"rows_max": 100, "bytes_max": 1e6}, ""),
+        ({"rows_max": 99}, "it is for 99 rows; 100 are expected"),
+        ({"bytes_max": (10.0,)}, "it is for 10 bytes; "),
+    ],
+)
+def test_inputs_beyond_rows_or_bytes_are_left_to_others(tmp_path: Path, limits: dict[str, Any], said: str) -> None:
+    class Bounded(FakeNCA):
+        def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
+            if device.kind != self.kind or not isinstance(node, Aggregate):
+                return None
+            return Match(self.name, (node,), Completeness.FULL, node.schema, **limits)
+
+    file = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"a": list(range(100))}), file)
+    registry = Registry([*default_registry(), Bounded("bounded", "board")])
+    options = CompileOptions(prefer=("bounded",), statistics=estimate)
+    plan = compile_dataflow(read(file).aggregate(n=count()).root, (host("h"), Device("b", "board")), registry, options)
+    assert ("bounded" in plan.explain["ncas"]) == (not said)
+    assert said in str(plan.explain["refused"])

@@ -4,7 +4,7 @@ answers."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jumpgate import deadline
@@ -19,7 +19,17 @@ from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow.objective import Objective
 from jumpgate.dataflow.operators import Join, Operator
 from jumpgate.errors import CannotPlace
-from jumpgate.nca.interface import NCA, Answer, Completeness, ComputesWires, Device, Match, Unsupported, Wire
+from jumpgate.nca.interface import (
+    NCA,
+    Answer,
+    Completeness,
+    ComputesWires,
+    Device,
+    Match,
+    Statistics,
+    Unsupported,
+    Wire,
+)
 from jumpgate.nca.matching import ask, each, malformed, match_inputs, pruned_leaf
 from jumpgate.nca.speeds import Speeds, assumed, seconds_of, unit_seconds
 
@@ -226,12 +236,9 @@ class _Mapper:
         note = "" if match.fusion else match.note
         site = Site(nca.name, devices, match.fusion, 1, match.settings, note, match.asked)
         statistics = tuple(self.estimator.of(leaf) for leaf in leaves)
-        limits = match.rows_max if isinstance(match.rows_max, tuple) else (match.rows_max,) * len(leaves)
-        for known, most in zip(statistics, limits, strict=True):
-            if known.rows is not None and known.rows > most:
-                no = Unsupported(f"it is for {most:.3g} rows; {known.rows:.3g} are expected", "rows")
-                self._refuse(match.operators[0], nca, devices[0], no)
-                return
+        if (no := _too_large(match, statistics)) is not None:
+            self._refuse(match.operators[0], nca, devices[0], no)
+            return
         speeds = nca.operators.speeds(devices[0]).of(self.options.speeds)
         seconds, sent = self._seconds(match, leaves, speeds, devices[0]), 0.0
         if self.hosts > 1 and (match.wire is not None or (match.fusion and devices[0].kind == "host")):
@@ -409,3 +416,14 @@ def _remainder(match: Match, box: Mapped) -> Operator:
         return node.with_inputs((rebuild(node.inputs[0]), *node.inputs[1:]))
 
     return rebuild(root)
+
+
+def _too_large(match: Match, inputs: Sequence[Statistics]) -> Unsupported | None:
+    """Return the reason if more is expected of an input than the match is for."""
+    for unit, most in (("rows", match.rows_max), ("bytes", match.bytes_max)):
+        limits = most if isinstance(most, tuple) else (most,) * len(inputs)
+        for statistics, limit in zip(inputs, limits, strict=True):
+            expected = statistics.rows if unit == "rows" else statistics.bytes
+            if expected is not None and expected > limit:
+                return Unsupported(f"it is for {limit:.3g} {unit}; {expected:.3g} are expected", unit)
+    return None

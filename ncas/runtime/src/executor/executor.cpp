@@ -18,7 +18,6 @@
 #include "executor/instance_edges.h"
 #include "executor/selection.h"
 #include "executor/work.h"
-#include "executor/yield.h"
 #include "jg/instance.h"
 #include "jg/json.h"
 #include "jg/objects.h"
@@ -137,7 +136,6 @@ struct Worker {
   std::vector<Part*> parts;  // by table
   std::vector<std::unique_ptr<EmitterWorker>> emitters;
   FirstRows first;
-  Yield yield;
   Arena temp;
   Status status;
 
@@ -249,7 +247,7 @@ Status PipelineWork::process(int thread) {
     rows += n;
     w.temp.reset();
     info.process(&task, n);
-    if (executor->config.yields) w.yield.after_batch();
+    if (executor->config.yields) yield_when_long();
     if (!w.has_room(&task)) break;
   }
   counters.rows_in += rows;
