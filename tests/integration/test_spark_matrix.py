@@ -331,6 +331,11 @@ def functions() -> Iterator[Case]:
     for name, expressions in FUNCTIONS.items():
         query = f"select {expressions} from t window w as (partition by g order by n)"
         yield Case(f"functions of {name}", WHOLE, table, {}, query)
+    clock = """select hour(d), minute(d), second(d), date_trunc('YEAR', d), date_trunc('mm', d), date_trunc('week', d),
+        date_trunc('DD', d), date_trunc('hour', d), date_trunc('millisecond', d), date_trunc('quarter', d) from t"""
+    for zone, outcome in (("UTC", WHOLE), ("Etc/UTC", WHOLE), ("Asia/Kolkata", REFUSED)):
+        moments = files("parquet", "d timestamp", MOMENTS)
+        yield Case(f"clocks of {zone}", outcome, moments, {"spark.sql.session.timeZone": zone}, clock)
     for kept in ("lpad(b, n, 'x')", "b rlike 'a.c'", "date_format(d, 'yy')", "regexp_extract(b, '(a)')",
                  "percentile(n, 0.5)", "max_by(n, d)", "lag(n) ignore nulls over (order by n)"):  # fmt: skip
         yield Case(f"a table below {kept}", OFFLOADED, table, {}, f"select {kept} from t")

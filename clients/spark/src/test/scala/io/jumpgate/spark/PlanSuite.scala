@@ -5,10 +5,14 @@ import io.jumpgate.spark.exec.JumpgateExec
 import io.jumpgate.spark.plan.{Dialects, PlanTranslator, Summary}
 import java.nio.file.{Files, Path}
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType, HiveTableRelation}
+import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.jumpgate.Shims.{Dataset, SparkSession}
+import org.apache.spark.sql.types.{IntegerType, StructType}
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 import scala.jdk.CollectionConverters._
@@ -70,14 +74,19 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
   }
 
   test("a format that extends one of Spark's has rows that are not those of its files") {
-    val plan = query("select v from parts").queryExecution.optimizedPlan
-    val extended = plan.transform { case r: LogicalRelation =>
-      val files = r.relation.asInstanceOf[HadoopFsRelation]
-      r.copy(relation = files.copy(fileFormat = new Extended)(spark))
-    }
-    val refusal = new PlanTranslator(spark)(extended).left.toOption.get
+    val relation = query("select v from parts").queryExecution.optimizedPlan.collectFirst { case r: LogicalRelation => r }.get
+    val files = relation.relation.asInstanceOf[HadoopFsRelation]
+    assert(new PlanTranslator(spark)(relation).isRight)
+    val refusal = new PlanTranslator(spark)(relation.copy(relation = files.copy(fileFormat = new Extended)(spark))).left.toOption.get
     assert(refusal.reason.code.text == "format")
     assert(refusal.reason.sentence.contains("Extended"))
+  }
+
+  test("a table of a Hive format that is not read is refused by the name of its rows' class") {
+    val storage = CatalogStorageFormat.empty.copy(serde = Some("RCFileRows"))
+    val table = CatalogTable(TableIdentifier("h", Some("default")), CatalogTableType.MANAGED, storage, new StructType().add("a", "int"))
+    val refusal = new PlanTranslator(spark)(HiveTableRelation(table, Seq(AttributeReference("a", IntegerType)()), Nil)).left.toOption.get
+    assert(refusal.reason.toString == "[format] rows of RCFileRows are Spark's to read")
   }
 
   test("a query is one node with a summary") {

@@ -1,6 +1,7 @@
 package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Patterns, ScalarFunction, SqlFunctions}
+import java.time.{ZoneId, ZoneOffset}
 import java.util.Locale.ROOT
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
@@ -32,9 +33,12 @@ private final class Functions(in: Expression => Value) {
   })
 
   private def moment(expression: Expression): Option[Value] = expression match {
-    case Hour(Clock(t), _) => Some(number(ScalarFunction.HOUR, t))
-    case Minute(Clock(t), _) => Some(number(ScalarFunction.MINUTE, t))
-    case Second(Clock(t), _) => Some(number(ScalarFunction.SECOND, t))
+    case Hour(t, zone) => clock(t, zone).map(number(ScalarFunction.HOUR, _))
+    case Minute(t, zone) => clock(t, zone).map(number(ScalarFunction.MINUTE, _))
+    case Second(t, zone) => clock(t, zone).map(number(ScalarFunction.SECOND, _))
+    case TruncTimestamp(Text(unit), t, zone) =>
+      for (known <- Functions.ClockUnits.get(unit.toLowerCase(ROOT)); at <- clock(t, zone))
+        yield ScalarFunction.DATE_TRUNC.of(Request.string(known), at)
     case DayOfWeek(Day(d)) =>
       val fromSunday = ScalarFunction.DAY_OF_WEEK.of(d)
       Some(Values.cast(ScalarFunction.ADD.of(fromSunday, Values.long(1)), JumpgateType.INT32))
@@ -69,8 +73,11 @@ private final class Functions(in: Expression => Value) {
     def unapply(e: Expression): Option[Value] = if (e.dataType == DateType) Some(in(e)) else None
   }
 
-  private object Clock {
-    def unapply(e: Expression): Option[Value] = if (e.dataType == TimestampNTZType) Some(in(e)) else None
+  /** A time whose clock is that of the zone: without one, or a moment where the session's is UTC. */
+  private def clock(e: Expression, zone: Option[String]): Option[Value] = e.dataType match {
+    case TimestampNTZType => Some(in(e))
+    case TimestampType if zone.exists(ZoneId.of(_).normalized == ZoneOffset.UTC) => Some(in(e))
+    case _ => None
   }
 }
 
@@ -79,4 +86,8 @@ private object Functions {
   private val Units = Map(
     "year" -> "year", "yyyy" -> "year", "yy" -> "year", "quarter" -> "quarter", "month" -> "month", "mm" -> "month",
     "mon" -> "month", "week" -> "week")
+
+  private val ClockUnits = Units ++ Map(
+    "day" -> "day", "dd" -> "day", "hour" -> "hour", "minute" -> "minute", "second" -> "second", "millisecond" -> "millisecond",
+    "microsecond" -> "microsecond")
 }

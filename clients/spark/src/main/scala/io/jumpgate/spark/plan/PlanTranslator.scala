@@ -5,6 +5,7 @@ import io.jumpgate.dataflow.Operator.JoinType
 import io.jumpgate.dataflow.{Expression => Request, Operator, ScalarFunction}
 import io.jumpgate.explain.{Code, Reason}
 import java.util.Optional
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -47,6 +48,9 @@ final class PlanTranslator(session: SparkSession) {
         NotOffloaded(Code.NONDETERMINISTIC, s"${e.sql} may give another value each time"))
       plan match {
         case r: LogicalRelation => scans(r)
+        // one of Parquet or ORC becomes a relation of files, unless a setting of Spark's says otherwise
+        case h: HiveTableRelation =>
+          NotOffloaded(Code.FORMAT, s"rows of ${h.tableMeta.storage.serde.getOrElse("Hive tables")} are Spark's to read")
         case p: Project => project(translate(p.child), p.child.output, p.projectList)
         case f: Filter => filter(f)
         case Join(side, OneRow(row), _: InnerLike, condition, _) => besides(plan, side, row, condition, first = false)
