@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import psycopg
 
+from jumpgate.errors import JumpgateError
 from jumpgate.p4.programs import transactions as p4
 from jumpgate.transactions import postgres
 from jumpgate.transactions.channel import DATAGRAM_BYTES_MAX, Address
@@ -61,7 +62,7 @@ class Agent:
                 if connection is None or connection.closed:
                     connection = psycopg.connect(self.url, autocommit=True)
                 self._decide(connection, datagram)
-            except psycopg.Error:
+            except (psycopg.Error, JumpgateError):
                 continue  # the coordinator decides, or recovery
         if connection is not None:
             connection.close()

@@ -329,7 +329,9 @@ class Coordinator:
             if stamp == self._stamp or base is None:
                 return
             if _workers_of(base) != _workers_of(self._base):
-                self._failure = Unreachable("the switch was replaced, or its workers: open the node again")
+                self._failure = Unreachable(
+                    "the switch was replaced, its workers, or where the log is: open the node again"
+                )
                 raise self._failure
             self._adopt(base)
             self._log.clear()
@@ -513,4 +515,4 @@ def _execute(connections: Mapping[str, psycopg.Connection[Any]], statements: Seq
 
 
 def _workers_of(base: Mapping[str, Any]) -> tuple[object, ...]:
-    return base["incarnation"], base["nodes"], [lease[:2] for lease in base["leases"]]
+    return base["incarnation"], base["nodes"], base.get("journal", LOCAL), [lease[:2] for lease in base["leases"]]

@@ -46,6 +46,7 @@ class _Symbol:
         )
 
     __bool__ = __iter__ = __len__ = __index__ = __eq__ = __ne__ = _refuse
+    __str__ = __format__ = _refuse  # a text would have the symbol's name for good
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -246,6 +247,8 @@ class Declared:
             self._returned = function(*symbols)
         except InvalidDataflow as error:
             raise InvalidDataflow(f"{self.name}: {error}") from error
+        except TypeError as error:
+            raise InvalidDataflow(f"{self.name}: {error}: arguments are computed with +, - and *") from error
         finally:
             _TRACE.reset(token)
         self._trace = trace

@@ -127,6 +127,14 @@ def nine(account: int) -> None:
         add("accounts", account, "balance", 1)
 
 
+def text_of_argument(account: int) -> None:
+    sql(f"INSERT INTO history VALUES ({account}, 0)")
+
+
+def quotient(account: int) -> None:
+    add("accounts", 1, "balance", account // 2)
+
+
 def untyped(account) -> None:  # type: ignore[no-untyped-def]
     read("accounts", account, "balance")
 
@@ -157,6 +165,8 @@ def no_server(account: int) -> None:
         (sum_of_hot, "are computed with each other"),
         (at_most, "requires that a value is >= or > a bound"),
         (nine, "has more than 8 steps"),
+        (text_of_argument, "account decides what is done"),
+        (quotient, r"unsupported operand.*computed with \+, - and \*"),
         (untyped, "parameter 'account' has no type"),
         (commits, "'COMMIT' is no part of a transaction"),
         (no_table, "no table 'nothing'"),
