@@ -89,7 +89,7 @@ class Condition(_Symbol):
 
 @dataclass(frozen=True, eq=False)
 class Value(_Symbol):
-    """What a step saw in the switch, and `more`."""
+    """A value in the switch as a step saw it, and `more`."""
 
     step: int
     text: str

@@ -20,7 +20,7 @@ LOCAL, POSTGRES, BOTH = JOURNALS = ("local", "postgres", "both")
 
 @dataclass(frozen=True)
 class Held:
-    """What a register holds after the transaction `gid`, with its base."""
+    """The value of a register after the transaction `gid`, with its base."""
 
     array: int
     index: int
