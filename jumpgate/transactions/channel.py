@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes as c
 import socket
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from jumpgate.errors import Unreachable
@@ -13,6 +13,7 @@ from jumpgate.p4.programs import transactions as p4
 from jumpgate.p4.programs.transactions import DEFAULT, Header, Instruction
 from jumpgate.transactions import native
 from jumpgate.transactions.log import Log
+from jumpgate.transactions.mirror import Held, Mirror
 
 #: the first repetition comes after so long; worker.cpp has the same
 TIMEOUT_FIRST_US = 20_000
@@ -45,13 +46,16 @@ class Answer:
 @dataclass(frozen=True)
 class Records:
     """How a transaction is logged: what is put before its packet and before its answer; `is_synced`: the packet's
-    record is on the disk before it is sent. `reach` is called with "logged" and "answered"; what it raises ends it."""
+    record is on the disk before it is sent. `reach` is called with "logged" and "answered"; what it raises ends it.
+    With a `mirror` they are also there, or there alone if there is no `log`, with what `held` says of an answer."""
 
-    log: Log
+    log: Log | None
     sent: bytes
     answered: bytes
     is_synced: bool
     reach: Callable[[str], None] | None = None
+    mirror: Mirror | None = None
+    held: Callable[[Answer], Iterable[Held]] | None = None
 
 
 class Channel:
@@ -78,15 +82,15 @@ class Channel:
         self, sequence: int, instructions: Sequence[Instruction], transaction: int = 0, announce: bool = False
     ) -> Answer:
         """Likewise with the sequence number of the worker's last transaction, which may have been sent, or the next."""
-        packet = self._packet(sequence, instructions, transaction, announce)
-        outcome = self._library.jgtx_ask(
-            self._socket.fileno(), packet, len(packet), _HEADER_BYTES, int(self.lost_s * 1e6), self._answer
-        )
-        return self._answered(outcome, packet, transaction)
+        return self._ask(self._packet(sequence, instructions, transaction, announce), transaction)
 
-    def execute_logged(self, instructions: Sequence[Instruction], transaction: int, records: Records) -> Answer:
+    def execute_logged(
+        self, instructions: Sequence[Instruction], transaction: int, records: Records, announce: bool = False
+    ) -> Answer:
         """Likewise, with records of it and of its answer in a log. Raises ConfigError if that cannot be written."""
-        packet = self._packet(self.sequence + 1, instructions, transaction, False)
+        packet = self._packet(self.sequence + 1, instructions, transaction, announce)
+        if records.mirror is not None or records.log is None:
+            return self._execute_mirrored(packet, transaction, records)
         raised: list[BaseException] = []
 
         def reached(point: int) -> int:
@@ -106,6 +110,26 @@ class Channel:
             raise raised[0]
         if outcome > 0:
             records.log.check(outcome)
+        return self._answered(outcome, packet, transaction)
+
+    def _execute_mirrored(self, packet: bytes, transaction: int, records: Records) -> Answer:
+        assert records.mirror is not None and records.held is not None
+        reach = records.reach or (lambda _: None)
+        if records.log is not None:
+            records.log.append(records.sent + packet, records.is_synced)
+        records.mirror.append(records.sent + packet, records.is_synced)
+        reach("logged")
+        answer = self._ask(packet, transaction)
+        reach("answered")
+        if records.log is not None:
+            records.log.append(records.answered + self.datagram)
+        records.mirror.append(records.answered + self.datagram, held=records.held(answer))
+        return answer
+
+    def _ask(self, packet: bytes, transaction: int) -> Answer:
+        outcome = self._library.jgtx_ask(
+            self._socket.fileno(), packet, len(packet), _HEADER_BYTES, int(self.lost_s * 1e6), self._answer
+        )
         return self._answered(outcome, packet, transaction)
 
     def _packet(self, sequence: int, instructions: Sequence[Instruction], transaction: int, announce: bool) -> bytes:

@@ -28,11 +28,13 @@ from typing import Any, Self
 import psycopg
 
 from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError, Overflow, Unreachable
-from jumpgate.transactions import postgres
+from jumpgate.transactions import mirror, postgres
 from jumpgate.transactions.channel import Address, Answer, Channel, Lease, Records
-from jumpgate.transactions.log import Log
+from jumpgate.transactions.declare import Declared
+from jumpgate.transactions.log import Log, read_log
+from jumpgate.transactions.mirror import LOCAL, POSTGRES, Held, Mirror
 from jumpgate.transactions.postgres import Name, Place
-from jumpgate.transactions.records import ANSWERED, KEPT, SENT, SentRecord, prefix
+from jumpgate.transactions.records import ANSWERED, KEPT, SENT, SentRecord, answered, prefix, read_records
 from jumpgate.transactions.shared import Folder, Latch
 from jumpgate.transactions.steps import VALUE_MAX, Compiled, Step, amount_max, compile_steps, text, too_large
 
@@ -48,11 +50,12 @@ Cells = dict[tuple[int, int], int]
 @dataclass(frozen=True)
 class Outcome:
     """`done` is False if the requirement did not hold: then nothing was. `values` are those before each step; `gid` is
-    the transaction's number in the switch, 0 of a cold one."""
+    the transaction's number in the switch, 0 of a cold one; `value` is what a declared transaction returns."""
 
     done: bool
     values: tuple[int | None, ...] = ()
     gid: int = 0
+    value: Any = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ class Statement:
 
 @dataclass
 class Transaction:
-    """Collects what a transaction does. Hot steps come after all cold statements, so these cannot use their values."""
+    """Collects the steps of a transaction that is not declared as a function. They come after all cold statements, so
+    these cannot use their values."""
 
     database: Coordinator
     steps: list[Step] = field(default_factory=list)
@@ -80,24 +84,25 @@ class Transaction:
         self.is_kept = True
         return next(self.database._numbers)
 
-    def read(self, table: str, key: Any, column: str) -> int:
+    def read(self, table: str, key: Any, column: str, server: str = "") -> int:
         """Returns the number of the step, whose value the outcome has."""
-        return self._step(Step(self.database.name(table, key, column)))
+        return self._step(Step(self.database.name(table, key, column, server)))
 
-    def add(self, table: str, key: Any, column: str, amount: int, at_least: int | None = None) -> int:
+    def add(
+        self, table: str, key: Any, column: str, amount: int, at_least: int | None = None, server: str = ""
+    ) -> int:  # fmt: skip
         """Adds to a value; with `at_least` nothing of the transaction is done if the sum would be less."""
-        return self._step(Step(self.database.name(table, key, column), amount, at_least=at_least))
+        return self._step(Step(self.database.name(table, key, column, server), amount, at_least=at_least))
 
-    def set(self, table: str, key: Any, column: str, value: int) -> int:
-        return self._step(Step(self.database.name(table, key, column), value, sets=True))
+    def set(self, table: str, key: Any, column: str, value: int, server: str = "") -> int:
+        return self._step(Step(self.database.name(table, key, column, server), value, sets=True))
 
     def sql(self, statement: str, parameters: Sequence[Any] = (), server: str = "") -> None:
         """Adds a statement for PostgreSQL, with %s for parameters; `server`: one of the further servers. Raises
         InvalidDataflow for BEGIN, COMMIT, … and for a server that the database does not have."""
         if CONTROL.match(statement):
             raise InvalidDataflow(f"'{statement}' is no part of a transaction: leave it out")
-        if server not in self.database.servers:
-            raise InvalidDataflow(f"the database has no server '{server}': give its URL where it is opened")
+        self.database.check_server(server)
         self.statements.append(Statement(statement, parameters, server))
 
     def _step(self, step: Step) -> int:
@@ -135,10 +140,11 @@ class Coordinator:
         self._admin = self._admins[""]
         self._latch = self._folder.latch()
         self._log = Log(self._folder.log(node))
+        self._mirror: Mirror | None = None
         self._base: dict[str, Any] = {}
         self._stamp = 0, 0
         self._places: dict[Name, Place] = {}
-        self._relations: dict[str, str] = {}
+        self._relations: dict[tuple[str, str], str] = {}
         self._seen: dict[Name, tuple[int, int]] = {}
         self._noting = threading.Lock()
         self._failure: JumpgateError | None = None
@@ -199,6 +205,8 @@ class Coordinator:
             self._latch.close()
             for connection in self._admins.values():
                 connection.close()
+            if self._mirror is not None:
+                self._mirror.close()
             self._log.close()
 
     @contextlib.contextmanager
@@ -214,15 +222,28 @@ class Coordinator:
 
     # ---- transactions ----
 
+    def declare(self, function: Callable[..., Any]) -> Declared:
+        """Trace a typed function of the verbs of `declare`. Raises InvalidDataflow for what the switch cannot do."""
+        return Declared(self, function)
+
     def transaction(self) -> Transaction:
         return Transaction(self)
 
-    def name(self, table: str, key: Any, column: str) -> Name:
-        """The name of a hot value. Raises InvalidDataflow if it is not in the switch."""
-        if table not in self._relations:
+    def check_server(self, server: str) -> None:
+        if server not in self.servers:
+            raise InvalidDataflow(f"the database has no server '{server}': give its URL where it is opened")
+
+    def relation(self, table: str, server: str = "") -> str:
+        """Return the name of a table with its server and schema. Raises InvalidDataflow if there is none."""
+        if (server, table) not in self._relations:
             self._check()
-            self._relations[table] = postgres.canonical(self._admin, table)
-        name = (self._relations[table], str(key), column)
+            self.check_server(server)
+            self._relations[server, table] = postgres.on_server(postgres.canonical(self._admins[server], table), server)
+        return self._relations[server, table]
+
+    def name(self, table: str, key: Any, column: str, server: str = "") -> Name:
+        """The name of a hot value. Raises InvalidDataflow if it is not in the switch."""
+        name = (self.relation(table, server), str(key), column)
         if name not in self._places:
             raise InvalidDataflow(
                 f"{table}[{key}].{column} is not in the switch: offload it, or change it by SQL", table=table
@@ -264,7 +285,7 @@ class Coordinator:
             self._reached("executed")
             done = compiled.is_done(answer.results)
             for name, connection in connections.items():
-                postgres.decide(connection, self._log_of(name), self.node, number, done)
+                postgres.decide(connection, self._log_of(name), self.node, number, done, self._base["agents"])
                 self._reached("deciding")
             if connections:
                 self._reached("decided")
@@ -291,8 +312,7 @@ class Coordinator:
         return found
 
     def _log_of(self, server: str) -> str:
-        """Return what names a server's prepared transactions: two servers may be databases of one cluster."""
-        return f"{self._id}-{server}" if server else str(self._id)
+        return postgres.log_of(self._id, server)
 
     @property
     def _is_shared(self) -> bool:
@@ -309,7 +329,9 @@ class Coordinator:
             if stamp == self._stamp or base is None:
                 return
             if _workers_of(base) != _workers_of(self._base):
-                self._failure = Unreachable("the switch was replaced, or its workers: open the node again")
+                self._failure = Unreachable(
+                    "the switch was replaced, its workers, or where the log is: open the node again"
+                )
                 raise self._failure
             self._adopt(base)
             self._log.clear()
@@ -317,16 +339,33 @@ class Coordinator:
 
     def _adopt(self, base: dict[str, Any]) -> None:
         """Know a base: what is where, and what the registers held."""
+        base = {"journal": LOCAL, "agents": False, **base}
         self._base, self._id, self._workers_of_all = base, base["log"], len(base["leases"])
         cells = {(array, index): (value, of) for array, index, value, of in base["cells"]}
         self._places = {}
-        for name, place in postgres.held(self._admin).items():
-            value, of = cells.get((place.array, place.index), (0, 0))
-            self._places[name] = replace(place, base=of)
-            self._seen[name] = base["gid"], value
+        for server, admin in self._admins.items():
+            for name, place in postgres.held(admin, server).items():
+                value, of = cells.get((place.array, place.index), (0, 0))
+                self._places[name] = replace(place, base=of)
+                self._seen[name] = base["gid"], value
+
+    def _records(self, node: int | None = None) -> list[bytes]:
+        """Return what the logs of one node or all have, wherever they are."""
+        paths = [path for of, path in self._folder.logs().items() if node in (None, of)]
+        return [r for path in paths for r in read_log(path)] + mirror.read_records(self._admin, self._id, node)
+
+    def _logged(self, node: int | None = None) -> tuple[dict[int, SentRecord], dict[int, Answer]]:
+        """Return what one node or all sent and were answered, by the logs and by what agents kept."""
+        sent, answers = read_records(self._records(node), self._base["epoch"])
+        for admin in self._admins.values() if self._base["agents"] else ():
+            kept = dict(answered(datagram) for datagram in postgres.decisions(admin, self._id))
+            answers |= {number: answer for number, answer in kept.items() if number in sent and number not in answers}
+        return sent, answers
 
     def _start(self, leases: Iterable[tuple[Lease, int]], address: Address) -> None:
         """Begin to take transactions; with each lease the sequence number of its last one."""
+        if self._base["journal"] != LOCAL:
+            self._mirror = Mirror(self._connect(""), self._id, self.node)
         for lease, sequence in leases:
             worker = Worker(Channel(address, lease, self._lost_s), self._folder.latch())
             worker.channel.sequence = sequence
@@ -381,17 +420,20 @@ class Coordinator:
 
     def _send(self, channel: Channel, number: int, compiled: Compiled, transaction: Transaction) -> Answer:
         epoch = self._base["epoch"]
-        is_synced = bool(transaction.statements) or self._base["nodes"] > 1
+        is_announced = bool(transaction.statements) and self._base["agents"]
+        is_synced = bool(transaction.statements) or self._base["nodes"] > 1 or self._base["agents"]
         transaction.is_sent = transaction.is_kept
         self._has_kept |= transaction.is_kept
         records = Records(
-            self._log,
+            self._log if self._base["journal"] != POSTGRES else None,
             prefix(KEPT if transaction.is_kept else SENT, epoch, compiled.check),
             prefix(ANSWERED, epoch),
             is_synced,
             self.reach,
+            self._mirror,
+            lambda answer: self._held(transaction.steps, compiled, answer),
         )
-        return channel.execute_logged(compiled.instructions, number, records)
+        return channel.execute_logged(compiled.instructions, number, records, is_announced)
 
     def _outcome(self, steps: Sequence[Step], compiled: Compiled, answer: Answer, done: bool) -> Outcome:
         if not done:
@@ -400,9 +442,17 @@ class Coordinator:
         bases = [self._places[step.name].base for step in steps]
         with self._noting:
             for step, old, base in zip(steps, values, bases, strict=True):
-                new = step.amount - base if step.sets else old + step.amount
+                new = _after(step, old, base)
                 self._seen[step.name] = max(self._seen[step.name], (answer.gid, new), key=lambda seen: seen[0])
         return Outcome(True, tuple(old + base for old, base in zip(values, bases, strict=True)), answer.gid)
+
+    def _held(self, steps: Sequence[Step], compiled: Compiled, answer: Answer) -> Iterator[Held]:
+        """Return what registers of the first server's rows hold after a transaction, if it was done."""
+        for step, at in zip(steps, compiled.where, strict=True) if compiled.is_done(answer.results) else ():
+            if not postgres.server_of(step.name):
+                place = self._places[step.name]
+                value = place.base + _after(step, answer.results[at], place.base)
+                yield Held(place.array, place.index, answer.gid, value)
 
     def _check_names(self, steps: Sequence[Step]) -> None:
         gone = next((step.name for step in steps if step.name not in self._places), None)
@@ -439,7 +489,7 @@ class Coordinator:
             admin, log = self._admins[name], self._log_of(name)
             for of, number in postgres.prepared(admin, log, node):
                 commit = number in answers and sent[number].is_done(answers[number])
-                postgres.decide(admin, log, of, number, commit)
+                postgres.decide(admin, log, of, number, commit, self._base["agents"])
 
     def _join(self, base: Mapping[str, Any], known: Sequence[str]) -> None:
         """Raise ConfigError unless the known servers, which may have prepared transactions, are among these."""
@@ -454,10 +504,15 @@ class Coordinator:
                 raise ConfigError(f"this is not the {which} of the database: give the URL that it had")
 
 
+def _after(step: Step, old: int, base: int) -> int:
+    """Return what a register holds after a step."""
+    return step.amount - base if step.sets else old + step.amount
+
+
 def _execute(connections: Mapping[str, psycopg.Connection[Any]], statements: Sequence[Statement]) -> None:
     for s in statements:  # of several in one text the server refuses all
         connections[s.server].execute(s.text, s.parameters, prepare=True)
 
 
 def _workers_of(base: Mapping[str, Any]) -> tuple[object, ...]:
-    return base["incarnation"], base["nodes"], [lease[:2] for lease in base["leases"]]
+    return base["incarnation"], base["nodes"], base.get("journal", LOCAL), [lease[:2] for lease in base["leases"]]

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from jumpgate.errors import CapacityExceeded, InvalidDataflow, Overflow
 from jumpgate.p4.programs.transactions import DEFAULT
-from jumpgate.transactions import postgres
-from jumpgate.transactions.channel import LOST_S, Answer, Channel, Lease
+from jumpgate.transactions import mirror, postgres
+from jumpgate.transactions.channel import LOST_S, Address, Answer, Channel, Lease
 from jumpgate.transactions.coordinator import Cells, Coordinator, Outcome, Transaction
-from jumpgate.transactions.log import read_log
+from jumpgate.transactions.mirror import LOCAL, check_journal
 from jumpgate.transactions.postgres import Name, Place
-from jumpgate.transactions.records import SentRecord, read_records
+from jumpgate.transactions.records import SentRecord
 from jumpgate.transactions.recovery import Sent, replay
 from jumpgate.transactions.registers import LocalSwitch
 from jumpgate.transactions.steps import VALUE_MAX, Step, text
@@ -29,13 +32,16 @@ WIDE_MAX = 1 << 62
 
 
 class Database(Coordinator):
-    """Node 0 of a database. `workers`: transactions at a time of each of the `nodes`."""
+    """Node 0 of a database. `workers`: transactions at a time of each of the `nodes`. `journal`: where all nodes have
+    their logs, "local", "postgres" or "both". `agents`: those that the switch tells what is decided."""
 
     def __init__(
         self, url: str, switch: LocalSwitch, folder: Path, number: int = 0, workers: int = WORKERS,
         reach: Callable[[str], None] | None = None, lost_s: float = LOST_S, nodes: int = 1,
-        servers: Mapping[str, str] | None = None,
+        servers: Mapping[str, str] | None = None, journal: str = LOCAL, agents: Sequence[Address] = (),
     ) -> None:  # fmt: skip
+        check_journal(journal)
+        self.journal, self.agents = journal, agents
         self.switch, self.nodes, self._wanted = switch, nodes, workers
         self._leases: list[Lease] = []
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,6 +58,9 @@ class Database(Coordinator):
                 if abs(now[name]) > (WIDE_MAX if self._places[name].is_wide else VALUE_MAX):
                     raise Overflow(f"{text(name)} would be {now[name]}: release it, and change it by SQL")
             self._rebase(now)
+            if self.journal != LOCAL:
+                with self._ending():
+                    postgres.show(self._admin, {n: v for n, v in now.items() if not postgres.server_of(n)})
             return outcome
 
     def _rebase(self, now: Mapping[Name, int]) -> None:
@@ -74,29 +83,33 @@ class Database(Coordinator):
 
     # ---- what is in the switch ----
 
-    def offload(self, table: str, key: str, columns: Sequence[str], rows: Sequence[Any], checked: bool = True) -> None:
+    def offload(
+        self, table: str, key: str, columns: Sequence[str], rows: Sequence[Any], checked: bool = True, server: str = ""
+    ) -> None:  # fmt: skip
         """Moves values into the switch; `checked`: transactions may require that they are so much at least.
 
         Raises InvalidDataflow (no integer of the switch's width, or no such row) or CapacityExceeded.
         """
+        self.check_server(server)
+        admin = self._admins[server]
         with self._alone() as cells:
-            relation = postgres.canonical(self._admin, table)
+            relation = postgres.canonical(admin, table)
             made: dict[Name, Place] = {}
             free = self._free(checked)
-            with self._moving():
-                postgres.lock(self._admin, relation)
+            with self._moving(admin):
+                postgres.lock(admin, relation)
                 for column in columns:
-                    found = postgres.values(self._admin, relation, key, column, rows)
+                    found = postgres.values(admin, relation, key, column, rows)
                     for row, (value, type_) in zip(rows, found, strict=True):
-                        name = (relation, str(row), column)
+                        name = (postgres.on_server(relation, server), str(row), column)
                         _check_value(name, value, type_)
                         if name in self._places or name in made:
                             raise InvalidDataflow(f"{table}[{row}].{column} is in the switch already")
                         place, is_wide = next(free), type_ == "bigint"
                         made[name] = replace(place, is_wide=is_wide, base=value if is_wide else 0)
                         cells[place.array, place.index] = value - made[name].base
-                        postgres.hold(self._admin, name, key, made[name])
-                postgres.guard(self._admin, relation)
+                        postgres.hold(admin, name, key, made[name], value)
+                postgres.guard(admin, relation)
                 self.switch.load(self.number, {(p.array, p.index): cells[p.array, p.index] for p in made.values()})
                 self._restart(cells, self._places | made)
 
@@ -111,23 +124,35 @@ class Database(Coordinator):
     def _write_back(self, release: bool) -> None:
         with self._alone() as cells:
             now = {name: p.base + cells[p.array, p.index] for name, p in self._places.items()}
-            with self._moving():
-                postgres.store(self._admin, now.items(), release)
-            if release:
-                with self._ending():
-                    self._restart({}, {})
-            else:
+            for server, admin in self._admins.items():
+                mine = [(name, value) for name, value in now.items() if postgres.server_of(name) == server]
+                if server and not mine:
+                    continue
+                with self._moving(admin):
+                    postgres.store(admin, mine, release)
+                if release:
+                    left = {name: place for name, place in self._places.items() if postgres.server_of(name) != server}
+                    with self._ending():
+                        self._restart({(p.array, p.index): cells[p.array, p.index] for p in left.values()}, left)
+            if not release:
                 self._rebase(now)
+            if self.agents:
+                self._forget_decisions()
+
+    def _forget_decisions(self) -> None:
+        """Drop answers that agents kept, once no log has their transactions."""
+        for admin in self._admins.values():
+            postgres.forget_decisions(admin, self._id)
 
     @contextlib.contextmanager
-    def _moving(self) -> Iterator[None]:
-        """Change PostgreSQL's rows. Nothing more is taken if it fails so that they may be changed or not."""
+    def _moving(self, admin: psycopg.Connection[Any]) -> Iterator[None]:
+        """Change rows of one of PostgreSQL's servers. Nothing more is taken once they may be changed or not."""
         before = self._base
         try:
-            with self._admin.transaction():
+            with admin.transaction():
                 yield
         except BaseException:
-            if self._admin.closed or self._base is not before:
+            if admin.closed or self._base is not before:
                 with self._ending():
                     raise
             raise
@@ -164,26 +189,28 @@ class Database(Coordinator):
             "incarnation": self.switch.incarnation if incarnation is None else incarnation,
             "address": self.switch.address, "nodes": self.nodes, "servers": list(self.servers),
             "leases": [[lease.flow, lease.secret, self.switch.sequence(lease)] for lease in self._leases],
-            "cells": [[*cell, value, bases[cell]] for cell, value in cells.items()],
+            "cells": [[*cell, value, bases[cell]] for cell, value in cells.items()], "journal": self.journal,
+            "agents": bool(self.agents),
         }  # fmt: skip
         self._folder.write(base)
+        if (self.journal, self._base["journal"]) != (LOCAL, LOCAL):
+            mirror.write_base(self._admin, self.number, self._id, json.dumps(base) if self.journal != LOCAL else None)
         self._base, self._places, self._stamp = base, dict(places), self._folder.stamp()
         self._seen = {n: (base["gid"], cells[p.array, p.index]) for n, p in places.items()}
         self._log.clear()
 
     def _open(self) -> None:
         with self._latch.alone():
-            base = self._folder.read() or {
+            postgres.install(self._admin)
+            base = self._found_base() or {
                 "log": secrets.token_hex(8), "epoch": 0, "incarnation": "", "gid": 0, "leases": [], "nodes": 1,
                 "cells": [],
             }  # fmt: skip
-            postgres.install(self._admin)
             self._join(base, base.get("servers", []))
             self._adopt(base)
             self._leases = self.switch.lease(self.number, self._wanted * self.nodes, self._id)
             self._workers_of_all = len(self._leases)
-            records = [r for path in self._folder.logs().values() for r in read_log(path)]
-            sent, answers = read_records(records, base["epoch"])
+            sent, answers = self._logged()
             if base["incarnation"] == self.switch.incarnation:
                 self._ask_again(sent, answers)
             else:
@@ -193,15 +220,24 @@ class Database(Coordinator):
             self._decide(sent, answers)
             self._keep(sent, answers)
             self._restart(self._cells(), self._places)
+            self._forget_decisions()
+            self.switch.announce(self.number, self.agents)
             mine = self._leases[:: self.nodes]
             self._start([(lease, self.switch.sequence(lease)) for lease in mine], self.switch.address)
+
+    def _found_base(self) -> dict[str, Any] | None:
+        """Return the folder's base, or PostgreSQL's if the folder was lost or lacks the end."""
+        base, text = self._folder.read(), mirror.read_base(self._admin, self.number)
+        other = None if text is None else dict(json.loads(text))
+        if base is None or other is not None and other["log"] == base["log"] and other["epoch"] > base["epoch"]:
+            return other
+        return base
 
     def _settle(self) -> None:
         """Finish what other nodes broke off; of what they have on the way nothing is left, as they are kept out. Keep
         the values of all before the logs are emptied."""
-        paths = [path for node, path in self._folder.logs().items() if node != self.node or self._has_kept]
-        if paths:
-            sent, answers = read_records([r for path in paths for r in read_log(path)], self._base["epoch"])
+        if self._base["nodes"] > 1 or self._has_kept:
+            sent, answers = self._logged()
             self._ask_again(sent, answers)
             self._decide(sent, answers)
             self._keep(sent, answers)
@@ -213,6 +249,8 @@ class Database(Coordinator):
         kept: list[tuple[int, int, Name, int]] = []
         for number, r in sent.items():
             for cell, value in r.seen(answers[number]) if r.is_kept else ():
+                if cell not in names:
+                    continue  # PostgreSQL was given it before the value was released
                 name, base = names[cell]
                 kept.append((number, answers[number].gid, name, base + value))
         if kept:

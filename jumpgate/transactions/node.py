@@ -8,7 +8,7 @@ from pathlib import Path
 from jumpgate.errors import ConfigError
 from jumpgate.transactions.channel import LOST_S, Channel, Lease
 from jumpgate.transactions.coordinator import Coordinator
-from jumpgate.transactions.records import ANSWERED, prefix, read_records
+from jumpgate.transactions.records import ANSWERED, prefix
 
 
 class Node(Coordinator):
@@ -42,7 +42,7 @@ class Node(Coordinator):
             flow: (Lease(flow, secret), sequence)
             for at, (flow, secret, sequence) in enumerate(base["leases"]) if at % base["nodes"] == self.node
         }  # fmt: skip
-        sent, answers = read_records(self._log.records, base["epoch"])
+        sent, answers = self._logged(self.node)
         for number, r in sent.items():
             lease, sequence = leases[r.flow]
             leases[r.flow] = lease, max(sequence, r.sequence)

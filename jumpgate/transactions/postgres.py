@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +12,30 @@ from psycopg import sql
 
 from jumpgate.errors import InvalidDataflow
 
-#: table, key, column
+#: table with its schema, and its server if that is not the first; key; column
 Name = tuple[str, str, str]
 PREFIX = "jumpgate"
+BUSY_S = 0.001
 
 _SCHEMA = """
 CREATE SCHEMA IF NOT EXISTS jumpgate;
 CREATE TABLE IF NOT EXISTS jumpgate.hot (
   relation text NOT NULL, relation_id oid NOT NULL, key text NOT NULL, key_column text NOT NULL,
   value_column text NOT NULL, array_number int NOT NULL, place int NOT NULL, is_wide boolean NOT NULL,
+  value bigint, gid bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (relation, key, value_column), UNIQUE (array_number, place));
+DO $body$ BEGIN  -- only if need be: it would wait for prepared transactions, which are decided later
+  IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'jumpgate.hot'::regclass AND attname = 'gid') THEN
+    PERFORM set_config('lock_timeout', '10s', true);
+    ALTER TABLE jumpgate.hot ADD COLUMN value bigint, ADD COLUMN gid bigint NOT NULL DEFAULT 0;
+  END IF;
+END $body$;
+CREATE TABLE IF NOT EXISTS jumpgate.base (number int PRIMARY KEY, base text NOT NULL);
+CREATE TABLE IF NOT EXISTS jumpgate.log (
+  log text NOT NULL, node int NOT NULL, position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  record bytea NOT NULL);
+CREATE TABLE IF NOT EXISTS jumpgate.decisions (
+  log text NOT NULL, number bigint NOT NULL, answer bytea NOT NULL, PRIMARY KEY (log, number));
 CREATE TABLE IF NOT EXISTS jumpgate.server (log text PRIMARY KEY, name text NOT NULL);
 CREATE TABLE IF NOT EXISTS jumpgate.outcomes (
   number bigint NOT NULL, gid bigint NOT NULL, relation text NOT NULL, key text NOT NULL, value_column text NOT NULL,
@@ -45,6 +60,26 @@ BEGIN
   END IF;
   RETURN coalesce(NEW, OLD);
 END $body$;
+CREATE OR REPLACE FUNCTION jumpgate.balance(of regclass, row_key text, value_column text) RETURNS bigint
+LANGUAGE plpgsql STABLE AS $body$
+DECLARE found bigint; key_column text;
+BEGIN
+  SELECT h.value INTO found FROM jumpgate.hot h
+  WHERE h.relation_id = of AND h.key = row_key AND h.value_column = balance.value_column;
+  IF found IS NOT NULL THEN
+    RETURN found;
+  END IF;
+  SELECT a.attname INTO key_column FROM pg_index i
+  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+  WHERE i.indrelid = of AND i.indisprimary AND i.indnkeyatts = 1;
+  IF key_column IS NULL THEN
+    RAISE EXCEPTION '% has no primary key of one column: read its rows', of;
+  END IF;
+  EXECUTE format('SELECT %I FROM %s WHERE %I::text = $1', value_column, of, key_column) INTO found USING row_key;
+  RETURN found;
+END $body$;
+CREATE OR REPLACE FUNCTION jumpgate.balance(of regclass, row_key bigint, value_column text) RETURNS bigint
+LANGUAGE sql STABLE AS $body$ SELECT jumpgate.balance(of, row_key::text, value_column) $body$;
 """
 
 
@@ -72,12 +107,29 @@ def joined(connection: psycopg.Connection[Any], log: str, name: str, is_known: b
     return connection.execute("SELECT name FROM jumpgate.server WHERE log = %s", (log,)).fetchone() == (name,)
 
 
-def held(connection: psycopg.Connection[Any]) -> dict[Name, Place]:
-    """Returns what is in the switch."""
+def on_server(relation: str, server: str) -> str:
+    """Return the name of a table of a server: an unquoted name has no colon, and a quoted one begins with a quote."""
+    return f"{server}:{relation}" if server else relation
+
+
+def server_of(name: Name) -> str:
+    """Return the server that has a value's row."""
+    head, colon, _ = name[0].partition(":")
+    return head if colon and not head.startswith('"') and "." not in head else ""
+
+
+def local(name: Name) -> Name:
+    """Return the name of a value on its own server."""
+    server = server_of(name)
+    return (name[0].removeprefix(f"{server}:"), *name[1:]) if server else name
+
+
+def held(connection: psycopg.Connection[Any], server: str) -> dict[Name, Place]:
+    """Returns what of a server is in the switch."""
     rows = connection.execute(
         "SELECT relation, key, value_column, array_number, place, is_wide FROM jumpgate.hot"
     ).fetchall()
-    return {(relation, key, column): Place(*place) for relation, key, column, *place in rows}
+    return {(on_server(relation, server), key, column): Place(*place) for relation, key, column, *place in rows}
 
 
 def canonical(connection: psycopg.Connection[Any], table: str) -> str:
@@ -137,18 +189,19 @@ def values(
     return [found[str(row)] for row in rows]
 
 
-def hold(connection: psycopg.Connection[Any], name: Name, key_column: str, place: Place) -> None:
-    table, key, column = name
+def hold(connection: psycopg.Connection[Any], name: Name, key_column: str, place: Place, value: int) -> None:
+    table, key, column = local(name)
     connection.execute(
-        "INSERT INTO jumpgate.hot VALUES (%s, to_regclass(%s), %s, %s, %s, %s, %s, %s)",
-        (table, table, key, key_column, column, place.array, place.index, place.is_wide),
+        "INSERT INTO jumpgate.hot VALUES (%s, to_regclass(%s), %s, %s, %s, %s, %s, %s, %s)",
+        (table, table, key, key_column, column, place.array, place.index, place.is_wide, value),
     )
 
 
 def store(connection: psycopg.Connection[Any], found: Iterable[tuple[Name, int]], release: bool) -> None:
     """Writes values back into their rows, and with `release` forgets that they were in the switch."""
     connection.execute("SET LOCAL jumpgate.writer = 'on'")
-    for (table, key, column), value in found:
+    for name, value in found:
+        table, key, column = local(name)
         row = connection.execute(
             "SELECT key_column FROM jumpgate.hot WHERE relation = %s AND key = %s AND value_column = %s",
             (table, key, column),
@@ -158,10 +211,21 @@ def store(connection: psycopg.Connection[Any], found: Iterable[tuple[Name, int]]
             _relation(table), sql.Identifier(column), sql.Identifier(row[0])
         )
         connection.execute(update, (value, key))
-        if release:
-            connection.execute(
-                "DELETE FROM jumpgate.hot WHERE relation = %s AND key = %s AND value_column = %s", (table, key, column)
-            )
+        connection.execute(
+            "DELETE FROM jumpgate.hot WHERE relation = %(table)s AND key = %(key)s AND value_column = %(column)s"
+            if release else
+            "UPDATE jumpgate.hot SET value = %(value)s WHERE relation = %(table)s AND key = %(key)s "
+            "AND value_column = %(column)s", {"table": table, "key": key, "column": column, "value": value},
+        )  # fmt: skip
+
+
+def show(connection: psycopg.Connection[Any], found: Mapping[Name, int]) -> None:
+    """Let `jumpgate.balance` return these values, which no record of the log has."""
+    rows = [(value, *name) for name, value in found.items()]
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE jumpgate.hot SET value = %s WHERE relation = %s AND key = %s AND value_column = %s", rows
+        )
 
 
 def keep(connection: psycopg.Connection[Any], values: Iterable[tuple[int, int, Name, int]]) -> None:
@@ -185,7 +249,51 @@ def prepare(connection: psycopg.Connection[Any], log: str, node: int, transactio
     connection.execute(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(f"{PREFIX}_{log}_{node}_{transaction}")))
 
 
-def decide(connection: psycopg.Connection[Any], log: str, node: int, transaction: int, commit: bool) -> None:
+def log_of(log: str, server: str) -> str:
+    """Return what names a server's prepared transactions: two servers may be databases of one cluster."""
+    return f"{log}-{server}" if server else log
+
+
+def preparer(connection: psycopg.Connection[Any], log: str, transaction: int) -> int | None:
+    """Return the node whose transaction of this number is prepared and not decided, if there is one."""
+    return next((node for node, number in prepared(connection, log) if number == transaction), None)
+
+
+def keep_decision(connection: psycopg.Connection[Any], log: str, transaction: int, answer: bytes) -> None:
+    """Keep the switch's answer, before it is acted on."""
+    connection.execute(
+        "INSERT INTO jumpgate.decisions VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", (log, transaction, answer)
+    )
+
+
+def decisions(connection: psycopg.Connection[Any], log: str) -> list[bytes]:
+    """Return the answers that were kept."""
+    rows = connection.execute("SELECT answer FROM jumpgate.decisions WHERE log = %s", (log,)).fetchall()
+    return [bytes(answer) for (answer,) in rows]
+
+
+def forget_decisions(connection: psycopg.Connection[Any], log: str) -> None:
+    connection.execute("DELETE FROM jumpgate.decisions WHERE log = %s", (log,))
+
+
+def decide(
+    connection: psycopg.Connection[Any], log: str, node: int, transaction: int, commit: bool, is_kept: bool = False
+) -> bool:
+    """Commit or roll back what is prepared. With `is_kept` another may have done that, which kept the answer first:
+    return False then."""
     word = sql.SQL("COMMIT" if commit else "ROLLBACK")
     name = sql.Literal(f"{PREFIX}_{log}_{node}_{transaction}")
-    connection.execute(sql.SQL("{} PREPARED {}").format(word, name))
+    while True:
+        try:
+            connection.execute(sql.SQL("{} PREPARED {}").format(word, name))
+        except psycopg.errors.ObjectNotInPrerequisiteState:
+            if not is_kept:
+                raise
+            time.sleep(BUSY_S)  # another is about it
+        except psycopg.errors.UndefinedObject:
+            query = "SELECT 1 FROM jumpgate.decisions WHERE number = %s"
+            if not is_kept or connection.execute(query, (transaction,)).fetchone() is None:
+                raise
+            return False
+        else:
+            return True

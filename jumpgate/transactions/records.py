@@ -49,6 +49,21 @@ def prefix(kind: int, epoch: int, check: int = -1) -> bytes:
     return _PREFIX.pack(kind, check, epoch)
 
 
+def is_done(datagram: bytes) -> bool:
+    """Tell from an answer alone if its transaction was done: what is required gives its value, and is first."""
+    _, instructions = p4.unpack_sent(datagram)
+    first = instructions[0] if instructions else None
+    return first is None or not first.gives or first.operand >= first.bound
+
+
+def answered(datagram: bytes) -> tuple[int, Answer]:
+    """Return a transaction's number and its answer, from the datagram as it came."""
+    found = p4.unpack(datagram)
+    assert found is not None
+    header, results = found
+    return header.id, Answer(header.gid, tuple(results), header.recirculations)
+
+
 def read_records(records: Iterable[bytes], epoch: int) -> tuple[dict[int, SentRecord], dict[int, Answer]]:
     """Return what an epoch's records say was sent and what was answered, by the transactions' ids."""
     sent, answers = dict[int, SentRecord](), dict[int, Answer]()
@@ -63,8 +78,6 @@ def read_records(records: Iterable[bytes], epoch: int) -> tuple[dict[int, SentRe
             header, instructions = p4.unpack_sent(datagram)
             sent[header.id] = SentRecord(header.flow, header.sequence, check, tuple(instructions), kind == KEPT)
         else:
-            found = p4.unpack(datagram)
-            assert found is not None
-            header, results = found
-            answers[header.id] = Answer(header.gid, tuple(results), header.recirculations)
+            number, answer = answered(datagram)
+            answers[number] = answer
     return sent, answers

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 from jumpgate.errors import CapacityExceeded, ConfigError
 from jumpgate.p4.programs import transactions as p4
+from jumpgate.p4.programs.transactions import HOLDERS
 from jumpgate.p4.switch.build import build
 from jumpgate.p4.switch.switch import Entry, PortSpec, Switch
 from jumpgate.transactions.channel import Address, Lease
@@ -38,6 +39,7 @@ class LocalSwitch:
         self._leases: dict[int, list[Lease]] = {}
         self._owners: dict[int, str] = {}
         self._workers = 0
+        self._ports: dict[Address, int] = {}
 
     @property
     def incarnation(self) -> str:
@@ -67,7 +69,7 @@ class LocalSwitch:
     def _admit(self, flow: int, database: int) -> Lease:
         """Give a flow a secret."""
         lease = Lease(flow, secrets.randbits(64))
-        data = (flow, database, database << self.index_bits, (1 << self.index_bits) - 1, 0)
+        data = (flow, database, database << self.index_bits, (1 << self.index_bits) - 1, database + 1)
         self.switch.insert(self.switch.table("flow"), self._entry(lease, data))
         return lease
 
@@ -83,6 +85,18 @@ class LocalSwitch:
             for name in ("locks", "eldest"):
                 self.switch.write_register(self.switch.register(name), database, [(0, 0)])
             self._leases[database] = [self._admit(lease.flow, database) for lease in self._leases[database]]
+
+    def announce(self, database: int, agents: Sequence[Address]) -> None:
+        """Multicast a database's decisions to these addresses alone. Raises CapacityExceeded."""
+        with self._lock:
+            for address in agents:
+                if address not in self._ports:
+                    number = PORT + 1 + len(self._ports)
+                    if number >= HOLDERS:
+                        raise CapacityExceeded(f"the switch has {HOLDERS - PORT - 1} ports for agents, all in use")
+                    self.switch.add_port(PortSpec(number, "0.0.0.0", 0, address))
+                    self._ports[address] = number
+            self.switch.set_multicast(database + 1, [(self._ports[address], 0) for address in agents])
 
     def load(self, database: int, cells: Mapping[tuple[int, int], int], gid: int | None = None) -> None:
         """Sets values by (array, index of the database), and the last transaction's number, while nobody sends."""

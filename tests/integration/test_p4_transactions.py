@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.transactions import lossy
 from jumpgate.p4.compiler import report
 from jumpgate.p4.programs import transactions as p4
 from jumpgate.p4.programs.transactions import ADD, RAISE, SET, SWAP, Guard, Instruction, Reference
@@ -49,6 +50,11 @@ def test_random_transactions_agree_with_the_reference(made: Programmed) -> None:
     for database, reference in enumerate(references):
         for (array, index), value in reference.cells.items():
             assert made.cell(array, 256 * database + index) == value
+
+
+def test_histories_replay_with_loss_and_lost_registers() -> None:
+    """A share of the bench: two databases, three in ten packets and answers lost, the registers lost 20 times."""
+    assert lossy(2000) == (1.0, 1.0)
 
 
 def test_a_repetition_is_answered_and_changes_nothing(made: Programmed) -> None:

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from jumpgate.errors import ConfigError, InvalidDataflow, Unreachable
-from jumpgate.transactions import Database, LocalSwitch, Node
+from jumpgate.transactions import Database, LocalSwitch, Node, Transaction
 from tests.support.pg import Postgres
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -150,6 +150,44 @@ def test_a_server_that_is_lost_decides_when_it_is_back(banks: Pair, tmp_path: Pa
         with opened(banks, switch, tmp_path) as database:
             database.release()
         assert moved(banks) == [3]
+
+
+def test_values_of_any_server_are_in_the_switch(banks: Pair, tmp_path: Path) -> None:
+    """Tables of the same name, moved between servers, with the switch lost, and when each server writes them back."""
+    banks[1].execute("CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL CHECK (balance <> 990))")
+    banks[1].execute(f"INSERT INTO accounts VALUES (0, {EACH})")
+
+    def move(database: Database | Node, amount: int) -> tuple[int | None, ...]:
+        t = database.transaction()
+        t.add("accounts", 0, "balance", -amount, at_least=0, server="east")
+        t.add("accounts", 0, "balance", amount)
+        return database.commit(t).values
+
+    with LocalSwitch() as switch, opened(banks, switch, tmp_path, nodes=2) as database:
+        database.offload("accounts", "id", ["balance"], [0])
+        with pytest.raises(InvalidDataflow, match=r"accounts\[0\].balance is not in the switch"):
+            move(database, 1)
+        database.offload("accounts", "id", ["balance"], [0], server="east")
+        assert move(database, 5) == (EACH, EACH)
+        with Node(banks[0].url, tmp_path, 1, servers={"east": banks[1].url}) as node:
+            assert move(node, 5) == (EACH - 5, EACH + 5)
+        with pytest.raises(psycopg.errors.RaiseException, match="is in the switch"):
+            banks[1].execute("UPDATE accounts SET balance = 0")
+    with LocalSwitch() as switch, opened(banks, switch, tmp_path) as database:
+        with pytest.raises(psycopg.errors.CheckViolation):
+            database.release()  # the first server has its value back already
+        with pytest.raises(InvalidDataflow, match="is not in the switch"):
+            move(database, 1)
+        banks[1].execute("ALTER TABLE accounts DROP CONSTRAINT accounts_balance_check")
+        assert database.commit(reading(database)).values == (EACH - 10,)
+        database.release()
+    assert [bank.execute("SELECT balance FROM accounts WHERE id = 0") for bank in banks] == [[(1010,)], [(990,)]]
+
+
+def reading(database: Database) -> Transaction:
+    t = database.transaction()
+    t.read("accounts", 0, "balance", server="east")
+    return t
 
 
 def test_servers_are_those_that_the_database_had(banks: Pair, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ void Switch::packet_out(const uint8_t* bytes, uint32_t length) {
 bool Switch::add_port(Port* port, std::string& problem) {
   std::unique_ptr<Port> owned(port);
   if (is_taken(port->number())) return problem = "the port is already there", false;
-  ports[port->number()] = std::move(owned);
+  gate.between_batches([&] { ports[port->number()] = std::move(owned); });
   return true;
 }
 
