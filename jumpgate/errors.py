@@ -182,7 +182,7 @@ class ConfigError(JumpgateError):
 
 
 class NotInstalled(ConfigError):
-    """An optional dependency is missing. Fields: module, extra (of `pip install 'jumpgate[EXTRA]'`)."""
+    """An optional dependency is missing. Fields: module, extra (of `pip install 'jumpgate-nca[EXTRA]'`)."""
 
     code = "not_installed"
 

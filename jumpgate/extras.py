@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from jumpgate.errors import NotInstalled
 
-#: top-level module → the extra of `pip install 'jumpgate[EXTRA]'` that brings it
+#: top-level module → the extra of `pip install 'jumpgate-nca[EXTRA]'` that brings it
 EXTRAS = {
     "adbc_driver_flightsql": "sqlalchemy",
     "botocore": "stores",
@@ -42,7 +42,7 @@ def not_installed(error: ImportError, wanted: str = "", **fields: object) -> Not
     if not isinstance(error, ModuleNotFoundError) or module not in EXTRAS:
         return None
     extra = wanted or EXTRAS[module]
-    message = f"{module} is not installed; run `pip install 'jumpgate[{extra}]'`"
+    message = f"{module} is not installed; run `pip install 'jumpgate-nca[{extra}]'`"
     return NotInstalled(message, module=module, extra=extra, **fields)
 
 

@@ -23,7 +23,7 @@ def installed(group: str) -> tuple[tuple[str, str], ...]:
 
     def order(entry: importlib.metadata.EntryPoint) -> tuple[bool, str]:
         package = entry.dist.name if entry.dist is not None else ""
-        return package != "jumpgate", package
+        return package != "jumpgate-nca", package
 
     found = sorted(importlib.metadata.entry_points(group=group), key=order)
     return tuple(dict.fromkeys((entry.name, entry.value) for entry in found))

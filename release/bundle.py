@@ -87,7 +87,7 @@ def main(folder: Path) -> None:
     shutil.copy(ROOT / "release" / "Dockerfile", folder / "Dockerfile")
     shutil.make_archive(str(folder / f"jumpgate-{version}-site"), "gztar", ROOT / "build" / "site")
     (folder / "NOTES.md").write_text(notes((ROOT / "CHANGELOG.md").read_text(), version))
-    (folder / f"jumpgate-{version}.cdx.json").write_text(parts("jumpgate"))
+    (folder / f"jumpgate-{version}.cdx.json").write_text(parts("jumpgate-nca"))
     (folder / SUMS).write_text(checksums(folder))
 
 

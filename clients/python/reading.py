@@ -67,7 +67,7 @@ def read_delta(path: str, *, version: Version | None = None, columns: Sequence[s
     """Return a version of a Delta table: by number, by moment (also as ISO 8601), or the newest.
 
     Its files are known from then on: what is written later is not read. Raises FileUnreadable, InvalidDataflow for a
-    feature of the format that is not applied, SchemaMismatch, and NotInstalled without `jumpgate[delta]`.
+    feature of the format that is not applied, SchemaMismatch, and NotInstalled without `jumpgate-nca[delta]`.
     """
     from jumpgate.lakes import delta
 
@@ -82,7 +82,7 @@ def read_iceberg(
     (….metadata.json), a folder with metadata/version-hint.text, or a table that pyiceberg loaded from a catalogue.
 
     Its files are known from then on: what is written later is not read. Raises FileUnreadable, InvalidDataflow for a
-    feature of the format that is not applied, SchemaMismatch, and NotInstalled without `jumpgate[iceberg]`.
+    feature of the format that is not applied, SchemaMismatch, and NotInstalled without `jumpgate-nca[iceberg]`.
     """
     from jumpgate.lakes import iceberg
 

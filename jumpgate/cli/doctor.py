@@ -132,12 +132,12 @@ def packages() -> Iterator[Finding]:
         try:
             yield Finding(name, "ok", importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
-            yield Finding(name, "fail", "not installed", "pip install jumpgate")
+            yield Finding(name, "fail", "not installed", "pip install jumpgate-nca")
     for name, extra in EXTRAS.items():
         try:
             yield Finding(name, "ok", importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
-            yield Finding(name, "warn", "not installed (optional)", f"pip install 'jumpgate[{extra}]'")
+            yield Finding(name, "warn", "not installed (optional)", f"pip install 'jumpgate-nca[{extra}]'")
 
 
 def accelerators() -> Iterator[Finding]:

@@ -313,7 +313,7 @@ def _package(name: str) -> Path:
     """Return the folder of an installed package without importing it."""
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
-        raise BuildError(f"the Python package '{name}' is missing; run `pip install jumpgate` again", package=name)
+        raise BuildError(f"the Python package '{name}' is missing; run `pip install jumpgate-nca` again", package=name)
     return Path(next(iter(spec.submodule_search_locations)))
 
 

@@ -22,9 +22,9 @@ LEFT_OUT = {".pyc", ".jar"}
 def package() -> tuple[str, bytes]:
     """(a name for the content, archive) of the Jumpgate that runs here, to be unpacked into a folder of sys.path."""
     files = {name: path.read_bytes() for name, path in sorted(_files())}
-    distribution = importlib.metadata.distribution("jumpgate")
+    distribution = importlib.metadata.distribution("jumpgate-nca")
     for name in ("METADATA", "entry_points.txt"):
-        files[f"jumpgate-{jumpgate.__version__}.dist-info/{name}"] = (distribution.read_text(name) or "").encode()
+        files[f"jumpgate_nca-{jumpgate.__version__}.dist-info/{name}"] = (distribution.read_text(name) or "").encode()
     digest = hashlib.sha256()
     for name, content in files.items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)

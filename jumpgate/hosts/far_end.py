@@ -42,7 +42,7 @@ def facts() -> dict[str, Any]:
     os.makedirs(root, exist_ok=True)
     return {
         "python": platform.python_version(),
-        "jumpgate": version("jumpgate") if importlib.util.find_spec("jumpgate") else None,
+        "jumpgate": version("jumpgate-nca") if importlib.util.find_spec("jumpgate") else None,
         "pyarrow": version("pyarrow"),
         "pip": importlib.util.find_spec("pip") is not None,
         "compiler": compiler,
@@ -111,7 +111,7 @@ def unpack(folder: str) -> dict[str, Any]:
 def depend(folder: str) -> dict[str, Any]:
     sys.path.insert(0, folder)
     importlib.invalidate_caches()
-    wanted = [text for text in importlib.metadata.requires("jumpgate") or () if ";" not in text]
+    wanted = [text for text in importlib.metadata.requires("jumpgate-nca") or () if ";" not in text]
     missing = [text for text in wanted if not satisfied(text)]
     if missing:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, *missing]

@@ -51,7 +51,7 @@ class Engine:
         if device.kind != "host" or not isinstance(node, Window | Sort):
             return None
         if not _installed():
-            return Unsupported("DuckDB is not installed", "not_installed", "pip install 'jumpgate[sql]'")
+            return Unsupported("DuckDB is not installed", "not_installed", "pip install 'jumpgate-nca[sql]'")
         return refusal(node, dialect) or Match(self.name, (node,), Completeness.FULL, node.schema)
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:

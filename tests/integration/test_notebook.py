@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import narwhals
 import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,6 +44,13 @@ def test_a_query_shows_its_first_rows_and_its_plan(connection: Connection) -> No
     assert "the first 10 rows" in query._repr_html_()
     assert query._repr_html_().partition("<details>")[0] == fresh.partition("<details>")[0]
     assert "│ <b>00</b> │  24500 │" in repr(query) and "21 rows" in repr(query)
+
+
+def test_narwhals_takes_a_query(connection: Connection) -> None:
+    taken = narwhals.from_arrow(connection.sql(TEXT), backend="pyarrow")
+    assert taken.shape == (21, 2) and taken["s"].sum() == sum(range(1000))
+    connection.register("frame", narwhals.from_native(pa.table({"x": [1, 2]})).lazy().collect().to_arrow())
+    assert connection.sql("SELECT sum(x)::INT AS s FROM frame", offload="never").to_pylist() == [{"s": 3}]
 
 
 def test_a_short_result_says_how_many_rows_it_has(connection: Connection) -> None:

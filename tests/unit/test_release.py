@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import io
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 
@@ -13,8 +17,13 @@ import pytest
 from test_tidy import ROOT
 
 import jumpgate
+from jumpgate import plugins
+from jumpgate.hosts import bundle, far_end
 
 NOTES = "# Changelog\n\n## 9.8.7\n\n- Everything is new.\n\n## 0.1.0\n\n- It began.\n"
+
+#: folders whose texts say how to install it
+TEXTS = ("jumpgate", "clients/python", "ncas", "converters", "docs", "examples")
 
 
 class Repository:
@@ -86,3 +95,16 @@ def test_there_is_one_version_number() -> None:
     assert pyproject["project"]["dynamic"] == ["version"]
     assert pyproject["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "jumpgate.__version__"}
     assert jumpgate.__version__.count(".") == 2
+
+
+def test_the_distribution_has_one_name() -> None:
+    name = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]
+    assert importlib.metadata.version(name) == far_end.facts()["jumpgate"] == jumpgate.__version__
+    with tarfile.open(fileobj=io.BytesIO(bundle.package()[1])) as archive:
+        described = {path.split("/")[0] for path in archive.getnames() if path.endswith("METADATA")}
+    assert described == {f"{name.replace('-', '_')}-{jumpgate.__version__}.dist-info"}
+    own = [entry.dist.name for entry in importlib.metadata.entry_points(group="jumpgate.ncas") if entry.dist]
+    assert name in own and plugins.installed("jumpgate.ncas")[0][1].startswith("jumpgate.")
+    texts = [path for kind in ("*.py", "*.md") for top in TEXTS for path in (ROOT / top).rglob(kind)]
+    wrong = re.compile(r"pip install '?jumpgate(?!-nca)\b|\bjumpgate\[[a-z]+[],]")
+    assert not [str(p.relative_to(ROOT)) for p in [*texts, ROOT / "README.md"] if wrong.search(p.read_text())]

@@ -47,10 +47,10 @@ def test_notes_are_the_section_of_the_version() -> None:
 
 
 def test_parts_are_what_an_installation_needs() -> None:
-    found = json.loads(bundle.parts("jumpgate"))
+    found = json.loads(bundle.parts("jumpgate-nca"))
     names = {part["name"] for part in found["components"]}
     assert {"pyarrow", "duckdb", "markupsafe"} <= names  # the last is needed by Jinja
-    assert not names & {"jumpgate", "pytest", "ruff"}
+    assert not names & {"jumpgate-nca", "pytest", "ruff"}
     assert found["metadata"]["component"]["version"] == jumpgate.__version__
 
 

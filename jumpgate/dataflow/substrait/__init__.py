@@ -4,8 +4,8 @@
     root = from_plan(plan_or_bytes_or_json, tables)
     plan = to_plan(root)
 
-Needs the `substrait` package (`pip install 'jumpgate[sql]'`). Unknown parts, and those with other values here than the
-producer expects, are never guessed: they are `Kept` with a reason.
+Needs the `substrait` package (`pip install 'jumpgate-nca[sql]'`). Unknown parts, and those with other values here than
+the producer expects, are never guessed: they are `Kept` with a reason.
 """
 
 from jumpgate.dataflow.substrait.plan import from_plan, parse, parse_own
