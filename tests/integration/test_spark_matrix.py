@@ -339,6 +339,9 @@ def functions() -> Iterator[Case]:
     for kept in ("lpad(b, n, 'x')", "b rlike 'a.c'", "date_format(d, 'yy')", "regexp_extract(b, '(a)')",
                  "percentile(n, 0.5)", "max_by(n, d)", "lag(n) ignore nulls over (order by n)"):  # fmt: skip
         yield Case(f"a table below {kept}", OFFLOADED, table, {}, f"select {kept} from t")
+    inner = """select n + (select min(n) from t) k, b from t
+        where n > (select avg(n) from t) * 0.5 or n < 1 + (select max(n) from t where b = 'none')"""
+    yield Case("scalar subqueries", OFFLOADED, table, {}, inner)
 
 
 CASES = {case.name: case for part in (options, texts, kinds, tables, functions) for case in part()}
