@@ -67,7 +67,7 @@ class S3Select:
         if no := refusal(part, dialects.of(part.read.files)):
             return no
         if not _has_duckdb():  # which computes what the store is not asked
-            return Unsupported("DuckDB is not installed", "not_installed", "pip install 'jumpgate[sql]'")
+            return Unsupported("DuckDB is not installed", "not_installed", "pip install 'jumpgate-nca[sql]'")
         if not isinstance(node, Aggregate | Sort):
             asked = None if estimates is None else _for_rows(part, node, estimates)
             return Match(self.name, (*part.operators, part.read), Completeness.FULL, node.schema, asked=asked)
