@@ -143,7 +143,7 @@ Status PartitionedSource::values_of(const std::string& path, std::vector<Value>*
 bool PartitionedSource::may_match(const columnar::Bounds& bounds, const std::vector<Value>& values) const {
   auto whole = [&](int c, int64_t* out) {  // of the types that runtime filters know
     const ColumnSpec& column = options_.columns[c];
-    const int width = text::width_of(column.type);
+    const size_t width = memory_width(column.type);
     if (column.type == JG_BOOL || column.type == JG_F32 || column.type == JG_F64 || width > 8) return false;
     char room[8] = {};
     text::store(column, *values[c], room, 0);

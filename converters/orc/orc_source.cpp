@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "common/bounds.h"
+#include "common/columnar_source.h"
 #include "common/early_days.h"
-#include "common/morsels.h"
 #include "common/read_error.h"
 #include "orc/nested_column.h"
 #include "orc/row_index.h"
@@ -90,25 +90,16 @@ void require_late_days(InputFile& input, const std::vector<ColumnSpec>& columns,
   }
 }
 
-class OrcSource final : public Source {
+class OrcSource final : public ColumnarSource {
  public:
-  explicit OrcSource(const FileSourceOptions& options) : options_(options) {}
-  void add_runtime_filter(int column, int64_t low, int64_t high) override {
-    partners_.push_back({column, "ge", std::to_string(low)});
-    partners_.push_back({column, "le", std::to_string(high)});
-  }
+  using ColumnarSource::ColumnarSource;
   Status open() override;
   std::unique_ptr<SourceWorker> worker() override;
-  int64_t morsels_left() override { return queue_.left(); }
-  void cancel() override { queue_.cancel(); }
 
  private:
   friend class OrcWorker;
   Status check_columns() const;
-  FileSourceOptions options_;
-  std::vector<FileSourceOptions::Bound> partners_;  // ranges that have partners in the joins to come
   std::vector<OrcFile> files_;
-  MorselQueue queue_;
 };
 
 class OrcWorker final : public SourceWorker {

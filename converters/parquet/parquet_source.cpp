@@ -1,9 +1,9 @@
 // The Parquet reader: a Source whose morsels are row groups, or ranges of rows where those are few.
 #include <algorithm>
 
+#include "common/columnar_source.h"
 #include "common/deleted_rows.h"
 #include "common/input_file.h"
-#include "common/morsels.h"
 #include "common/read_error.h"
 #include "parquet/row_groups.h"
 
@@ -13,25 +13,16 @@ namespace {
 
 constexpr int64_t kMorselRowsMin = 65536;
 
-class ParquetSource final : public Source {
+class ParquetSource final : public ColumnarSource {
  public:
-  explicit ParquetSource(const FileSourceOptions& options) : options_(options) {}
-  void add_runtime_filter(int column, int64_t low, int64_t high) override {
-    partners_.push_back({column, "ge", std::to_string(low)});
-    partners_.push_back({column, "le", std::to_string(high)});
-  }
+  using ColumnarSource::ColumnarSource;
   Status open() override;
   std::unique_ptr<SourceWorker> worker() override;
-  int64_t morsels_left() override { return queue_.left(); }
-  void cancel() override { queue_.cancel(); }
 
  private:
   friend class ParquetWorker;
   Status check_columns() const;
-  FileSourceOptions options_;
-  std::vector<FileSourceOptions::Bound> partners_;  // ranges that have partners in the joins to come
   std::vector<ParquetFile> files_;
-  MorselQueue queue_;
 };
 
 class ParquetWorker final : public SourceWorker {

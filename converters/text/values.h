@@ -319,29 +319,6 @@ inline Parse store(const ColumnSpec& c, std::string_view v, void* data, int i) {
   }
 }
 
-inline int width_of(JgType type) {
-  switch (type) {
-    case JG_BOOL:
-    case JG_I8:
-      return 1;
-    case JG_I16:
-      return 2;
-    case JG_I32:
-    case JG_F32:
-    case JG_DATE:
-      return 4;
-    case JG_I64:
-    case JG_F64:
-    case JG_DEC64:
-    case JG_TIMESTAMP:
-    case JG_TIME:
-    case JG_TIMESTAMP_NS:
-      return 8;
-    default:
-      return 16;
-  }
-}
-
 inline const char* name_of(JgType type) {
   static constexpr const char* kNames[] = {"bool",      "int8",    "int16",        "int32",   "int64",
                                            "float32",   "float64", "decimal",      "decimal", "date",

@@ -3,6 +3,7 @@
 // and used by the executor's threads.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,6 +21,30 @@ class Tls;
 // The structure of a column's bytes: a nested value (jumpgate/ntf/README.md) has type JG_BINARY, and its parts are
 // fields of a struct, the element of a list, or key and value of a map.
 enum class Nesting { kNone, kStruct, kList, kMap };
+
+// Bytes of one value in memory (batch.h).
+inline size_t memory_width(JgType type) {
+  switch (type) {
+    case JG_BOOL:
+    case JG_I8:
+      return 1;
+    case JG_I16:
+      return 2;
+    case JG_I32:
+    case JG_F32:
+    case JG_DATE:
+      return 4;
+    case JG_I64:
+    case JG_F64:
+    case JG_DEC64:
+    case JG_TIMESTAMP:
+    case JG_TIME:
+    case JG_TIMESTAMP_NS:
+      return 8;
+    default:
+      return 16;
+  }
+}
 
 struct ColumnSpec {
   std::string name;

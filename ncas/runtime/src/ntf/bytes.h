@@ -55,30 +55,6 @@ class Bytes {
   size_t size_ = 0, capacity_ = 0;
 };
 
-// Bytes of one value in memory (batch.h).
-inline size_t memory_width(JgType type) {
-  switch (type) {
-    case JG_BOOL:
-    case JG_I8:
-      return 1;
-    case JG_I16:
-      return 2;
-    case JG_I32:
-    case JG_F32:
-    case JG_DATE:
-      return 4;
-    case JG_I64:
-    case JG_F64:
-    case JG_DEC64:
-    case JG_TIMESTAMP:
-    case JG_TIME:
-    case JG_TIMESTAMP_NS:
-      return 8;
-    default:
-      return 16;
-  }
-}
-
 struct Dense {
   static constexpr bool DENSE = true;
   int32_t from;
