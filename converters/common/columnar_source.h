@@ -1,4 +1,4 @@
-// The part of a Source that ORC and Parquet share: its options, the ranges of runtime filters, and its morsels.
+// The part of a Source that all columnar formats share: its options, the ranges of runtime filters, and its morsels.
 #pragma once
 #include <cstdint>
 #include <string>

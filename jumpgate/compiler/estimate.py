@@ -94,10 +94,17 @@ class Estimator:
             self._files[key] = self._statistics(*key) if self._statistics else UNKNOWN
         return self._files[key]
 
-    def stored(self, read: Read) -> float | None:
-        """Return the bytes of the columns of a read in its files: their part of a row's bytes."""
-        bytes = self.files(read).bytes
-        return None if bytes is None else bytes * row_bytes(read.schema) / row_bytes(read.file_schema)
+    def stored(self, node: Operator) -> float | None:
+        """Return the bytes of the columns of a read in its files: their part of a row's bytes; None of other nodes."""
+        bytes = self.files(node).bytes if isinstance(node, Read) else None
+        if bytes is None or not isinstance(node, Read):
+            return None
+        return bytes * row_bytes(node.schema) / row_bytes(node.file_schema)
+
+    @staticmethod
+    def files_of(node: Operator) -> tuple[str, ...]:
+        """Return the files that a node reads, none if it is no read."""
+        return node.files if isinstance(node, Read) else ()
 
     def of(self, node: Operator) -> Statistics:
         """Return the rows and bytes of `node`'s output; unknown where any file below is."""

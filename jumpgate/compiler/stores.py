@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from jumpgate.compiler.estimate import Estimator
-from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.dataflow.operators import Operator
 from jumpgate.nca.storage import Asked, LinkOf, StoreLink, by_ranges
 
 
@@ -13,12 +13,13 @@ def demands(
     operators: Iterable[Operator], asked: Asked | None, estimator: Estimator, link_of: LinkOf | None
 ) -> Iterator[tuple[Asked, StoreLink]]:
     """Yield the demand of each read of objects whose sizes are known. asked: of all, where an accelerator says so."""
-    for read in operators:
-        link = link_of(read.files[0]) if link_of and isinstance(read, Read) and read.files else None
-        if link is None or not isinstance(read, Read):
+    for node in operators:
+        files = estimator.files_of(node)
+        link = link_of(files[0]) if link_of and files else None
+        if link is None:
             continue
-        bytes = estimator.stored(read)
+        bytes = estimator.stored(node)
         if asked is not None:
             yield asked, link
         elif bytes is not None:
-            yield by_ranges(len(read.files), bytes), link
+            yield by_ranges(len(files), bytes), link

@@ -14,7 +14,7 @@ from jumpgate.dataflow import bloom
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
-from jumpgate.dataflow.operators import Operator, Partitioning, Read
+from jumpgate.dataflow.operators import Operator, Partitioning
 from jumpgate.dataflow.types import Schema
 from jumpgate.nca.shared import Shared
 from jumpgate.nca.speeds import Speeds, Work
@@ -163,7 +163,7 @@ class Estimates(Protocol):
     def column(self, node: Operator, key: Expression) -> ColumnStatistics:
         """Return the statistics of an expression over the node's output: distinct values, bounds, NULLs."""
 
-    def stored(self, read: Read) -> float | None:
+    def stored(self, node: Operator) -> float | None:
         """Return the bytes of the columns of a read in its files, about."""
 
 

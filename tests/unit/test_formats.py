@@ -18,6 +18,7 @@ from jumpgate.errors import ConfigError, InvalidDataflow
 
 #: who may name one format: its own folder, where formats are listed, and what makes files of tests
 MAY_NAME_ORC = {
+    "clients/jvm/src/main/java/io/jumpgate/client/Work.java",  # made from the declarations
     "pyproject.toml",
     "jumpgate/dataflow/formats.py",
     "tests/support/hostile.py",

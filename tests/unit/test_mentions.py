@@ -14,7 +14,7 @@ FILES_MAX = 4
 #: texts that anybody could write, or that are made from the declarations
 TEXTS = (
     "docs/", "CHANGELOG.md", "tests/support/random_words.py", "tests/support/duckdb_texts.py",
-    "tests/integration/test_sql_scalars.py",
+    "tests/integration/test_sql_scalars.py", "tests/golden/requests/",
 )  # fmt: skip
 #: engines have names of their own for functions, which their connectors translate
 ENGINES = ("clients/", "tests/integration/test_engine_functions.py")
