@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 from pyarrow import parquet
 
@@ -376,3 +377,14 @@ def test_types_widen_in_any_order_of_files(connection: Connection, tmp_path: Pat
         assert found.to_pylist() == (
             [{"a": 1, "b": None}, *wide] if expected is None else [v.as_py() for v in expected]
         )
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_distinct_values_of_many_rows(connection: Connection, tmp_path: Path, mode: str) -> None:
+    count = 200_000
+    numbers = pa.array(range(count))
+    parquet.write_table(pa.table({"k": numbers, "x": pa.compute.divide(numbers, 2)}), tmp_path / "many.parquet")
+    connection.register("many", tmp_path / "many.parquet")
+    text = "SELECT count(DISTINCT k) AS a, count(DISTINCT (k, x)) AS b, count(DISTINCT x) AS c FROM many"
+    with connection.sql(text, offload=mode) as query:
+        assert query.fetchall() == [(count, count, count // 2)]
