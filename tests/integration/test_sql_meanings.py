@@ -154,7 +154,7 @@ STAYING = (
     ("SELECT x FROM x", "properties that are not known"),
     ("SELECT q AS r, q.k // 2 AS h FROM x AS q", "properties that are not known"),
     ("PIVOT (SELECT a, b, id FROM t) ON a USING sum(id)", "MULTI"),
-    ("UNPIVOT x ON k, v", "UNNEST"),
+    ("UNPIVOT x ON k, v", "a constant of type VARCHAR[]"),
     ("SELECT t.id, u.b FROM t ASOF JOIN u ON t.id >= u.id", "ASOF_JOIN"),
     ("SELECT b, list(id ORDER BY id) AS l FROM t GROUP BY b", "aggregate list"),
     ("SELECT (a, b) NOT IN (SELECT a, b FROM u) AS v FROM t", "IN of several columns"),
