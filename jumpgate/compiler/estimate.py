@@ -302,10 +302,11 @@ class Estimator:
             return None
         if limits.low <= known.low and known.high <= limits.high:
             return None
-        most = (1 << 8 * key.type.width - 1) - 1  # the largest bound, which is a float, may exceed this
+        most = (1 << 8 * key.type.width - 1) - 1  # which bounds may exceed, as they are floats
+        least, greatest = (min(max(-most - 1, round(bound)), most) for bound in (limits.low, limits.high))
         terms: list[Expression] = [
-            Call(bool_, "ge", (key, Literal(key.type, max(-most - 1, round(limits.low))))),
-            Call(bool_, "le", (key, Literal(key.type, min(most, round(limits.high))))),
+            Call(bool_, "ge", (key, Literal(key.type, least))),
+            Call(bool_, "le", (key, Literal(key.type, greatest))),
         ]
         chain = next((n for n, _ in self.path(side, mine) if isinstance(n, Filter)), None)
         if chain is not None and chain.input is origin:

@@ -388,3 +388,15 @@ def test_distinct_values_of_many_rows(connection: Connection, tmp_path: Path, mo
     text = "SELECT count(DISTINCT k) AS a, count(DISTINCT (k, x)) AS b, count(DISTINCT x) AS c FROM many"
     with connection.sql(text, offload=mode) as query:
         assert query.fetchall() == [(count, count, count // 2)]
+
+
+def test_joins_at_the_end_of_int64(connection: Connection, tmp_path: Path) -> None:
+    """Bounds of files are floats in estimates, and the next one above the largest integer is none."""
+    most = 2**63 - 1
+    parquet.write_table(pa.table({"k": [0, 1, 2, most] * 50, "n": range(200)}), tmp_path / "all.parquet")
+    parquet.write_table(pa.table({"k": [most] * 20, "id": range(20)}), tmp_path / "last.parquet")
+    connection.register("ends", tmp_path / "all.parquet")
+    connection.register("last_ones", tmp_path / "last.parquet")
+    text = "SELECT n, count(*) AS c FROM ends JOIN last_ones USING (k) WHERE id > 3 GROUP BY n ORDER BY n"
+    with connection.sql(text, offload="always") as query:
+        assert query.fetchall() == [(n, 16) for n in range(3, 200, 4)]
