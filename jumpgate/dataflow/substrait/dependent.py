@@ -97,16 +97,14 @@ def exists(left: Operator, subquery: Operator) -> Operator:
     """Return left's columns and a mark: whether the subquery has a row."""
     while isinstance(subquery, Limit | Sort) and subquery.limits[0] == 0 and subquery.limits[1] != 0:
         subquery = subquery.input
-    moved = _moved(subquery)
+    moved, width = _moved(subquery), len(left.schema)
     if moved is not None:
-        width = len(left.schema)
         terms = (_beside(t, left, moved.base) for t in moved.terms)
         node = read_join(left, moved.base, JoinType.MARK.substrait, _all(terms), datafusion=False)
     else:
         domain = _Domain.of(left, subquery)
         found = domain.only(domain.carried(subquery))
         node = read_join(left, found, JoinType.MARK.substrait, _all(domain.equal(left, found)), datafusion=False)
-        width = len(left.schema)
     mark = bind("coalesce", (column(node.schema, width), _FALSE))
     return Project(node, (*_columns(node, width), mark), node.schema.names)
 
