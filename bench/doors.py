@@ -58,7 +58,7 @@ class Served:
 def _serve(file: str, told: Connection) -> None:
     config = replace(local_hosts(1), tables=(TableConfig("t", (file,), "parquet"),))
     service = embedded.start(config)
-    door = Door(Clients(lambda: config, service.guard, service.stub), "127.0.0.1", 0, None)
+    door = Door(Clients(lambda: config, service.service, service.loop), "127.0.0.1", 0, None)
     told.send((door.address, service.token, service.address))
     told.recv()
     door.close()

@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import grpc
 import pyarrow as pa
 
 from jumpgate.errors import Cancelled, JumpgateError, ProtocolError
 from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
-from jumpgate.v1 import service_pb2 as pb
 
 
 class Pulled:
-    """Stands in place of a jumpgate.ntf.receive.Endpoint. pull: begins the call. typed: the error that the service has
-    told."""
+    """Stands in place of a jumpgate.ntf.receive.Endpoint. pull: fetches a job's result, with typed errors."""
 
     #: nobody connects
     address = ""
 
-    def __init__(self, pull: Callable[[pb.PullRequest], Any], typed: Callable[[Any], JumpgateError]) -> None:
+    def __init__(self, pull: Callable[[str], Any]) -> None:
         self.bytes = 0
-        self._pull, self._typed = pull, typed
+        self._pull = pull
         self._call: Any = None
         self._codec: Codec | None = None
         self._reason: JumpgateError | None = None
@@ -32,7 +29,7 @@ class Pulled:
     def expect(self, *, job: str, descriptor: Descriptor, **_: object) -> None:
         """Begin to fetch the job's result."""
         self._codec = Codec(descriptor)
-        self._call = self._pull(pb.PullRequest(job_id=job))
+        self._call = self._pull(job)
         if self._closed:
             self._call.cancel()
 
@@ -57,9 +54,9 @@ class Pulled:
                 payload = pieces[0] if len(pieces) == 1 else b"".join(pieces)
                 pieces.clear()
                 yield self._codec.decode(pa.py_buffer(payload), response.rows)
-        except grpc.RpcError as error:
+        except JumpgateError:
             if self._closed:
                 raise self._reason or Cancelled("the result was closed while it was read") from None
-            raise self._typed(error) from None
+            raise
         if pieces:
             raise ProtocolError("the service ended a result amid a frame")

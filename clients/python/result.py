@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from jumpgate import debug, extras
 from jumpgate.client import notebook
-from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError, from_dict
+from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError, ProtocolError, from_dict
 
 if TYPE_CHECKING:
     import pandas
@@ -75,7 +75,10 @@ class Execution:
             self.end(from_dict(json.loads(event.detail_json)))
 
     def end(self, error: JumpgateError | None) -> None:
-        """There are no more events; `error` is the job's."""
+        """There are no more events; `error` is the job's, and they lack an end if it has none."""
+        state = self.events[-1].state if self.events else ""
+        if error is None and state != "done":
+            error = ProtocolError(f"the service ended the job's events in state {state!r}, before it was done")
         if error is not None and not self.ended.is_set():
             self.error = self.error or error
             self._stop(self.error)

@@ -10,10 +10,10 @@ from jumpgate.errors import JumpgateError
 
 
 class Traced:
-    """A span from a job's call to its end. `headers` tell the service of it."""
+    """A span from a job's call to its end. `parent` tells the service of it: a traceparent, or empty."""
 
     def __init__(self) -> None:
-        self.headers: tuple[tuple[str, str], ...] = ()
+        self.parent = ""
         self._span: Any = None
         if "opentelemetry.trace" not in sys.modules:  # the program does not trace
             return
@@ -23,7 +23,7 @@ class Traced:
         self._span = trace.get_tracer("jumpgate").start_span("jumpgate run", kind=trace.SpanKind.CLIENT)
         carrier: dict[str, str] = {}
         TraceContextTextMapPropagator().inject(carrier, trace.set_span_in_context(self._span))
-        self.headers = tuple((name, value) for name, value in carrier.items() if name == "traceparent")
+        self.parent = carrier.get("traceparent", "")
 
     def end(self, error: JumpgateError | None) -> None:
         """End the span; it has the code of the job's error."""

@@ -185,7 +185,7 @@ async def _page(serving: Serving, place: str, trusted_network: bool) -> Web:
     if not (is_local or trusted_network or identity):
         raise ConfigError(f"--http: others can reach {host}, and jumpgate.toml has no [tls]: docs/security.md")
     secret = None if is_local or identity is None else encryption(identity)
-    return await Web.start(host, port, pages(serving.handlers), secret)
+    return await Web.start(host, port, pages(serving.service), secret)
 
 
 async def _watched(serving: Serving, options: _Options, webs: dict[str, Web], after: AsyncExitStack) -> None:
@@ -201,10 +201,10 @@ async def _watched(serving: Serving, options: _Options, webs: dict[str, Web], af
             from jumpgate.service.metrics import Metrics, pages
             from jumpgate.service.web import Web
 
-        metrics = Metrics(serving.handlers)
+        metrics = Metrics(serving.service)
         ended.append(metrics.ended)
         failed.append(lambda _client, _peer, error: metrics.failed(error))
-        webs["metrics"] = await Web.start(host, port, pages(serving.handlers, metrics))
+        webs["metrics"] = await Web.start(host, port, pages(serving.service, metrics))
 
     if options.traces is not None:
         with explained():
@@ -223,7 +223,7 @@ async def _watched(serving: Serving, options: _Options, webs: dict[str, Web], af
             hear(client, peer, error)
 
     serving.engine.agents.on_change = logs.host_changed
-    serving.engine.on_ended, serving.handlers.on_failed = on_ended, on_failed
+    serving.engine.on_ended, serving.service.on_failed = on_ended, on_failed
 
 
 def _place(text: str, option: str) -> tuple[str, int]:
@@ -257,7 +257,6 @@ def _greet(serving: Serving, webs: dict[str, Web], door: Door | None, options: _
 def _open_door(serving: Serving, host: str, port: int) -> Door:
     """Serve Flight SQL, encrypted as the service is. Raises ConfigError."""
     from jumpgate.service import logs
-    from jumpgate.service.direct import Stub
 
     with explained():
         from jumpgate.flight.callers import Audit
@@ -268,13 +267,13 @@ def _open_door(serving: Serving, host: str, port: int) -> Door:
         sys.tracebacklimit = 0  # Arrow adds the server's stack to errors that clients see
     os.environ.setdefault("ACERO_ALIGNMENT_HANDLING", "ignore")  # of batches that arrive; else each is a warning
     identity = None if is_loopback(joined(host, port)) else serving.engine.config.identity
-    loop, handlers = asyncio.get_running_loop(), serving.handlers
+    loop, service = asyncio.get_running_loop(), serving.service
 
     def failed(client: str, peer: str, error: JumpgateError) -> None:
-        loop.call_soon_threadsafe(handlers.on_failed, client, peer, error)
+        loop.call_soon_threadsafe(service.on_failed, client, peer, error)
 
     audit = Audit(logs.logged_in, failed)
-    clients = Clients(lambda: serving.engine.config, handlers.guard, Stub(handlers, loop))
+    clients = Clients(lambda: serving.engine.config, service, loop)
     return Door(clients, host, port, identity, audit)
 
 

@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from jumpgate.flight.database import Database, session_memory
-from jumpgate.flight.running import OwnService
+from jumpgate.flight.running import OwnService, StatementCalls
 from jumpgate.flight.sessions import Session
 from jumpgate.flight.tables import Files, files_of, readable
 from jumpgate.hosts.config import Config
+from jumpgate.service.facade import Service
 from jumpgate.service.guard import Client, Guard
-from jumpgate.trust import tokens
 
 
 @dataclass(frozen=True)
 class Clients:
-    """The service's clients; `stub` has its calls, without a network between. config: the configuration of now."""
+    """The clients of a service that runs on `loop`. config: the configuration of now."""
 
     config: Callable[[], Config]
-    guard: Guard
-    stub: Any
+    service: Service
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def guard(self) -> Guard:
+        """Return what knows the clients' tokens."""
+        return self.service.guard
 
     def session(self, client: Client) -> Session:
         """Return a new session for the client."""
         tables = readable(self.config().tables, client.config)
-        token = tokens.new()
-        service = OwnService(self.stub, self.guard.address, token)
 
         def make(files: Files) -> Database:
-            self.guard.admit(token, _reading(client, files))
-            return Database(files, service, self._memory(client), reads_paths=client.config is None)
+            calls = StatementCalls(self.service, self.loop, _reading(client, files))
+            return Database(
+                files, OwnService(calls, self.guard.address), self._memory(client), reads_paths=client.config is None
+            )
 
-        return Session(client.name, make, lambda: files_of(tables), self._forget(token))
-
-    def _forget(self, token: str) -> Callable[[], None]:
-        return lambda: self.guard.dismiss(token)
+        return Session(client.name, make, lambda: files_of(tables))
 
     def _memory(self, client: Client) -> int:
         own = 0 if client.config is None else client.config.memory_limit_bytes

@@ -6,13 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
-from typing import Any
 
 import duckdb
 
+from jumpgate.dataflow.request import Request
 from jumpgate.errors import Cancelled, JumpgateError, TimedOut
-from jumpgate.trust import tokens
+from jumpgate.service.direct import Direct, Run
 
 #: between two looks at whether the client is there
 WATCH_S = 0.1
@@ -81,28 +80,22 @@ class Running:
 
 
 class OwnService:
-    """The service of this process as a session of jumpgate.client has it, for one client. Jobs belong to the statement
-    whose thread starts them."""
+    """The service of this process as a session of jumpgate.client has it, for one client."""
 
-    def __init__(self, stub: Any, address: str, token: str) -> None:
-        self.address, self.token = address, token
-        self._stub = stub
-        self.stub = self
+    def __init__(self, calls: StatementCalls, address: str) -> None:
+        self.calls, self.address = calls, address
 
-    def Run(self, message: Any, metadata: Any = ()) -> Any:  # noqa: N802
-        """Start a job, as the service's stub does."""
-        events = self._stub.Run(message, metadata=tokens.metadata(self.token))
+    def close(self) -> None:
+        """Leave the service running: it is not the session's."""
+
+
+class StatementCalls(Direct):
+    """A client's calls of the service. Jobs belong to the statement whose thread starts them."""
+
+    def run(self, request: Request, *, explain: bool = False, pull: bool = False, trace: str = "") -> Run:
+        """Run a request."""
+        events = super().run(request, explain=explain, pull=pull, trace=trace)
         running: Running | None = getattr(_thread, "running", None)
         if running is not None:
             running.started(events.cancel)
         return events
-
-    def __getattr__(self, name: str) -> Any:
-        """Return another of the stub's calls, which shows this client's token."""
-        return partial(self._call, getattr(self._stub, name))
-
-    def _call(self, method: Callable[..., Any], message: Any, metadata: Any = ()) -> Any:
-        return method(message, metadata=tokens.metadata(self.token))
-
-    def close(self) -> None:
-        """Leave the service running: it is not the session's."""

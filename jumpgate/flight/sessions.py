@@ -88,14 +88,12 @@ class Transaction:
 class Session:
     """One client's state. Thread-safe, but for statements of one transaction, which take turns."""
 
-    def __init__(
-        self, client: str, make: Callable[[Files], Database], files: Callable[[], Files], forget: Callable[[], None]
-    ) -> None:
+    def __init__(self, client: str, make: Callable[[Files], Database], files: Callable[[], Files]) -> None:
         self.id = secrets.token_bytes(_ID_BYTES)
         self.client = client
         self.offload, self.objective, self.timeout_ms = "auto", TIME, 0
         self.used = time.monotonic()
-        self._make, self._files, self._forget = make, files, forget
+        self._make, self._files = make, files
         self._database = make(files())
         self._has_own = False
         self._prepared: OrderedDict[bytes, Prepared] = OrderedDict()
@@ -337,7 +335,6 @@ class Session:
         for cursor in open_:
             cursor.close()
         self._database.close()
-        self._forget()
 
     def _handle(self) -> bytes:
         return self.id + secrets.token_bytes(8)

@@ -1,91 +1,106 @@
-"""RPCs of a service in the same process, without a network between: what a stub of gRPC has, and typed errors."""
+"""The service for clients in the same process, without a network between."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import queue
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from typing import Any, NoReturn, TypeVar
+from contextlib import aclosing
+from typing import Any, TypeVar
 
-from jumpgate.errors import Cancelled, InternalError, JumpgateError, Unreachable, from_dict
-from jumpgate.service.server import ERROR_KEY, Server
+from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.request import Request
+from jumpgate.errors import Cancelled, InternalError, JumpgateError, Unreachable
+from jumpgate.service.facade import Call, Service
+from jumpgate.service.guard import Client
 from jumpgate.v1 import service_pb2 as pb
 
 T = TypeVar("T")
-Metadata = Sequence[tuple[str, str]]
 
 
-class Context:
-    """A call as its handler sees it; `write` takes the messages of a stream."""
+class Direct:
+    """Calls `service`, in the name of a client, on its event loop and from any other thread: a jumpgate.client.calls of
+    this process. Raises the typed errors themselves."""
 
-    def __init__(self, metadata: Metadata, write: Callable[[Any], None] | None = None) -> None:
-        self._metadata, self._write = metadata, write
+    is_local = True
 
-    def invocation_metadata(self) -> Metadata:
-        return self._metadata
+    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop, client: Client) -> None:
+        self._service, self._loop, self._client, self._pid = service, loop, client, os.getpid()
 
-    def peer(self) -> str:
-        return f"pid:{os.getpid()}"
+    def run(self, request: Request, *, explain: bool = False, pull: bool = False, trace: str = "") -> Run:
+        """Run a request."""
+        call = self._call(trace)
+        return Run(lambda see: self._begun(_seen(self._service.run(call, request, explain=explain, pull=pull), see)))
 
-    async def write(self, message: Any) -> None:
-        assert self._write is not None
-        self._write(message)
+    def pull(self, job: str) -> Run:
+        """Fetch a result. Only clients elsewhere need that."""
+        raise InternalError("clients in the service's process receive results themselves")
 
-    async def abort(self, code: object, details: str, trailing_metadata: Metadata) -> NoReturn:
-        raise from_dict(json.loads(dict(trailing_metadata)[ERROR_KEY]))
+    def explain(self, request: Request, *, verbose: bool = False) -> pb.ExplainResponse:
+        """Explain how a request would be run."""
+        return self._asked(self._service.explain(self._call(), request, verbose=verbose))
 
+    def explain_job(self, job: str, *, verbose: bool = False) -> pb.ExplainResponse:
+        """Explain a job that was executed."""
+        return self._asked(self._service.explain_job(self._call(), job, verbose=verbose))
 
-class Stub:
-    """Calls the handlers of `server` on its event loop, from any other thread. Raises the typed errors themselves."""
+    def estimate(self, request: Request, elsewhere: pb.Speeds) -> pb.Estimate:
+        """Estimate a request, and the same work elsewhere."""
+        explained = self._service.explain(self._call(), request, elsewhere=elsewhere, estimate_only=True)
+        return self._asked(explained).estimate
 
-    def __init__(self, server: Server, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop, self._pid = loop, os.getpid()
-        self.Cancel = self._unary(server.Cancel)
-        self.Describe = self._unary(server.Describe)
-        self.List = self._unary(server.List)
-        self.Look = self._unary(server.Look)
-        self.Explain = self._unary(server.Explain)
-        self.Prepare = self._unary(server.Prepare)
-        self._run = server.Run
+    def prepare(self, request: Request, patience_s: float) -> float:
+        """Return how long a job would wait, and prepare it meanwhile."""
+        return self._asked(self._service.prepare(self._call(), request, patience_s))
 
-    def _unary(self, handler: Callable[[Any, Any], Awaitable[T]]) -> Callable[..., T]:
-        def call(message: Any, metadata: Metadata = ()) -> T:
-            running = self._begin(handler, message, Context(metadata))
-            try:
-                return running.result()
-            except CancelledError:
-                raise _ended() from None
-            except BaseException:
-                running.cancel()
-                raise
+    def look(self, paths: Sequence[str], format: str, options: Mapping[str, str]) -> Operator:
+        """Return a read of files of hosts."""
+        return self._asked(self._service.look(self._call(), list(paths), format, dict(options), None))
 
-        return call
+    def jobs(self, within_s: float | None = None) -> pb.ListResponse:
+        """Return the jobs that the service remembers."""
+        return self._asked(self._service.jobs(self._call()))
 
-    def Run(self, message: pb.RunRequest, metadata: Metadata = ()) -> Events:  # noqa: N802
-        return Events(lambda write: self._begin(self._run, message, Context(metadata, write)))
+    def describe(self, job: str) -> pb.JobDescription:
+        """Return a job with its record."""
+        return self._asked(self._service.describe(self._call(), job))
 
-    def _begin(self, handler: Callable[[Any, Any], Awaitable[T]], message: Any, context: Context) -> Future[T]:
-        own = type(message)()  # handlers change their requests
-        own.CopyFrom(message)
-        if os.getpid() != self._pid:
-            raise Unreachable("this session's service is in the process that forked this one: connect again here")
+    def cancel(self, job: str) -> None:
+        """End a job."""
+        self._asked(self._service.cancel(self._call(), job))
 
-        async def run() -> T:
-            return await handler(own, context)
+    def close(self) -> None:
+        """Leave the service as it is."""
 
-        coroutine: Coroutine[Any, Any, T] = run()
+    def _call(self, trace: str = "") -> Call:
+        return Call(self._client, f"pid:{self._pid}", trace)
+
+    def _asked(self, verb: Coroutine[Any, Any, T]) -> T:
+        running = self._begun(verb)
         try:
-            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        except RuntimeError:  # the loop is closed
-            coroutine.close()
+            return running.result()
+        except CancelledError:
             raise _ended() from None
+        except BaseException as error:
+            running.cancel()
+            if isinstance(error, Exception):
+                raise _typed(error) from error
+            raise
+
+    def _begun(self, verb: Coroutine[Any, Any, T]) -> Future[T]:
+        try:
+            if os.getpid() != self._pid:
+                raise Unreachable("this session's service is in the process that forked this one: connect again here")
+            return asyncio.run_coroutine_threadsafe(verb, self._loop)
+        except (Unreachable, RuntimeError) as error:
+            verb.close()
+            raise (error if isinstance(error, Unreachable) else _ended()) from None  # else the loop is closed
 
 
-class Events:
-    """A Run, which begins with `deliver` or when it is iterated, and happens once. `cancel` may come from any
+class Run:
+    """A run, which begins with `deliver` or when it is iterated, and happens once. `cancel` may come from any
     thread."""
 
     def __init__(self, begin: Callable[[Callable[[pb.Event], None]], Future[None]]) -> None:
@@ -93,7 +108,7 @@ class Events:
         self._running: Future[None] | None = None
 
     def deliver(self, see: Callable[[pb.Event], None], end: Callable[[JumpgateError | None], None]) -> None:
-        """Has both called by the service's event loop, which they must not hold up: `see` with each event, and at last
+        """Have both called by the service's event loop, which they must not hold up: `see` with each event, and at last
         `end` with the error."""
         try:
             self._running = self._begin(see)
@@ -112,18 +127,27 @@ class Events:
             raise error
 
     def cancel(self) -> None:
+        """End the job."""
         if self._running is not None:
             self._running.cancel()
 
 
+async def _seen(events: AsyncGenerator[pb.Event, None], see: Callable[[pb.Event], None]) -> None:
+    async with aclosing(events):
+        async for event in events:
+            see(event)
+
+
 def _error(running: Future[None]) -> JumpgateError | None:
-    """Why a call that has ended failed."""
+    """Return why a call that has ended failed."""
     if running.cancelled():
         return Cancelled("the job was cancelled, or its service has ended")
     error = running.exception()
-    if error is None or isinstance(error, JumpgateError):
-        return error
-    return InternalError(f"{type(error).__name__}: {error}")
+    return None if error is None else _typed(error)
+
+
+def _typed(error: BaseException) -> JumpgateError:
+    return error if isinstance(error, JumpgateError) else InternalError(f"{type(error).__name__}: {error}")
 
 
 def _ended() -> JumpgateError:

@@ -8,7 +8,8 @@ import threading
 
 from jumpgate.hosts.config import Config, load
 from jumpgate.nca.registry import Registry, default_registry
-from jumpgate.service.direct import Stub
+from jumpgate.service.direct import Direct
+from jumpgate.service.guard import Client
 from jumpgate.service.server import serve
 
 #: for jobs and agents to end
@@ -20,19 +21,19 @@ class Embedded:
     with the process."""
 
     def __init__(self, config: Config, registry: Registry, port: int = 0) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="jumpgate-service", daemon=True)
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="jumpgate-service", daemon=True)
         self._thread.start()
         self._closed = False
         try:
-            self._serving = asyncio.run_coroutine_threadsafe(serve(config, registry, port=port), self._loop).result()
+            self._serving = asyncio.run_coroutine_threadsafe(serve(config, registry, port=port), self.loop).result()
         except BaseException:
             self._end_loop()
             raise
         self.engine, self.address, self.token = self._serving.engine, self._serving.address, self._serving.token
-        self.guard = self._serving.handlers.guard
-        #: its RPCs, without a network between
-        self.stub = Stub(self._serving.handlers, self._loop)
+        self.service = self._serving.service
+        #: its own user's calls, without a network between
+        self.calls = Direct(self.service, self.loop, Client())
         atexit.register(self.close)
 
     def close(self) -> None:
@@ -41,14 +42,14 @@ class Embedded:
             return
         self._closed = True
         atexit.unregister(self.close)
-        asyncio.run_coroutine_threadsafe(self._serving.stop(), self._loop).result(STOP_TIMEOUT_S)
+        asyncio.run_coroutine_threadsafe(self._serving.stop(), self.loop).result(STOP_TIMEOUT_S)
         self._end_loop()
 
     def _end_loop(self) -> None:
-        asyncio.run_coroutine_threadsafe(_end_tasks(), self._loop).result(STOP_TIMEOUT_S)
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        asyncio.run_coroutine_threadsafe(_end_tasks(), self.loop).result(STOP_TIMEOUT_S)
+        self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
-        self._loop.close()
+        self.loop.close()
 
 
 async def _end_tasks() -> None:

@@ -8,7 +8,6 @@ import functools
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from jumpgate import debug, extras
@@ -19,8 +18,8 @@ from jumpgate.converters import probe
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow import located
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.objective import Objective
 from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.request import RunOptions
 from jumpgate.errors import InvalidDataflow, JumpgateError, NotFound, Unreachable
 from jumpgate.hosts.config import Config
 from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches, Statistics
@@ -49,20 +48,6 @@ SILENT_S = 30.0
 def records_folder() -> Path:
     """Where the records of executed jobs are kept."""
     return cache.root() / "jobs"
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """A request's options (service.proto); 0 = default."""
-
-    parallelism: int = 0
-    threads: int = 0
-    timeout_ms: int = 0
-    stall_timeout_ms: int = 0
-    memory_limit_bytes: int = 0
-    prefer: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    objective: Objective = Objective()
 
 
 class Engine:

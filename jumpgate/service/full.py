@@ -7,9 +7,9 @@ import threading
 import time
 from collections import OrderedDict
 
+from jumpgate.dataflow.request import Request
 from jumpgate.errors import CapacityExceeded
 from jumpgate.service.plans import Key, key_of
-from jumpgate.v1 import service_pb2 as pb
 
 #: how long a device is left out: what it holds for others, or its files, may change
 FULL_S = 300.0
@@ -21,24 +21,25 @@ class FullDevices:
     """Thread-safe."""
 
     def __init__(self) -> None:
-        self._asked: OrderedDict[str, bytes] = OrderedDict()
+        self._asked: OrderedDict[str, Key] = OrderedDict()
         self._full: OrderedDict[Key, tuple[str, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def leave_out(self, request: pb.SubmitRequest) -> None:
-        """Adds the devices that were full for it to the request's `without`."""
+    def left_out(self, request: Request) -> Request:
+        """Return the request without the devices that were full for it."""
         now = time.monotonic()
         with self._lock:
             while self._full and (found := self._full.get(key_of(request))) is not None:
                 device, until = found
                 if until < now or device in request.options.without:
-                    return
-                request.options.without.append(device)
+                    break
+                request = request.without(device)
+        return request
 
-    def submitted(self, job: str, request: pb.SubmitRequest) -> None:
-        """That job runs the request."""
+    def submitted(self, job: str, request: Request) -> None:
+        """Note that a job runs the request."""
         with self._lock:
-            self._asked[job] = request.SerializeToString()
+            self._asked[job] = key_of(request)
             if len(self._asked) > REQUESTS_MAX:
                 self._asked.popitem(last=False)
 
@@ -49,6 +50,6 @@ class FullDevices:
             asked = self._asked.get(job)
             if asked is None or device is None:
                 return
-            self._full[key_of(pb.SubmitRequest.FromString(asked))] = str(device), time.monotonic() + FULL_S
+            self._full[asked] = str(device), time.monotonic() + FULL_S
             if len(self._full) > REQUESTS_MAX:
                 self._full.popitem(last=False)

@@ -8,9 +8,10 @@ import secrets
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from jumpgate.dataflow.request import Flow, Request
 from jumpgate.errors import (
     CannotPlace,
     CapacityExceeded,
@@ -21,6 +22,7 @@ from jumpgate.errors import (
     NotFound,
     Unreachable,
 )
+from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 
 #: how long the first receiver of a group waits for the others
@@ -36,7 +38,7 @@ RECEIVERS_MAX = 1024
 class Runner(Protocol):
     """Runs the jobs of a group's receivers."""
 
-    async def submit(self, request: pb.SubmitRequest) -> pb.SubmitResponse: ...
+    async def submit(self, request: Request) -> pb.SubmitResponse: ...
 
     async def execute(self, job: str) -> None:
         """Until it has ended; raises its failure. Cancels the job if it is cancelled itself."""
@@ -74,15 +76,16 @@ class Group:
         self._loss: JumpgateError | None = None  #: why they are not all rows
         self._failure: Exception | None = None  #: what those are told that come when it has failed
 
-    def join(self, join: pb.JoinGroup, runner: Runner) -> Receiver | None:
-        """None: it has no part, as the job has begun without it. Raises InvalidDataflow, or why the job has failed."""
-        if join.receiver >= self._size or join.receiver in self._joined:
+    def join(self, number: int, request: Request, runner: Runner) -> Receiver | None:
+        """Let the receiver of that number join, with the request that each brings. Return None if it has no part, as
+        the job has begun without it. Raises InvalidDataflow, or why the job has failed."""
+        if number >= self._size or number in self._joined:
             raise InvalidDataflow(
-                f"receiver {join.receiver} of {self._size} joins its group a second time, or was never of it: a result "
+                f"receiver {number} of {self._size} joins its group a second time, or was never of it: a result "
                 "that several receivers share is taken once",
             )
-        self._joined.add(join.receiver)
-        endpoint = endpoint_of(join.request)
+        self._joined.add(number)
+        endpoint = endpoint_of(request)
         if self._failure is not None:
             raise self._failure
         if self._begun:
@@ -90,7 +93,7 @@ class Group:
         receiver = Receiver(endpoint)
         self._receivers.append(receiver)
         if self._run is None:
-            self._run = asyncio.create_task(self._serve(join.request, runner))
+            self._run = asyncio.create_task(self._serve(request, runner))
             self._runs.add(self._run)
             self._run.add_done_callback(self._runs.discard)
         self._changed.set()
@@ -100,7 +103,7 @@ class Group:
         """Take a receiver's message after it has joined."""
         step = request.WhichOneof("step")
         if step == "join":
-            receiver.endpoint = endpoint_of(request.join.request)
+            receiver.endpoint = endpoint_of(Request.of(request.join.request))
         elif step == "enough":
             receiver.has_enough = True
             if not self._begun and receiver in self._receivers:
@@ -121,7 +124,7 @@ class Group:
         self._loss = Unreachable("a receiver of the job's rows has gone away")
         self._run.cancel()
 
-    async def _serve(self, request: pb.SubmitRequest, runner: Runner) -> None:
+    async def _serve(self, request: Request, runner: Runner) -> None:
         """Runs the job, and once more if a device failed before a row of it was handed on; tells all how it ended."""
         try:
             await self._until(lambda: len(self._joined) == self._size, GATHER_S)
@@ -145,18 +148,15 @@ class Group:
         self._tell(None)
         self._receivers = []
 
-    async def _attempt_without(self, device: str, request: pb.SubmitRequest, runner: Runner) -> None:
+    async def _attempt_without(self, device: str, request: Request, runner: Runner) -> None:
         """With it, if no other can do its work."""
         if device:
-            other = pb.SubmitRequest()
-            other.CopyFrom(request)
-            other.options.without.append(device)
             with contextlib.suppress(CannotPlace):
-                await self._attempt(other, runner)
+                await self._attempt(request.without(device), runner)
                 return
         await self._attempt(request, runner)
 
-    async def _attempt(self, request: pb.SubmitRequest, runner: Runner) -> None:
+    async def _attempt(self, request: Request, runner: Runner) -> None:
         receivers = [receiver for receiver in self._receivers if not receiver.has_enough]
         own = addressed(request, [receiver.endpoint for receiver in receivers])
         answer = await runner.submit(own)
@@ -238,22 +238,21 @@ def device_of(error: JumpgateError) -> str:
     return str(error.fields.get("device") or error.fields.get("host") or "")
 
 
-def endpoint_of(request: pb.SubmitRequest) -> str:
+def endpoint_of(request: Request) -> str:
     """Return the endpoint of the one receiver of a request. Raises InvalidDataflow."""
-    operators = request.dataflow.operators
-    if not operators or len(operators[-1].send.endpoints) != 1:
+    if len(request.endpoints) != 1 or isinstance(request.flow.message, pb.SubstraitRequest):
         raise InvalidDataflow("a receiver's request is a dataflow whose root is a Send to its one endpoint")
-    return str(operators[-1].send.endpoints[0])
+    return request.endpoints[0]
 
 
-def addressed(request: pb.SubmitRequest, endpoints: list[str]) -> pb.SubmitRequest:
-    """The same request with its rows spread over these endpoints."""
-    own = pb.SubmitRequest()
-    own.CopyFrom(request)
-    send = own.dataflow.operators[-1].send
-    del send.endpoints[:]
-    send.endpoints.extend(endpoints)
+def addressed(request: Request, endpoints: list[str]) -> Request:
+    """Return the request with its rows spread over these endpoints."""
+    if len(endpoints) == 1:
+        return replace(request, endpoints=tuple(endpoints))
+    message = dataflow_pb2.Dataflow()
+    message.CopyFrom(request.flow.message)  # type: ignore[arg-type]
+    send = message.operators[-1].send
+    send.endpoints[:] = [""] * len(endpoints)
     send.partitioning.Clear()
-    send.partitioning.kind = "single" if len(endpoints) == 1 else "round_robin"
-    send.partitioning.count = len(endpoints)
-    return own
+    send.partitioning.kind, send.partitioning.count = "round_robin", len(endpoints)
+    return replace(request, flow=Flow(message), endpoints=tuple(endpoints))

@@ -13,6 +13,7 @@ import grpc
 
 from jumpgate.dataflow import beneath, located
 from jumpgate.dataflow.operators import Operator, Read, rewrite
+from jumpgate.dataflow.request import Request, RunOptions
 from jumpgate.errors import Forbidden, JumpgateError, NotFound, ProtocolError, Unauthenticated
 from jumpgate.hosts.config import ClientConfig
 from jumpgate.orchestrator.record import JobRecord
@@ -23,7 +24,6 @@ from jumpgate.service.parsed import kind_of, parsed
 from jumpgate.stores.names import canonical, is_remote
 from jumpgate.stores.settings import Store
 from jumpgate.trust import tokens, versions
-from jumpgate.v1 import service_pb2 as pb
 
 #: in what gRPC knows of a connection: the certificate that the client showed, PEM
 CERTIFICATE = "x509_pem_cert"
@@ -50,10 +50,10 @@ class Client:
             return User(peer.rpartition(":")[0])
         return User(self.name, float(self._config.weight or 1), self._config.priority, self._config.running)
 
-    def check_size(self, message: Any) -> None:
-        """Raises Forbidden for a request that is larger than the client's may be."""
+    def check_size(self, size: int) -> None:
+        """Raises Forbidden for a request of more bytes than the client's may have."""
         most = 0 if self._config is None else self._config.request_bytes
-        if most and (size := message.ByteSize()) > most:
+        if most and size > most:
             raise self._no(f"send a request of {size} bytes; its requests may have {most}")
 
     def check_jobs(self, jobs: Callable[[], Iterable[JobRecord]]) -> None:
@@ -92,16 +92,15 @@ class Client:
         if self._config is not None:
             raise self._no("name files of single hosts (file://HOST/path): its roots are on the service's machine")
 
-    def check_limits(self, request: pb.SubmitRequest, everybody: Limits) -> None:
+    def check_limits(self, request: Request, everybody: Limits) -> None:
         """Raises Forbidden, or InvalidDataflow, for a request of more than the client's, or everybody's, may be."""
         own = None if self._config is None else self._config.limits
         (everybody.lowered(self.name, own) if own else everybody).check(request)
 
-    def limit(self, options: pb.Options) -> None:
-        """Lowers what a request asks for to what the client may have."""
+    def limited(self, options: RunOptions) -> RunOptions:
+        """Return a request's options, lowered to what the client may have."""
         most = 0 if self._config is None else self._config.memory_limit_bytes
-        if most:
-            options.memory_limit_bytes = min(options.memory_limit_bytes or most, most)
+        return replace(options, memory_limit_bytes=min(options.memory_limit_bytes or most, most)) if most else options
 
     def sees(self, job: JobRecord) -> bool:
         return self._config is None or self._config.administers or job.client == self.name

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from jumpgate.dataflow.request import Request
 from jumpgate.errors import CannotPlace, Forbidden, InvalidDataflow, JumpgateError
 from jumpgate.hosts.config import LIMITS
 from jumpgate.nca.interface import Device, JobPlan
@@ -65,17 +66,18 @@ class Limits:
         }
         return replace(self, client=client, **lower)
 
-    def check(self, request: pb.SubmitRequest) -> None:
+    def check(self, request: Request) -> None:
         """Raises InvalidDataflow, or Forbidden for a client with limits of its own."""
         self._within("parallelism", request.options.parallelism)
         self._within("threads", request.options.threads)
-        if request.WhichOneof("request") == "substrait":
-            self._within("endpoints", len(request.substrait.send.endpoints))
-            self._within("operators", len(request.substrait.tables))
-            for table in request.substrait.tables.values():
+        self._within("endpoints", len(request.endpoints))
+        flow = request.flow.message
+        if isinstance(flow, pb.SubstraitRequest):
+            self._within("operators", len(flow.tables))
+            for table in flow.tables.values():
                 self.check_dataflow(table)
         else:
-            self.check_dataflow(request.dataflow)
+            self.check_dataflow(flow)
 
     def check_files(self, count: int) -> None:
         """The same for paths that are to be looked at."""

@@ -23,7 +23,7 @@ from jumpgate.service.traffic import traffic
 from jumpgate.service.web import Answer, Asked, Page
 
 if TYPE_CHECKING:
-    from jumpgate.service.server import Server
+    from jumpgate.service.facade import Service
 
 #: seconds, from a job that finds its program built and reads little
 BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
@@ -33,11 +33,11 @@ NS = 1e-9
 class Metrics:
     """The counters of one service; on its event loop. `ended` hears of each job, `failed` of each call that failed."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, service: Service) -> None:
         self.registry = made = CollectorRegistry()
         PlatformCollector(made)
         ProcessCollector(registry=made)
-        made.register(_Seen(server))
+        made.register(_Seen(service))
         self._jobs = Counter("jumpgate_jobs", "Jobs that have ended.", ("client", "state", "code"), registry=made)
         self._errors = Counter("jumpgate_call_errors", "Calls that ended in an error.", ("code",), registry=made)
         self._seconds = Histogram(
@@ -95,28 +95,28 @@ class Metrics:
 class _Seen(Collector):
     """Gauges that are read when they are asked for."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, service: Service) -> None:
+        self._service = service
 
     def describe(self) -> list[Metric]:
         return []  # nothing is asked before the service runs
 
     def collect(self) -> Iterator[Metric]:
         yield _gauge("build_info", "The version.", ("version",), {(jumpgate.__version__,): 1})
-        yield _gauge("draining", "1: new jobs are refused.", (), {(): self._server.is_draining})
+        yield _gauge("draining", "1: new jobs are refused.", (), {(): self._service.is_draining})
         yield from self._jobs()
         yield from self._hosts()
-        plans = self._server.plans
+        plans = self._service.plans
         found = CounterMetricFamily("jumpgate_plans", "Plans that jobs needed: known, or made.", labels=("outcome",))
         found.add_metric(("found",), plans.found)
         found.add_metric(("made",), plans.missed)
         yield found
         again = CounterMetricFamily("jumpgate_replans", "Jobs planned again without a host that did not answer.")
-        again.add_metric((), self._server.replans)
+        again.add_metric((), self._service.replans)
         yield again
 
     def _jobs(self) -> Iterator[Metric]:
-        engine = self._server.engine
+        engine = self._service.engine
         waiting = set(engine.admission.waiting)
         running = {job for job, _ in engine.admission.running}
         states: Sums[tuple[str, ...]] = Sums()
@@ -140,7 +140,7 @@ class _Seen(Collector):
         yield _gauge("host_held_bytes", "Bytes in tables of running jobs.", ("host",), held)
 
     def _hosts(self) -> Iterator[Metric]:
-        engine = self._server.engine
+        engine = self._service.engine
         devices, lost = engine.devices, engine.lost | engine.agents.lost
         up = {(d.name, d.kind): d.name not in lost for d in devices}
         yield _gauge("device_up", "0: a host or device that does not answer.", ("device", "kind"), up)
@@ -166,7 +166,7 @@ def _gauge(name: str, text: str, labels: tuple[str, ...], values: Any) -> Metric
     return family
 
 
-def pages(server: Server, metrics: Metrics) -> Answer:
+def pages(service: Service, metrics: Metrics) -> Answer:
     """Return what answers monitoring's questions about a service."""
 
     async def answer(asked: Asked) -> Page | None:
@@ -175,7 +175,7 @@ def pages(server: Server, metrics: Metrics) -> Answer:
         if asked.path == "/healthz":
             return Page(b"ok\n")
         if asked.path == "/readyz":
-            why = server.unready
+            why = service.unready
             return Page(f"{why or 'ready'}\n".encode(), status=503 if why else 200)
         return None
 

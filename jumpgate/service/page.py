@@ -23,7 +23,7 @@ from jumpgate.trust import tokens
 from jumpgate.trust.tls import Identity
 
 if TYPE_CHECKING:
-    from jumpgate.service.server import Server
+    from jumpgate.service.facade import Service
 
 HTML = "text/html; charset=utf-8"
 #: no page loads or runs anything, is shown within another one, or is kept
@@ -42,22 +42,22 @@ def encryption(identity: Identity) -> ssl.SSLContext:
     return found
 
 
-def pages(server: Server) -> Answer:
+def pages(service: Service) -> Answer:
     """Return what answers browsers: the overview, and a page for each job."""
 
     async def answer(asked: Asked) -> Page | None:
         token = _token(asked.headers.get("authorization", ""))
         try:
-            client = server.guard.client(tokens.metadata(token))
+            client = service.guard.client(tokens.metadata(token))
             if asked.path == "/":
                 cached = await asyncio.to_thread(_cache_bytes)
-                return _page(overview.html(_overview(server, client, cached)))
+                return _page(overview.html(_overview(service, client, cached)))
             if asked.path.startswith(JOBS):
-                record = server.record(client, asked.path.removeprefix(JOBS)).to_json()
+                record = service.record(client, asked.path.removeprefix(JOBS)).to_json()
                 return _page(await asyncio.to_thread(report.of_record, record))
         except Unauthenticated as error:
             if token:  # else a browser asks its user for one
-                server.on_failed("", asked.peer, error)
+                service.on_failed("", asked.peer, error)
             wanted = ("www-authenticate", 'Basic realm="Jumpgate: the token as the password", charset="UTF-8"')
             return Page(f"{error.message}\n".encode(), status=401, headers=(wanted, *HEADERS))
         except JumpgateError as error:
@@ -86,8 +86,8 @@ def _token(header: str) -> str | None:
         return None
 
 
-def _overview(server: Server, client: Client, cache_bytes: int) -> overview.Overview:
-    engine = server.engine
+def _overview(service: Service, client: Client, cache_bytes: int) -> overview.Overview:
+    engine = service.engine
     records = [record for record in engine.jobs() if client.sees(record)]
     running = dict(engine.admission.running)
     current = [r for r in engine.jobs() if r.job in running]
@@ -106,18 +106,18 @@ def _overview(server: Server, client: Client, cache_bytes: int) -> overview.Over
         )
         for d in engine.devices
     )
-    queued = server.queued()
+    queued = service.queued()
     return overview.Overview(
-        address=server.guard.address,
+        address=service.guard.address,
         version=jumpgate.__version__,
         client=client.name,
-        unready=server.unready,
+        unready=service.unready,
         jobs=tuple(_job(record, queued.get(record.job, record.state)) for record in records),
         devices=devices,
         memory_bytes=_resident_bytes(),
         cache_bytes=cache_bytes,
-        plans_found=server.plans.found,
-        plans_made=server.plans.missed,
+        plans_found=service.plans.found,
+        plans_made=service.plans.missed,
     )
 
 

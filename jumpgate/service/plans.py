@@ -11,16 +11,16 @@ from jumpgate.compiler.explain import edges_data
 from jumpgate.converters import probe
 from jumpgate.dataflow.file_state import digest, file_states, settle
 from jumpgate.dataflow.operators import Read
+from jumpgate.dataflow.request import Request, RunOptions
 from jumpgate.errors import FileUnreadable
 from jumpgate.nca.interface import JobPlan
 from jumpgate.service import calibration
-from jumpgate.v1 import service_pb2 as pb
 
 PLANS_MAX = 256
 #: a larger request is not remembered: it is compared byte by byte
 REQUEST_BYTES_MAX = 1 << 20
 #: what a plan depends on, see key_of, the hosts that did not answer, and the machine's measured speeds
-Key = tuple[bytes, int, frozenset[str], int]
+Key = tuple[tuple[bool, bytes], RunOptions, frozenset[str], int]
 
 
 class _Kept(NamedTuple):
@@ -33,15 +33,14 @@ class _Kept(NamedTuple):
 
 class Plans:
     """The plans used last, by request. One is of no use when files that it reads have changed, and what was found in
-    them when it was chosen is no longer found there. How many endpoints the client has is part of a request here, which
-    ones is not."""
+    them when it was chosen is no longer found there."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._lock = threading.Lock()
         self.found = self.missed = 0  #: how often
 
-    def find(self, request: pb.SubmitRequest, lost: frozenset[str]) -> JobPlan | None:
+    def find(self, request: Request, lost: frozenset[str]) -> JobPlan | None:
         """The plan of an equal request while the same hosts were lost, with this one's endpoints."""
         found = self._find(request, lost)
         with self._lock:
@@ -51,8 +50,8 @@ class Plans:
                 self.found += 1
         return found
 
-    def _find(self, request: pb.SubmitRequest, lost: frozenset[str]) -> JobPlan | None:
-        key, endpoints = _key(request, lost)
+    def _find(self, request: Request, lost: frozenset[str]) -> JobPlan | None:
+        key = key_of(request, lost)
         with self._lock:
             if key not in self._kept:
                 return None
@@ -69,11 +68,11 @@ class Plans:
                 return None
             plan = replace(plan, files=states)
             self._keep(key, _Kept(plan, findings, now))
-        return _delivering(plan, endpoints)
+        return delivering(plan, request.endpoints)
 
-    def keep(self, request: pb.SubmitRequest, lost: frozenset[str], plan: JobPlan, findings: probe.Findings) -> None:
+    def keep(self, request: Request, lost: frozenset[str], plan: JobPlan, findings: probe.Findings) -> None:
         """Remembers what was planned, and by what, unless it reads a file that cannot be seen from here."""
-        if request.ByteSize() > REQUEST_BYTES_MAX:
+        if len(request.flow.key[1]) > REQUEST_BYTES_MAX:
             return
         files = {file for i in plan.instances for o in i.root.walk() if isinstance(o, Read) for file in o.files}
         if files <= plan.files.keys():
@@ -87,27 +86,14 @@ class Plans:
                 self._kept.popitem(last=False)
 
 
-def key_of(request: pb.SubmitRequest, lost: frozenset[str] = frozenset()) -> Key:
-    """Return the part of a request that its plan depends on: all of it but the client's endpoints, of which the number
-    counts, the hosts that are lost, and speeds."""
-    return _key(request, lost)[0]
+def key_of(request: Request, lost: frozenset[str] = frozenset()) -> Key:
+    """Return the part of a request that its plan depends on: its flow, in which endpoints are only counted, and its
+    options but for time limits; and the hosts that are lost, and speeds."""
+    options = replace(request.options, timeout_ms=0, stall_timeout_ms=0)
+    return request.flow.key, options, lost, calibration.stamp()
 
 
-def _key(request: pb.SubmitRequest, lost: frozenset[str]) -> tuple[Key, tuple[str, ...]]:
-    """Return the key of a request's plan, and the endpoints."""
-    asked = pb.SubmitRequest()
-    asked.CopyFrom(request)
-    if asked.WhichOneof("request") == "substrait":
-        send = asked.substrait.send
-    elif asked.dataflow.operators:
-        send = asked.dataflow.operators[-1].send
-    else:
-        return (asked.SerializeToString(deterministic=True), 0, lost, calibration.stamp()), ()
-    endpoints = tuple(send.endpoints)
-    del send.endpoints[:]
-    return (asked.SerializeToString(deterministic=True), len(endpoints), lost, calibration.stamp()), endpoints
-
-
-def _delivering(plan: JobPlan, endpoints: tuple[str, ...]) -> JobPlan:
+def delivering(plan: JobPlan, endpoints: tuple[str, ...]) -> JobPlan:
+    """Return the plan with these endpoints of its result."""
     edges = tuple(replace(e, endpoints=endpoints) if e.id == plan.result else e for e in plan.edges)
     return replace(plan, edges=edges, explain={**plan.explain, "edges": edges_data(edges, plan.figures)})

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from jumpgate.dataflow.request import Request
 from jumpgate.errors import InvalidDataflow, JumpgateError, NotFound
 from jumpgate.hosts.config import HostConfig
 from jumpgate.ntf.addresses import LOOPBACK, facing, is_loopback, joined
@@ -36,12 +38,13 @@ class Pulled:
         self._endpoint = _Frames.open(host)
         self._is_fetched = False
 
-    def address(self, request: pb.SubmitRequest) -> None:
-        """Make the dataflow send its result here. Raises InvalidDataflow."""
-        operators = request.dataflow.operators
-        if not operators or operators[-1].WhichOneof("kind") != "send":
+    def addressed(self, request: Request) -> Request:
+        """Return the request with its result sent here. Raises InvalidDataflow."""
+        if not request.endpoints:
             raise InvalidDataflow("this request's result cannot be pulled: it is no dataflow that ends with a send")
-        operators[-1].send.endpoints[:] = [self._endpoint.address]
+        if len(request.endpoints) > 1:
+            raise InvalidDataflow("this request's result cannot be pulled: it goes to several endpoints")
+        return replace(request, endpoints=(self._endpoint.address,))
 
     def expect(self, job: Job) -> None:
         """Let the job's instances connect."""

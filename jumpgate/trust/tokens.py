@@ -85,12 +85,12 @@ def target(address: str) -> str:
     return local(address) or address
 
 
-def for_service(address: str, token_file: str | Path | None = None, own: str | None = None) -> str | None:
-    """The token to show at host:port: that of `token_file`, else of $JUMPGATE_TOKEN_FILE, else `own`, that of a service
-    in this process, else of this user's service there. Of each call anew: a service that starts, or starts again, has
-    another one. Raises ConfigError."""
+def for_service(address: str, token_file: str | Path | None = None) -> str | None:
+    """Return the token to show at host:port: that of `token_file`, else of $JUMPGATE_TOKEN_FILE, else of this user's
+    service there. Ask for each call anew: a service that starts, or starts again, has another one. Raises
+    ConfigError."""
     chosen = token_file or os.environ.get("JUMPGATE_TOKEN_FILE")
-    return read(chosen, "this client") if chosen else own or find(address)
+    return read(chosen, "this client") if chosen else find(address)
 
 
 def metadata(token: str | None) -> tuple[tuple[str, str], ...]:

@@ -49,7 +49,7 @@ def test_very_many_of_anything_end_no_service(kind: str, served: Served) -> None
 def test_a_refusal_says_how_many_there_may_be(served: Served) -> None:
     asked = request(served.file)
     asked.options.parallelism = 2**31 - 1
-    metadata = tokens.metadata(tokens.for_service(served.address, None, None))
+    metadata = tokens.metadata(tokens.for_service(served.address))
     with grpc.insecure_channel(served.address) as channel, pytest.raises(grpc.RpcError) as refused:
         JumpgateStub(channel).Submit(asked, metadata=metadata)  # type: ignore[no-untyped-call]
     most = max(64, 4 * len(os.sched_getaffinity(0)))

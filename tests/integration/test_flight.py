@@ -31,7 +31,6 @@ from pyarrow import flight
 from jumpgate.errors import ConfigError
 from jumpgate.flight import limits
 from jumpgate.flight.callers import Audit, Caller, Callers
-from jumpgate.flight.clients import Clients
 from jumpgate.flight.door import Door
 from jumpgate.flight.failures import as_flight
 from jumpgate.flight.messages import unwrap, wrap
@@ -291,7 +290,7 @@ def test_an_error_inside_duckdb_is_told_without_its_stack() -> None:
 
 def test_memory_of_sessions_follows_the_configuration(shop: Shop) -> None:
     config = replace(local_hosts(1), service={"memory_limit_bytes": 64 << 20})
-    door = Door(Clients(lambda: config, shop.service.guard, shop.service.stub), "127.0.0.1", 0, None)
+    door = Door(replace(shop.clients, config=lambda: config), "127.0.0.1", 0, None)
     try:
         found = []
         for limit in (64 << 20, 32 << 20):
@@ -507,7 +506,7 @@ def test_sessions_of_a_client_are_bounded(shop: Shop) -> None:
 def test_new_files_are_seen(shop: Shop, tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "1.parquet")
     config = replace(local_hosts(1), tables=(TableConfig("t", (str(tmp_path),), "parquet"),))
-    door = Door(Clients(lambda: config, shop.service.guard, shop.service.stub), "127.0.0.1", 0, None)
+    door = Door(replace(shop.clients, config=lambda: config), "127.0.0.1", 0, None)
     try:
         raw = Raw(flight.connect(door.address), shop.tokens["guest"])
         assert raw.get(raw.info("SELECT * FROM t")).read_all().num_rows == 1
@@ -524,7 +523,7 @@ def test_new_files_are_seen(shop: Shop, tmp_path: Path) -> None:
 def test_a_port_that_is_taken(shop: Shop) -> None:
     port = int(shop.door.address.rpartition(":")[2])
     with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port} for Flight SQL.*--flight"):
-        Door(Clients(lambda: local_hosts(1), shop.service.guard, shop.service.stub), "127.0.0.1", port, None)
+        Door(shop.clients, "127.0.0.1", port, None)
 
 
 def test_what_is_no_flight_sql(shop: Shop) -> None:

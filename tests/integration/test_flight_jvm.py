@@ -68,7 +68,7 @@ def url(tmp_path: Path) -> Iterator[str]:
         tables=(TableConfig("t", (str(tmp_path / "t.parquet"),), "parquet"),),
     )
     service = embedded.start(config)
-    door = Door(Clients(lambda: config, service.guard, service.stub), "127.0.0.1", 0, None)
+    door = Door(Clients(lambda: config, service.service, service.loop), "127.0.0.1", 0, None)
     yield door.address.replace("grpc://", "jdbc:arrow-flight-sql://")
     door.close()
     service.close()

@@ -429,7 +429,7 @@ def served(lake: Path, iceberg: Any) -> Iterator[Raw]:
     tables += [TableConfig(name, (f"n.{name}",), "iceberg", catalog="c") for name in ("t", "lost", "twins")]
     config = replace(local_hosts(1), tables=tuple(tables))
     service = embedded.start(config)
-    door = Door(Clients(lambda: config, service.guard, service.stub), "127.0.0.1", 0, None)
+    door = Door(Clients(lambda: config, service.service, service.loop), "127.0.0.1", 0, None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYICEBERG_CATALOG__C__TYPE", "sql")
         patch.setenv("PYICEBERG_CATALOG__C__URI", f"sqlite:///{lake}/c.db")

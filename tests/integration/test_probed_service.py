@@ -71,7 +71,7 @@ def test_a_revoked_certificate_opens_no_call_without_a_restart(authority: Path) 
     async def run() -> None:
         serving = await server.serve(config(authority), Registry(), EVERYWHERE)
         failed: list[tuple[str, str]] = []
-        serving.handlers.on_failed = lambda client, _, error: failed.append((client, error.code))
+        serving.service.on_failed = lambda client, _, error: failed.append((client, error.code))
         address = f"127.0.0.1:{serving.address.rpartition(':')[2]}"
         laptop, other = (aio_channel(address, Identity.load(authority / name)) for name in ("laptop", "other"))
 

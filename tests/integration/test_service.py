@@ -23,7 +23,7 @@ from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.operators import Send
 from jumpgate.hosts.config import local_hosts
 from jumpgate.nca.registry import Registry
-from jumpgate.service import embedded, server
+from jumpgate.service import answers, embedded, server
 from jumpgate.service.embedded import Embedded
 from jumpgate.testing.leaks import Watch, wait_until
 from jumpgate.trust import tokens, versions
@@ -166,8 +166,8 @@ def test_a_very_long_error_fits_into_the_metadata(rig: Rig) -> None:
 
 def test_many_problems_fit_into_the_metadata() -> None:
     error = errors.InvalidDataflow("wrong", tuple(f"column {n} " + "x" * 300 for n in range(1000)))
-    text = server.metadata_of(error)
-    assert len(text) <= server.METADATA_BYTES_MAX
+    text = answers.error_json(error)
+    assert len(text) <= answers.ERROR_BYTES_MAX
     found = errors.from_dict(json.loads(text))
     assert isinstance(found, errors.InvalidDataflow) and found.problems[0].startswith("column 0 ")
 

@@ -42,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         ),
     )
     service = embedded.start(config)
-    door = Door(Clients(lambda: config, service.guard, service.stub), "127.0.0.1", 0, None)
+    door = Door(Clients(lambda: config, service.service, service.loop), "127.0.0.1", 0, None)
     yield door.address.removeprefix("grpc://")
     door.close()
     service.close()

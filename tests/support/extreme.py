@@ -55,7 +55,7 @@ class Served:
 
     def ask(self, verb: str, message: bytes) -> str:
         """What comes of a request: "ok", or the status that it was refused with."""
-        metadata = tokens.metadata(tokens.for_service(self.address, None, None))
+        metadata = tokens.metadata(tokens.for_service(self.address))
         with grpc.insecure_channel(self.address, [("grpc.max_send_message_length", 64 << 20)]) as channel:
             call = channel.unary_unary(f"/jumpgate.v1.Jumpgate/{verb}")
             try:

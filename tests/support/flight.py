@@ -100,7 +100,7 @@ def opened(folder: Path) -> Iterator[Shop]:
         ),
     )
     service = embedded.start(config)
-    clients = Clients(lambda: config, service.guard, service.stub)
+    clients = Clients(lambda: config, service.service, service.loop)
     door = Door(clients, "127.0.0.1", 0, None)
     yield Shop(door, clients, service, {"": service.token, **shown})
     door.close()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from jumpgate.dataflow.request import Request
 from jumpgate.errors import (
     Cancelled,
     CannotPlace,
@@ -23,6 +24,7 @@ from jumpgate.errors import (
 )
 from jumpgate.service import groups
 from jumpgate.service.groups import Group, Receiver, may_help
+from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 
 DIED = InstanceFailed("instance f0.0 died", instance="f0.0", host="h1")
@@ -34,10 +36,10 @@ class Jobs:
 
     def __init__(self, *ends: JumpgateError | None) -> None:
         self.ends = list(ends)
-        self.requests: list[pb.SubmitRequest] = []
+        self.requests: list[Request] = []
         self.cancelled: list[str] = []
 
-    async def submit(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
+    async def submit(self, request: Request) -> pb.SubmitResponse:
         if self.ends and isinstance(self.ends[0], CannotPlace):
             raise self.ends.pop(0)  # type: ignore[misc]
         self.requests.append(request)
@@ -55,17 +57,17 @@ class Jobs:
             raise end
 
     def sent_to(self) -> list[list[str]]:
-        return [list(request.dataflow.operators[-1].send.endpoints) for request in self.requests]
+        return [list(request.endpoints) for request in self.requests]
 
 
-def request(endpoint: str) -> pb.SubmitRequest:
+def message(endpoint: str) -> pb.SubmitRequest:
     asked = pb.SubmitRequest()
     asked.dataflow.operators.add().send.endpoints.append(endpoint)
     return asked
 
 
 def join(group: Group, jobs: Jobs, receiver: int, endpoint: str = "") -> Receiver:
-    joined = group.join(pb.JoinGroup(request=request(endpoint or f"e{receiver}:1"), receiver=receiver), jobs)
+    joined = group.join(receiver, Request.of(message(endpoint or f"e{receiver}:1")), jobs)
     assert joined is not None
     return joined
 
@@ -86,7 +88,7 @@ def keep(group: Group, receiver: Receiver, job: str = "job1") -> None:
 
 
 def rejoin(group: Group, receiver: Receiver, endpoint: str) -> None:
-    group.step(receiver, pb.ReceiveRequest(join=pb.JoinGroup(request=request(endpoint))))
+    group.step(receiver, pb.ReceiveRequest(join=pb.JoinGroup(request=message(endpoint))))
 
 
 def enough(group: Group, receiver: Receiver) -> None:
@@ -106,8 +108,10 @@ def test_all_share_one_job() -> None:
         assert (await anext(second.responses())).part.partition == 1
         assert await heard(first) == await heard(second) == []
         (sent,) = jobs.requests
-        send = sent.dataflow.operators[-1].send
-        assert (list(send.endpoints), send.partitioning.kind) == (["e1:1", "e0:1"], "round_robin")
+        assert sent.endpoints == ("e1:1", "e0:1")
+        assert isinstance(sent.flow.message, dataflow_pb2.Dataflow)
+        send = sent.flow.message.operators[-1].send
+        assert (len(send.endpoints), send.partitioning.kind) == (2, "round_robin")
 
     run(trial())
 
@@ -119,7 +123,7 @@ def test_who_comes_late_has_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
         jobs, group = Jobs(None), Group(3, set())
         first = join(group, jobs, 0)
         assert await heard(first) == ["part"]
-        assert group.join(pb.JoinGroup(request=request("e2:1"), receiver=2), jobs) is None
+        assert group.join(2, Request.of(message("e2:1")), jobs) is None
         assert jobs.sent_to() == [["e0:1"]]
 
     run(trial())

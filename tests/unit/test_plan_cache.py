@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from jumpgate.converters import probe
-from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.file_state import FileStates, file_state, file_states
 from jumpgate.dataflow.measures import count
 from jumpgate.dataflow.operators import Read, Send
+from jumpgate.dataflow.request import Flow, Request, RunOptions
 from jumpgate.dataflow.unresolved import col
 from jumpgate.hosts.config import local_hosts
 from jumpgate.service import plans
 from jumpgate.service.embedded import configured_registry
-from jumpgate.service.engine import Engine, RunOptions
+from jumpgate.service.engine import Engine
 from jumpgate.service.plans import Plans
-from jumpgate.service.requests import read_request
-from jumpgate.v1 import service_pb2 as pb
 
 
 def query(file: Path, least: int = 1) -> Dataflow:
     return read(file, schema={"k": "int64"}).filter(col("k") > least).aggregate(by=["k"], n=count())
 
 
-def request(flow: Dataflow, *endpoints: str, threads: int = 0, dialect: Dialect | None = None) -> pb.SubmitRequest:
+def request(flow: Dataflow, *endpoints: str, threads: int = 0, dialect: Dialect | None = None) -> Request:
     root = flow.send(*endpoints).root if len(endpoints) > 1 else Send(flow.root, endpoints)
-    return pb.SubmitRequest(dataflow=proto.encode(root, dialect or Dialect()), options=pb.Options(threads=threads))
+    blank = replace(root, endpoints=("",) * len(endpoints))
+    return Request(Flow.of(blank, dialect or Dialect()), endpoints, RunOptions(threads=threads))
 
 
 class Planner:
@@ -39,14 +39,15 @@ class Planner:
     def __init__(self) -> None:
         self.plans, self.engine, self.planned = Plans(), Engine(local_hosts(1), configured_registry(local_hosts(1))), 0
 
-    def ask(self, asked: pb.SubmitRequest) -> tuple[str, ...]:
+    def ask(self, asked: Request) -> tuple[str, ...]:
         """The endpoints of the plan."""
         plan = self.plans.find(asked, frozenset())
         if plan is None:
             self.planned += 1
             with probe.noted() as findings:
-                plan = self.engine.plan(*read_request(asked), RunOptions())
+                plan = self.engine.plan(*asked.flow.decoded, RunOptions())
             self.plans.keep(asked, frozenset(), plan, findings)
+            plan = plans.delivering(plan, asked.endpoints)
         states = {file: file_state(file) for i in plan.instances for o in i.root.walk() if isinstance(o, Read)
                   for file in o.files}  # fmt: skip
         assert plan.files == states
@@ -100,7 +101,7 @@ def test_changed_files_are_looked_at_again(tmp_path: Path) -> None:
     assert planner.planned == 4
     file.unlink()
     assert planner.plans.find(asked, frozenset()) is None
-    planner.plans.keep(asked, frozenset(), planner.engine.plan(*read_request(asked), RunOptions()), {})
+    planner.plans.keep(asked, frozenset(), planner.engine.plan(*asked.flow.decoded, RunOptions()), {})
     assert planner.plans.find(asked, frozenset()) is None
 
 

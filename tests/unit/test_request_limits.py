@@ -5,22 +5,21 @@ from __future__ import annotations
 import pytest
 
 from jumpgate.client import col
-from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.operators import Read, Send
+from jumpgate.dataflow.request import Flow, Request
 from jumpgate.dataflow.types import Schema, string
 from jumpgate.errors import InvalidDataflow
 from jumpgate.service.limits import Limits
-from jumpgate.v1 import service_pb2 as pb
 
 LIMITS = Limits(parallelism=8, threads=8, instances=8)
 
 
-def request(literal: str = "x", files: int = 1, endpoints: int = 1) -> pb.SubmitRequest:
+def request(literal: str = "x", files: int = 1, endpoints: int = 1) -> Request:
     names = tuple(f"/{n}" for n in range(files))
     flow = Dataflow(Read(names, "parquet", Schema.of(a=string), (0,))).filter(col("a") == literal)
-    return pb.SubmitRequest(dataflow=proto.encode(Send(flow.root, ("h:1",) * endpoints), DEFAULT))
+    return Request(Flow.of(Send(flow.root, ("",) * endpoints), DEFAULT), ("h:1",) * endpoints)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,7 @@ def request(literal: str = "x", files: int = 1, endpoints: int = 1) -> pb.Submit
         (request(), {"literals": 0}, "literals: 1, at most 0"),
     ],
 )
-def test_each_limit_holds(asked: pb.SubmitRequest, limits: dict[str, int], why: str) -> None:
+def test_each_limit_holds(asked: Request, limits: dict[str, int], why: str) -> None:
     LIMITS.check(asked)
     with pytest.raises(InvalidDataflow, match=why):
         Limits(8, 8, 8, **limits).check(asked)

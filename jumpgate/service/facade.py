@@ -1,0 +1,350 @@
+"""The service without a network: what clients may ask of it, and with which rights.
+
+`server` offers it by gRPC, `direct` to clients in the same process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass, replace
+
+from jumpgate import deadline, debug
+from jumpgate.compiler.explain import explain_text
+from jumpgate.converters import probe
+from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.request import Flow, Request
+from jumpgate.dataflow.types import Schema
+from jumpgate.errors import CannotPlace, CapacityExceeded, Draining, JumpgateError, Unreachable
+from jumpgate.nca.interface import JobPlan
+from jumpgate.observe import report
+from jumpgate.orchestrator.job import Event, Job
+from jumpgate.orchestrator.record import JobRecord
+from jumpgate.service import answers, plans
+from jumpgate.service.engine import Engine
+from jumpgate.service.estimates import columns_of, estimate_of
+from jumpgate.service.full import FullDevices
+from jumpgate.service.groups import Groups
+from jumpgate.service.guard import Client, Guard
+from jumpgate.service.limits import TEXT_CHARACTERS_MAX
+from jumpgate.service.plans import Plans
+from jumpgate.service.pulls import Pulls
+from jumpgate.v1 import service_pb2 as pb
+
+#: for a plan to be made of a request: threads that plan are not to be had without end
+PLANNING_S_MAX = 300.0
+#: after which a request that was refused as too large is gone
+COLLECT_S = 0.2
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the service: the client that makes it, from where, and its trace ("": none)."""
+
+    client: Client
+    peer: str
+    traceparent: str = ""
+
+
+class Service:
+    """Every verb raises typed errors, and holds nobody up: it runs on the service's event loop."""
+
+    def __init__(self, engine: Engine, guard: Guard) -> None:
+        self.engine, self.guard = engine, guard
+        self.plans = Plans()
+        self._full = FullDevices()
+        self._groups = Groups()
+        self._pulls = Pulls()
+        self.is_draining = False  #: new jobs are refused
+        self.replans = 0  #: jobs that were planned again without what did not answer
+        #: hears of each call that ends in an error: whose it was ("": nobody's, or the service's own user's), its peer
+        self.on_failed: Callable[[str, str, JumpgateError], None] = lambda *_: None
+
+    @property
+    def unready(self) -> str:
+        """Return why a new job would not run; empty: it would."""
+        if self.is_draining:
+            return "the service is about to end"
+        lost = self.engine.agents.lost
+        return "" if any(d.name not in lost for d in self.engine.agents.devices) else "no host answers"
+
+    async def close(self) -> None:
+        """End every job and agent."""
+        await self._groups.close()
+        await self.engine.close()
+
+    # ---- jobs ----
+
+    async def submit(self, call: Call, request: Request) -> Job:
+        """Plan and compile a request as its client may have it."""
+        started_ns, client = time.time_ns(), call.client
+        client.check_jobs(self.engine.jobs)
+        if self.is_draining:
+            raise Draining(
+                f"the service at {self.guard.address} is about to end, and takes no new jobs: try again soon",
+                address=self.guard.address,
+            )
+        with deadline.within(request.options.timeout_ms / 1000):
+            async with deadline.bounded("planned or compiled"):
+                request = await self._admitted(client, request)
+                job = await self._job(request, started_ns)
+        job.spent_s = (time.time_ns() - started_ns) / 1e9
+        job.record.client, job.record.peer, job.record.traceparent = client.name, call.peer, call.traceparent
+        return job
+
+    async def execute(self, call: Call, job: str) -> AsyncGenerator[pb.Event, None]:
+        """Yield what happens to a job that was submitted; raise its failure."""
+        call.client.check_job(self.engine.job(job).record)
+        async with contextlib.aclosing(self._executed(call, job)) as events:
+            async for event in events:
+                yield answers.event_of(job, event)
+
+    async def run(
+        self, call: Call, request: Request, *, explain: bool = False, pull: bool = False
+    ) -> AsyncGenerator[pb.Event, None]:
+        """Submit a request and execute it. The first event has the answer, with the plan's explanation if wanted, once
+        the job has begun or waits: nothing that its client does then delays its instances. pull: `pull` fetches the
+        result, whatever the endpoints."""
+        async with self._pulled(request, pull) as (request, received):
+            job = await self.submit(call, request)
+            received(job)
+            async with contextlib.aclosing(self._executed(call, job.id)) as events:
+                is_first = True
+                async for event in events:
+                    if is_first:
+                        is_first, answer = False, answers.submitted(job, explain)
+                        yield pb.Event(job_id=job.id, state="submitted", time_ns=time.time_ns(), submitted=answer)
+                    yield answers.event_of(job.id, event)
+
+    async def pull(self, call: Call, job: str) -> AsyncGenerator[pb.PullResponse, None]:
+        """Yield the result of a job that was run with `pull`."""
+        call.client.check_job(self.engine.job(job).record)
+        async with contextlib.aclosing(self._pulls.find(job).fetch()) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def cancel(self, call: Call, job: str) -> None:
+        """End a job wherever it is."""
+        call.client.check_job(self.engine.job(job).record)
+        self.engine.cancel(job)
+
+    async def describe(self, call: Call, job: str, *, page: bool = False) -> pb.JobDescription:
+        """Return a job with its record. page: and its report. Raises NotFound."""
+        record = self.record(call.client, job)
+        found = pb.JobDescription(job_id=record.job, state=record.state, record_json=record.to_json())
+        if page:
+            found.page = await asyncio.to_thread(report.of_record, found.record_json)
+        return found
+
+    async def jobs(self, call: Call) -> pb.ListResponse:
+        """Return the client's jobs that the service remembers, newest first."""
+        queued = self.queued()
+        seen = [record for record in self.engine.jobs() if call.client.sees(record)]
+        return pb.ListResponse(jobs=[pb.JobDescription(job_id=r.job, state=queued.get(r.job, r.state)) for r in seen])
+
+    def record(self, client: Client, job: str) -> JobRecord:
+        """Return a job's record; "latest": the last of the client's to end. Raises NotFound."""
+        if job == "latest" and client.name:
+            ended = [r for r in self.engine.jobs() if r.ended_ns and client.sees(r)]
+            job = max(ended, key=lambda r: r.ended_ns).job if ended else job
+        return client.check_job(self.engine.describe(job))
+
+    def queued(self) -> dict[str, str]:
+        """Return the states of jobs that wait, with their places in the queue."""
+        waiting = self.engine.admission.waiting
+        return {job: f"queued ({place} of {len(waiting)})" for place, job in enumerate(waiting, 1)}
+
+    # ---- plans ----
+
+    async def explain(
+        self,
+        call: Call,
+        request: Request,
+        *,
+        verbose: bool = False,
+        elsewhere: pb.Speeds | None = None,
+        columns: bool = False,
+        estimate_only: bool = False,
+    ) -> pb.ExplainResponse:
+        """Explain how a request would be run, and estimate it. verbose: the plan after each pass, too. elsewhere:
+        speeds for an estimate of the same work there. columns: estimates of the result's columns. estimate_only: no
+        texts. The plan is remembered: a dataflow that ends with a Send may be submitted next."""
+        request, plan = await self._considered(call, request, trace=verbose)
+        estimate = estimate_of(plan, elsewhere or pb.Speeds())
+        if columns:
+            root, _ = request.flow.decoded
+            estimate.columns.extend(await asyncio.to_thread(columns_of, self.engine.estimator(), root))
+        if estimate_only:
+            return pb.ExplainResponse(estimate=estimate)
+        text = explain_text(plan.explain, verbose)
+        return pb.ExplainResponse(text=text, json=json.dumps(plan.explain), estimate=estimate)
+
+    async def explain_job(self, call: Call, job: str, *, verbose: bool = False) -> pb.ExplainResponse:
+        """Explain a job that was executed, with what its operators took. Raises NotFound."""
+        return answers.analyzed(self.record(call.client, job), verbose)
+
+    async def prepare(self, call: Call, request: Request, patience_s: float) -> float:
+        """Return the seconds for which a job of the request would wait for hosts and programs; if they are more than
+        patience_s, prepare these meanwhile."""
+        _, plan = await self._considered(call, request)
+        seconds = await self.engine.preparing.seconds(plan)
+        if seconds > patience_s:
+            self.engine.preparing.begin(plan)
+        return seconds
+
+    async def look(
+        self, call: Call, paths: list[str], format: str, options: dict[str, str], schema: Schema | None
+    ) -> Operator:
+        """Return a read of all columns of files of hosts; schema: that of the files, if it is known."""
+        call.client.check_hosts()
+        self.engine.limits.check_files(len(paths))
+        await self.engine.agents.meet()
+        return await self.engine.located.look(paths, format, options, schema)
+
+    # ---- receivers that share a result ----
+
+    async def open_group(self, call: Call, receivers: int) -> str:
+        """Return the id of a new group of so many receivers."""
+        return self._groups.open(call.client.name, receivers)
+
+    async def receive(
+        self, call: Call, requests: AsyncIterator[pb.ReceiveRequest]
+    ) -> AsyncGenerator[pb.ReceiveResponse, None]:
+        """Yield what a receiver of a group is told."""
+        join = (await anext(requests, pb.ReceiveRequest())).join
+        call.client.check_size(join.ByteSize())
+        group = self._groups.find(call.client.name, join.group)
+        receiver = group.join(join.receiver, Request.of(join.request), _Runner(self, call))
+        if receiver is None:
+            return
+
+        async def listen() -> None:
+            try:
+                async for request in requests:
+                    group.step(receiver, request)
+            except JumpgateError as error:
+                receiver.told.put_nowait(error)
+
+        listening = asyncio.create_task(listen())
+        try:
+            async for response in receiver.responses():
+                yield response
+        finally:
+            group.leave(receiver)
+            listening.cancel()
+
+    # ---- steps of these ----
+
+    async def _admitted(self, client: Client, request: Request) -> Request:
+        """Return the request within the client's rights and limits. Raises Forbidden for what the client may not ask
+        for."""
+        client.check_size(request.size)
+        try:
+            client.check_limits(request, self.engine.limits)
+        except JumpgateError:  # what holds a request of many parts must not wait for the collector of the process
+            asyncio.get_running_loop().call_later(COLLECT_S, gc.collect)
+            raise
+        request = replace(request, options=client.limited(request.options))
+        if client.name:
+            root, dialect = await asyncio.to_thread(lambda: request.flow.decoded)
+            below = client.below_roots(root)
+            request = request if below is root else replace(request, flow=Flow.of(below, dialect))
+        return request
+
+    async def _considered(self, call: Call, request: Request, trace: bool = False) -> tuple[Request, JobPlan]:
+        """Plan a request that is not to run yet."""
+        with deadline.within(request.options.timeout_ms / 1000):
+            async with deadline.bounded("planned"):
+                request = await self._admitted(call.client, request)
+                await self.engine.agents.meet()
+                if trace:
+                    root, dialect = request.flow.decoded
+                    return request, await asyncio.to_thread(self.engine.plan, root, dialect, request.options, trace)
+                return request, await asyncio.to_thread(self._plan, self._full.left_out(request))
+
+    def _plan(self, request: Request) -> JobPlan:
+        """Plan a request now, or find the plan of an equal one."""
+        lost = self.engine.lost
+        plan = self.plans.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
+        if plan is not None:
+            return plan
+        with probe.noted() as findings, deadline.within(PLANNING_S_MAX):
+            plan = self.engine.plan(*request.flow.decoded, request.options)
+        if self.engine.lost == lost:
+            self.plans.keep(request, lost, plan, findings)
+        return plans.delivering(plan, request.endpoints)
+
+    async def _job(self, request: Request, started_ns: int) -> Job:
+        """Plan and compile a request; plan it again without a host or device that turns out not to answer."""
+        await self.engine.agents.meet()
+        silent: Unreachable | None = None
+        while True:
+            lost = self.engine.lost
+            request = self._full.left_out(request)
+            try:
+                # on a thread: files on a slow disk must not keep other jobs waiting
+                plan = await asyncio.to_thread(self._plan, request)
+            except CannotPlace:
+                if silent is not None:  # nobody else can do it
+                    raise silent from None
+                raise
+            try:
+                job = await self.engine.prepare(plan, request.options, started_ns, request.text[:TEXT_CHARACTERS_MAX])
+            except Unreachable as error:
+                if self.engine.lost <= lost:  # so it ends: there are as many attempts as hosts and devices, at most
+                    raise
+                silent = error
+                self.replans += 1
+            else:
+                self._full.submitted(job.id, request)
+                return job
+
+    async def _executed(self, call: Call, job: str) -> AsyncGenerator[Event, None]:
+        async with contextlib.aclosing(self.engine.execute(job, call.client.user(call.peer))) as events:
+            async for event in events:
+                if isinstance(event.error, CapacityExceeded):
+                    self._full.failed(job, event.error)
+                yield event
+
+    @contextlib.asynccontextmanager
+    async def _pulled(self, request: Request, pull: bool) -> AsyncIterator[tuple[Request, Callable[[Job], None]]]:
+        """Receive the result of what runs inside, if that is wanted: once it is told the job."""
+        if not pull:
+            yield request, lambda job: None
+            return
+        pulled = self._pulls.open(self.engine.config.hosts)
+        jobs: list[str] = []
+
+        def received(job: Job) -> None:
+            self._pulls.add(job, pulled)
+            jobs.append(job.id)
+
+        try:
+            yield pulled.addressed(request), received
+        except BaseException as error:
+            pulled.close(error if isinstance(error, JumpgateError) else None)
+            for job in jobs:
+                self._pulls.forget(job)
+            raise
+        for job in jobs:
+            self._pulls.keep(job)
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """Runs a group's jobs in the name of the client that joined first."""
+
+    service: Service
+    call: Call
+
+    async def submit(self, request: Request) -> pb.SubmitResponse:
+        return answers.submitted(await self.service.submit(self.call, request), explain=False)
+
+    async def execute(self, job: str) -> None:
+        async with contextlib.aclosing(self.service.execute(self.call, job)) as events:
+            async for _ in events:
+                pass
