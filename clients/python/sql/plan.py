@@ -1,9 +1,13 @@
-"""The parts of a query that run as jobs, and those that DuckDB computes here, with the reasons."""
+"""A query as it is to run: its result's columns, the parts of it that run as jobs, and those that DuckDB computes here,
+with the reasons."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from jumpgate.client.duckdb.reasons import Kept
 
@@ -11,7 +15,10 @@ if TYPE_CHECKING:
     from jumpgate.client.duckdb.planning import Offloaded
     from jumpgate.client.duckdb.sources import Files
     from jumpgate.client.duckdb.types import SqlType
+    from jumpgate.client.sql.catalog import Table
     from jumpgate.dataflow.operators import Operator
+
+Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -30,13 +37,13 @@ def cut_of(found: Offloaded) -> Cut:
     return Cut(found.operator, found.types, found.files, len({id(node) for node in found.operator.walk()}))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Split:
     """A query taken apart: one cut that is the whole query, or the parts that DuckDB keeps. `text`: what it computes
     over the results of cuts; empty if there are none, or nothing above one."""
 
-    cuts: list[Cut] = field(default_factory=list)
-    kept: list[Kept] = field(default_factory=list)
+    cuts: tuple[Cut, ...] = ()
+    kept: tuple[Kept, ...] = ()
     text: str = ""
 
     @property
@@ -48,3 +55,26 @@ class Split:
     def offloaded(self) -> int:
         """The operators that the cuts compute."""
         return sum(cut.operators for cut in self.cuts)
+
+
+def left(why: str) -> Split:
+    """Return the split of a query that is left to DuckDB as a whole."""
+    return Split(kept=(Kept("query", why),))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A query over `tables`, with the values of its parameters, planned for a mode of offloading. types: DuckDB's, of
+    the columns of `schema`."""
+
+    text: str
+    values: list[Any] | dict[str, Any]
+    mode: str
+    types: list[str]
+    schema: pa.Schema
+    tables: tuple[Table, ...]
+    split: Split
+
+    def left(self, why: str) -> Plan:
+        """Return the plan of the same query that DuckDB runs."""
+        return replace(self, split=left(why))
