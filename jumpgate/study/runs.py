@@ -11,10 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jumpgate.client.sql.connection import Connection
-from jumpgate.client.sql.plan import Cut
 from jumpgate.client.sql.query import Query
-from jumpgate.converters import probe
-from jumpgate.dataflow.operators import Read
 from jumpgate.errors import JumpgateError
 from jumpgate.observe.timeline import Timeline, from_record
 from jumpgate.study.suites import Oracle
@@ -118,20 +115,13 @@ def _describe(found: QueryStudy, query: Query, connection: Connection) -> None:
     found.peak_bytes = sum(instance.rss_peak_bytes for t in timelines for instance in t.instances)
     found.volumes = Volumes(
         disk=sum(t.read_bytes for t in timelines),
-        memory=_read_bytes(split.cuts),
+        memory=split.read_bytes(),
         between=sum(edge.bytes for t in timelines for edge in t.edges if edge.target != "client"),
         client=sum(edge.bytes for t in timelines for edge in t.edges if edge.target == "client"),
     )
     found.setup = setup_phases(query, timelines)
     found.phases = phases(query, timelines)
     found.bottleneck = bottleneck(query, timelines)
-
-
-def _read_bytes(cuts: Iterable[Cut]) -> float:
-    """Bytes of the rows that jobs read, as columns in memory, as far as the files tell."""
-    reads = [node for cut in cuts for node in cut.operator.walk() if isinstance(node, Read)]
-    sizes = (probe.estimate(read.files, read.format, read.options).rows or 0.0 for read in reads)
-    return sum(rows * sum(t.width for t in read.schema.types) for rows, read in zip(sizes, reads, strict=True))
 
 
 def engine_share(records: Sequence[dict[str, Any]]) -> float:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from jumpgate.client.duckdb.reasons import Kept
+from jumpgate.converters import probe
+from jumpgate.dataflow.operators import Read
 
 if TYPE_CHECKING:
     from jumpgate.client.duckdb.planning import Offloaded
@@ -55,6 +57,12 @@ class Split:
     def offloaded(self) -> int:
         """The operators that the cuts compute."""
         return sum(cut.operators for cut in self.cuts)
+
+    def read_bytes(self) -> float:
+        """Return the bytes of the rows that the cuts read, as columns in memory, as far as the files tell."""
+        reads = [node for cut in self.cuts for node in cut.operator.walk() if isinstance(node, Read)]
+        sizes = (probe.estimate(read.files, read.format, read.options).rows or 0.0 for read in reads)
+        return sum(rows * sum(t.width for t in read.schema.types) for rows, read in zip(sizes, reads, strict=True))
 
 
 def left(why: str) -> Split:
