@@ -115,7 +115,7 @@ def _describe(found: QueryStudy, query: Query, connection: Connection) -> None:
     found.peak_bytes = sum(instance.rss_peak_bytes for t in timelines for instance in t.instances)
     found.volumes = Volumes(
         disk=sum(t.read_bytes for t in timelines),
-        memory=query.read_bytes(),
+        memory=split.read_bytes(),
         between=sum(edge.bytes for t in timelines for edge in t.edges if edge.target != "client"),
         client=sum(edge.bytes for t in timelines for edge in t.edges if edge.target == "client"),
     )

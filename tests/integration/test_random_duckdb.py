@@ -48,7 +48,7 @@ def planners(connection: duckdb.DuckDBPyConnection, folder: Path) -> Iterator[tu
     with jumpgate.connect() as session:
         tables = [session.register(name, folder / f"{name}.parquet") for name in random_duckdb.TABLES]
         wanted = [(table, table.schema) for table in tables]
-        yield partial(planning.offload, connection), lambda text: session.stand_ins.offload(text, (), wanted)
+        yield partial(planning.offload, connection), lambda text: session._workspace.stand_ins.offload(text, (), wanted)
 
 
 def verdict(connection: duckdb.DuckDBPyConnection, text: str, plan: Planner) -> str:

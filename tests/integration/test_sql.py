@@ -22,6 +22,7 @@ from jumpgate.client.duckdb import decide
 from jumpgate.client.sql import calibrate, database
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.codegen import cache
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import (
     Cancelled,
@@ -291,6 +292,17 @@ def test_what_is_wrong_with_the_data_is_said(connection: Connection, tmp_path: P
         connection.deregister("bad")
 
 
+def test_errors_after_the_first_rows_are_typed(connection: Connection, tmp_path: Path) -> None:
+    file = tmp_path / "late.json"
+    file.write_text('{"a": 1}\n' * 400_000 + '{"a": \n')
+    connection.register("late", file, schema={"a": "int64"})
+    try:
+        with pytest.raises(DataError, match="line 400001"), connection.sql("FROM late", offload="never") as query:
+            list(query.batches())
+    finally:
+        connection.deregister("late")
+
+
 def test_malformed_rows_are_skipped_on_every_road(connection: Connection, tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
     file.write_text('{"a": 1}\n{"a": \n{"a": 2}\n')
@@ -300,6 +312,22 @@ def test_malformed_rows_are_skipped_on_every_road(connection: Connection, tmp_pa
             assert connection.sql("SELECT sum(a) AS n FROM bad", offload=mode).to_pylist() == [{"n": 3}]
     finally:
         connection.deregister("bad")
+
+
+def test_closing_a_query_leaves_others_of_its_text(connection: Connection, tmp_path: Path) -> None:
+    rows = 400_000
+    connection.register("long", write(pa.table({"n": range(rows)}), tmp_path / "long.json"), schema={"n": "int64"})
+    try:
+        first, second = (connection.sql("FROM long", offload="never") for _ in range(2))
+        assert first.to_arrow().num_rows == rows
+        third = connection.sql("FROM long", offload="never")
+        batches = third.batches()
+        found = next(batches).num_rows
+        first.close()
+        second.close()
+        assert found + sum(batch.num_rows for batch in batches) == rows
+    finally:
+        connection.deregister("long")
 
 
 def test_closing_early_cancels_the_jobs(connection: Connection, tmp_path: Path) -> None:
@@ -328,7 +356,7 @@ def test_spooled_results_leave_no_file(small: Connection) -> None:
     assert not query.split.cuts  # the list comes from DuckDB
     batches = query.batches()
     assert sorted(next(batches).to_pylist()[0]["n"]) == [10, 20, 30]
-    assert not list(small.spool_folder().iterdir())
+    assert not list(cache.folder("spool").iterdir())
 
 
 def test_nesting_and_size_are_bounded(small: Connection) -> None:
@@ -401,12 +429,12 @@ def test_auto_takes_what_was_the_fastest(
     try:
         for kind, other in (("always", "never"), ("never", "always")):
             for mode, seconds in ((kind, 0.1), (other, 0.2)) * 2:
-                connection.experience.note(text, mode, seconds)
+                connection._workspace.auto.experience.note(text, mode, seconds)
             query = connection.sql(text, offload="auto")
             assert bool(query.split.offloaded) == (kind == "always")
             assert query.to_pylist() == [{"n": 50}]
-            connection.experience.forget()
-        connection.experience.note(text, "always", float("inf"))  # it failed: the other one is tried
+            connection._workspace.auto.experience.forget()
+        connection._workspace.auto.experience.note(text, "always", float("inf"))  # it failed: the other one is tried
         assert not connection.sql(text, offload="auto").split.cuts
     finally:
         connection.deregister("learnt")
@@ -451,7 +479,7 @@ def test_duckdb_is_held_to_a_share_of_the_memory(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(MemoryLimit, match="DuckDB: "):
             connection.sql("SELECT list(t || k) AS texts FROM t").to_arrow()
         assert connection.sql("SELECT count(*) AS n FROM t").to_arrow().to_pylist() == [{"n": 300_000}]
-        assert not list(connection.spool_folder().iterdir())
+        assert not list(cache.folder("spool").iterdir())
 
 
 def test_moments_have_no_zone_of_the_machine(small: Connection, tmp_path: Path) -> None:

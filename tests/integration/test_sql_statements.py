@@ -217,7 +217,9 @@ def test_close_ends_statements_and_queries(files: Path) -> None:
 
         running = threading.Thread(target=run)
         running.start()
-        assert wait_until(lambda connection=connection: any(stop.is_waited_for for stop in list(connection._stops)))
+        assert wait_until(
+            lambda connection=connection: any(stop.is_waited_for for stop in list(connection._workspace._stops))
+        )
         connection.close()
         running.join()
         assert raised == ["cancelled"]

@@ -58,7 +58,7 @@ def by_reference(query: Query) -> pa.Table:
     """The answer of what is offloaded, which the reference computes."""
     (cut,) = query.split.cuts
     cut.files.fill()
-    query._connection.write_data(cut.operator)
+    query._workspace.data.write(cut.operator)
     batches = conformed(oracle.run(cut.operator, DUCKDB).to_batches(), query.schema)
     return pa.Table.from_batches(batches, query.schema)
 
@@ -69,7 +69,7 @@ def by_job(connection: Connection, text: str) -> pa.Table:
         (cut,) = query.split.cuts
         assert not query.split.kept, query.split.kept
         cut.files.fill()
-        connection.write_data(cut.operator)
+        connection._workspace.data.write(cut.operator)
         return connection.session.run(Dataflow(cut.operator), DUCKDB, text=text).to_arrow()
 
 

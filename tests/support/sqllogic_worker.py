@@ -24,7 +24,6 @@ import pyarrow as pa
 import jumpgate
 from jumpgate.client.duckdb.planning import is_query
 from jumpgate.client.sql.connection import Connection
-from jumpgate.client.sql.explain import explain_data
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import JumpgateError
 from tests.support import sqllogic, suites, tables
@@ -191,7 +190,7 @@ def _verdict(connection: Connection, offload: str, reference: Judge, answer: Ans
     offloaded = 0
     try:
         with connection.sql(answer.text, offload=offload) as query:
-            offloaded = int(explain_data(query)["offloaded"])
+            offloaded = query.split.offloaded
             found = query.to_arrow()
     except JumpgateError as error:
         return "error", _said(error), offloaded

@@ -39,7 +39,7 @@ class Cutter:
 
     def __init__(self, database: duckdb.DuckDBPyConnection, connection: Connection, folder: Path) -> None:
         tables = [connection.register(name, folder / f"{name}.parquet") for name in random_duckdb.TABLES]
-        self.database, self._stand_ins = database, connection.stand_ins
+        self.database, self._stand_ins = database, connection._workspace.stand_ins
         self._tables = [(table, table.schema) for table in tables]
 
     def cut(self, text: str) -> Parts:

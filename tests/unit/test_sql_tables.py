@@ -13,6 +13,8 @@ import pytest
 
 from jumpgate.client.sql import tables
 from jumpgate.client.sql.catalog import arrow_table
+from jumpgate.client.sql.connection import Connection
+from jumpgate.client.sql.query import Query
 
 ASKED = (pa.list_(pa.int64()), pa.large_string(), pa.timestamp("us", "Europe/Rome"), pa.time64("us"))
 DECIMALS = (pa.decimal128(1), pa.decimal128(9, 9), pa.decimal128(38, 10))
@@ -23,6 +25,16 @@ def test_types_are_those_that_duckdb_finds(type: pa.DataType) -> None:
     database, schema = duckdb.connect(), pa.schema([("a", type), ("b", type)])
     database.register("t", schema.empty_table())
     assert tables.types_of(database, schema) == database.sql("FROM t").types
+
+
+def test_users_see_what_is_for_them() -> None:
+    assert {name for name in dir(Connection) if not name.startswith("_")} == {
+        "close", "deregister", "execute", "in_transaction", "register", "session", "sql", "table", "tables",
+    }  # fmt: skip
+    assert {name for name in vars(Query) if not name.startswith("_")} == {
+        "batches", "close", "explain", "explain_data", "jobs", "peek", "split", "to_arrow", "to_pandas", "to_polars",
+        "to_pylist",
+    }  # fmt: skip
 
 
 def test_a_first_text_does_not_wait_for_pandas(tmp_path: Path) -> None:

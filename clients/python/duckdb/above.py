@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scanned import columns_of, conditions_of
@@ -13,6 +13,15 @@ from jumpgate.client.duckdb.written import COMPARED, write, write_order
 
 #: how a node is named that a cut stands for: its properties are the number of the cut and that of its columns
 CUT = "CUT"
+#: nodes that are written and compared, with the names of those that are alike
+_KINDS = {
+    CUT: "cut", "LOGICAL_GET": "get", "LOGICAL_PROJECTION": "projection", "LOGICAL_FILTER": "filter",
+    "LOGICAL_AGGREGATE_AND_GROUP_BY": "aggregate", "LOGICAL_WINDOW": "window", "LOGICAL_UNNEST": "window",
+    "LOGICAL_ORDER_BY": "ordered", "LOGICAL_TOP_N": "ordered", "LOGICAL_LIMIT": "limit", "LOGICAL_DISTINCT": "distinct",
+    "LOGICAL_UNION": "set", "LOGICAL_EXCEPT": "set", "LOGICAL_INTERSECT": "set", "LOGICAL_COMPARISON_JOIN": "join",
+    "LOGICAL_ANY_JOIN": "join", "LOGICAL_CROSS_PRODUCT": "cross", "LOGICAL_MATERIALIZED_CTE": "cte",
+    "LOGICAL_CTE_REF": "cte_ref",
+}  # fmt: skip
 _JOINS = {"INNER": "INNER", "LEFT": "LEFT", "RIGHT": "RIGHT", "FULL": "FULL", "SEMI": "SEMI", "ANTI": "ANTI"}
 #: joins that are written as others with the sides exchanged
 FLIPPED = {"RIGHT_SEMI": "SEMI", "RIGHT_ANTI": "ANTI"}
@@ -21,6 +30,9 @@ _SWAPPED = {
     "COMPARE_LESSTHANOREQUALTO": "COMPARE_GREATERTHANOREQUALTO",
     "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHANOREQUALTO",
 }  # fmt: skip
+
+
+F = TypeVar("F")
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,11 @@ def flipped(data: Any) -> Any:
     return {**data, "join_type": FLIPPED[data["join_type"]], "children": data["children"][::-1],
             "conditions": conditions, "left_projection_map": data["right_projection_map"],
             "right_projection_map": data["left_projection_map"]}  # fmt: skip
+
+
+def by_kind(**functions: F) -> dict[str, F]:
+    """Return the function of each kind of node; there is one for each name."""
+    return {kind: functions[name] for kind, name in _KINDS.items()}
 
 
 def kept(positions: Sequence[int], width: int) -> Sequence[int]:
@@ -248,24 +265,7 @@ def _cross(writer: Writer, data: Any) -> Text:
     return _select(columns, f"{left.inner} l CROSS JOIN {right.inner} r")
 
 
-_WRITERS: Mapping[str, Callable[[Writer, Any], Text]] = {
-    CUT: _cut,
-    "LOGICAL_GET": _get,
-    "LOGICAL_PROJECTION": _projection,
-    "LOGICAL_FILTER": _filter,
-    "LOGICAL_AGGREGATE_AND_GROUP_BY": _aggregate,
-    "LOGICAL_WINDOW": _window,
-    "LOGICAL_UNNEST": _window,
-    "LOGICAL_ORDER_BY": _ordered,
-    "LOGICAL_TOP_N": _ordered,
-    "LOGICAL_LIMIT": _limit,
-    "LOGICAL_DISTINCT": _distinct,
-    "LOGICAL_UNION": _set,
-    "LOGICAL_EXCEPT": _set,
-    "LOGICAL_INTERSECT": _set,
-    "LOGICAL_COMPARISON_JOIN": _join,
-    "LOGICAL_ANY_JOIN": _join,
-    "LOGICAL_CROSS_PRODUCT": _cross,
-    "LOGICAL_MATERIALIZED_CTE": _cte,
-    "LOGICAL_CTE_REF": _cte_ref,
-}
+_WRITERS: Mapping[str, Callable[[Writer, Any], Text]] = by_kind(
+    cut=_cut, get=_get, projection=_projection, filter=_filter, aggregate=_aggregate, window=_window, ordered=_ordered,
+    limit=_limit, distinct=_distinct, set=_set, join=_join, cross=_cross, cte=_cte, cte_ref=_cte_ref,
+)  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jumpgate.client.duckdb.above import CUT, FLIPPED, flipped, kept, limits_of, mark_condition, table_behind
+from jumpgate.client.duckdb.above import FLIPPED, by_kind, flipped, kept, limits_of, mark_condition, table_behind
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scanned import columns_of, conditions_of, replaced
 from jumpgate.client.duckdb.written import REPLACED
@@ -232,27 +232,10 @@ def _cross(self: Canonical, data: Any) -> Form:
     return Form(["cross", left.tree, right.tree], columns)
 
 
-_FORMS: Mapping[str, Callable[[Canonical, Any], Form]] = {
-    CUT: _cut,
-    "LOGICAL_GET": _get,
-    "LOGICAL_PROJECTION": _projection,
-    "LOGICAL_FILTER": _filter,
-    "LOGICAL_AGGREGATE_AND_GROUP_BY": _aggregate,
-    "LOGICAL_WINDOW": _window,
-    "LOGICAL_UNNEST": _window,
-    "LOGICAL_ORDER_BY": _ordered,
-    "LOGICAL_TOP_N": _ordered,
-    "LOGICAL_LIMIT": _limit,
-    "LOGICAL_DISTINCT": _distinct,
-    "LOGICAL_UNION": _set,
-    "LOGICAL_EXCEPT": _set,
-    "LOGICAL_INTERSECT": _set,
-    "LOGICAL_COMPARISON_JOIN": _join,
-    "LOGICAL_ANY_JOIN": _join,
-    "LOGICAL_CROSS_PRODUCT": _cross,
-    "LOGICAL_MATERIALIZED_CTE": _cte,
-    "LOGICAL_CTE_REF": _cte_ref,
-}
+_FORMS: Mapping[str, Callable[[Canonical, Any], Form]] = by_kind(
+    cut=_cut, get=_get, projection=_projection, filter=_filter, aggregate=_aggregate, window=_window, ordered=_ordered,
+    limit=_limit, distinct=_distinct, set=_set, join=_join, cross=_cross, cte=_cte, cte_ref=_cte_ref,
+)  # fmt: skip
 
 
 def same(ours: Form, theirs: Form) -> bool:

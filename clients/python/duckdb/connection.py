@@ -239,7 +239,7 @@ class Connection:
             return self._leave(text, found.files.files, SMALL)
         found.files.fill()
         self._compared = text
-        return self._shared.auto.reason(text, found, self._shared.session)
+        return self._shared.auto.reason(text, found.operator, self._shared.session)
 
     def _run(self, text: str, found: Offloaded) -> Any:
         """The answer of a job; None where the job found what DuckDB has an error or another road for."""

@@ -14,7 +14,6 @@ from jumpgate.client.sql.experience import TEXTS_MAX, Experience
 from jumpgate.errors import JumpgateError
 
 if TYPE_CHECKING:
-    from jumpgate.client.duckdb.planning import Offloaded
     from jumpgate.client.session import Estimate, Session
     from jumpgate.dataflow.operators import Operator
 
@@ -57,7 +56,7 @@ class Auto:
         was_first, self._is_first = self._is_first, False
         return FIRST if was_first and not has_jobs and here * SAVED < STARTING_S else ""
 
-    def reason(self, text: str, found: Offloaded, session: Session, files: int = 0) -> str:
+    def reason(self, text: str, operator: Operator, session: Session, files: int = 0) -> str:
         """Why DuckDB answers; empty if accelerators are expected to be faster, and ready. What ran one way is compared
         with what is expected of the other, which is corrected by what other texts took. files: that jobs read for
         DuckDB, all of them whatever the text filters."""
@@ -67,9 +66,9 @@ class Auto:
             return "" if faster else f"it took {_ms(took[JOB])} as a job and {_ms(took[HERE])} in DuckDB"
         from jumpgate.dataflow.builder import Dataflow
 
-        flow = Dataflow(found.operator)
+        flow = Dataflow(operator)
         try:
-            estimate = self._estimate(text, found.operator, session)
+            estimate = self._estimate(text, operator, session)
             if estimate.seconds is None:
                 return "too little is known of what it reads"
             expected = {JOB: estimate.seconds, HERE: max(estimate.elsewhere_s, files * FILE_S)}

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from jumpgate import extras
 from jumpgate.client.duckdb.answers import relation_over
-from jumpgate.client.sql.errors import typed
+from jumpgate.client.sql.errors import RAISED, typed
 from jumpgate.client.sql.stopping import Stop, thread
 from jumpgate.client.sql.tokens import quoted
 from jumpgate.errors import InvalidDataflow, JumpgateError, Overflow
@@ -234,7 +234,7 @@ class Answer(ABC):
         try:
             with thread(end) as pool:
                 Stop(0).result(pool.submit(lambda: write(self._relation(reader, cursor))), end)
-        except (duckdb.Error, pa.ArrowException) as error:
+        except RAISED as error:
             raise (failed[0] if failed else typed(error)) from None
 
     @property

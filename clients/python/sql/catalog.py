@@ -28,7 +28,7 @@ class Table:
     """One registered table: what is to `read`, or `data` as an Arrow table; exactly one of them is there.
 
     schema: its columns, which may be of types that Jumpgate does not have. closed: DuckDB does not open its files, as
-    it cannot, or is not to.
+    it cannot, or is not to. states: of the files that DuckDB opens, as they were registered.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Table:
     read: Operator | None = None
     data: pa.Table | None = None
     closed: bool = False
+    states: FileStates = field(default_factory=dict, compare=False, repr=False)
     #: columns that DuckDB has with these types, and in which files that was so
     same: dict[str, FileStates] = field(default_factory=dict, compare=False, repr=False)
 
@@ -71,9 +72,9 @@ class Table:
 
 
 class Catalog:
-    """Names → tables. `changed` is called with (name, table or None) for each change. Thread-safe."""
+    """Names → tables. `changed` is called with the name after each change. Thread-safe."""
 
-    def __init__(self, changed: Callable[[str, Table | None], None]) -> None:
+    def __init__(self, changed: Callable[[str], None]) -> None:
         self._tables: dict[str, Table] = {}
         self._changed = changed
         self._lock = threading.Lock()
@@ -94,10 +95,6 @@ class Catalog:
             raise NotFound(f"there is no table {name!r}{hint.replace('it has', 'there are')}", table=name)
         return table
 
-    def has(self, table: Table) -> bool:
-        """Return whether this is the table of its name."""
-        return self._tables.get(table.name) is table
-
     def _find(self, name: str) -> Table | None:
         if name in self._tables:
             return self._tables[name]
@@ -109,18 +106,12 @@ class Catalog:
         return tuple(self._tables)
 
     def add(self, table: Table) -> Table:
-        """Takes the place of a table of the same name; if it cannot, that one stays. Raises InvalidDataflow if the name
-        is not the name of a table, and what `changed` does."""
+        """Takes the place of a table of the same name. Raises InvalidDataflow if the name is not that of a table."""
         if not table.name or "." in table.name or '"' in table.name:
             raise InvalidDataflow(f"register: {table.name!r} cannot name a table: no '.' and no '\"', not empty")
         with self._lock:
-            old = self._tables.get(table.name)
-            try:
-                self._changed(table.name, table)
-            except BaseException:
-                self._changed(table.name, old)
-                raise
             self._tables[table.name] = table
+            self._changed(table.name)
         return table
 
     def drop(self, name: str) -> None:
@@ -128,7 +119,7 @@ class Catalog:
         with self._lock:
             table = self[name]
             del self._tables[table.name]
-            self._changed(table.name, None)
+            self._changed(table.name)
 
 
 def file_table(

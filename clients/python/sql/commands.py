@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.tokens import Token, parts_of, quoted
 
 if TYPE_CHECKING:
-    from jumpgate.client.sql.connection import Connection
+    from jumpgate.client.sql.query import Query
+    from jumpgate.client.sql.workspace import Workspace
 
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 _OWN = (
@@ -18,10 +19,8 @@ _OWN = (
 )
 
 
-def answer(
-    text: str, connection: Connection, parameters: Sequence[Any] | Mapping[str, Any] = (), offload: str | None = None
-) -> str | None:
-    """The query whose result answers the command in `text`; None if it is none of Jumpgate's.
+def answer(text: str, workspace: Workspace, sql: Callable[[str], Query]) -> str | None:
+    """The query whose result answers the command in `text`; None if it is none of Jumpgate's. sql: plans a query.
 
     EXPLAIN ANALYZE runs its query at once. Raises what planning and running raise.
     """
@@ -31,24 +30,18 @@ def answer(
         ends -= 1
     match words[:ends]:
         case ["SHOW", "TABLES"]:
-            rows = [(table.name, _source(table)) for table in connection.tables] + connection.main_rows(_OWN)
+            rows = [(table.name, _source(table)) for table in workspace.tables] + workspace.database.rows(_OWN)
             return _constants(("name", "source"), sorted(rows))
         case ["EXPLAIN", "ANALYZE", first, *_] if first in _QUERIES:
-            return _explained(_rest(text, parts, 2), connection, parameters, offload, True)
+            return _explained(sql(_rest(text, parts, 2)), True)
         case ["EXPLAIN", first, *_] if first in _QUERIES and "FORMAT" not in words[2:3]:
-            return _explained(_rest(text, parts, 1), connection, parameters, offload, False)
+            return _explained(sql(_rest(text, parts, 1)), False)
     return None
 
 
-def _explained(
-    text: str,
-    connection: Connection,
-    parameters: Sequence[Any] | Mapping[str, Any],
-    offload: str | None,
-    analyze: bool,
-) -> str:
+def _explained(query: Query, analyze: bool) -> str:
     """Lines of the plan, one a row."""
-    with connection.sql(text, parameters, offload=offload) as query:
+    with query:
         lines = query.explain(analyze=analyze).splitlines()
     return _constants(("plan",), [(line,) for line in lines])
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 
 from jumpgate.client.spool import Spool
 from jumpgate.client.sql.catalog import Table
+from jumpgate.codegen import cache
 from jumpgate.dataflow import types as t
-from jumpgate.dataflow.operators import Read
+from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Field, Schema
 
 _TYPES: dict[pa.DataType, DataType] = {
@@ -24,10 +23,9 @@ _TYPES: dict[pa.DataType, DataType] = {
 
 
 class DataFiles:
-    """The files of one connection's tables, in `folder`. Thread-safe."""
+    """The files of one connection's tables. Thread-safe."""
 
-    def __init__(self, folder: Callable[[], Path]) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._files: dict[str, tuple[Table, Spool]] = {}  # by the table's name
         self._written: set[str] = set()  # paths
@@ -49,8 +47,13 @@ class DataFiles:
             return False
         return True
 
-    def write(self, path: str) -> None:
-        """Fills the file of that path, if it is one of these."""
+    def write(self, operator: Operator) -> None:
+        """Fill those of the files that a job reads."""
+        for node in operator.walk():
+            if isinstance(node, Read):
+                self._write(node.files[0])
+
+    def _write(self, path: str) -> None:
         with self._lock:
             found = next((item for item in self._files.values() if item[1].path == path), None)
             if found is None or path in self._written:
@@ -79,7 +82,7 @@ class DataFiles:
     def _spool(self, table: Table) -> Spool:
         with self._lock:
             if table.name not in self._files:
-                self._files[table.name] = table, Spool(self._folder())
+                self._files[table.name] = table, Spool(cache.folder("spool"))
             return self._files[table.name][1]
 
 

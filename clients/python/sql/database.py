@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -16,6 +16,7 @@ from jumpgate.client.duckdb import installed
 from jumpgate.client.sql.errors import typed
 from jumpgate.client.sql.tables import Scan
 from jumpgate.client.sql.tokens import parts_of, unquoted
+from jumpgate.codegen import cache
 from jumpgate.machine import memory_bytes
 
 #: of this machine's memory the database may hold; what is beyond that is spilled, or fails
@@ -49,12 +50,12 @@ class Database:
     settings, functions or types of the user's.
     """
 
-    def __init__(self, spool_folder: Path, file: str | os.PathLike[str] | None, read_only: bool) -> None:
+    def __init__(self, file: str | os.PathLike[str] | None, read_only: bool) -> None:
         try:
             self.main = duckdb.connect(":memory:" if file is None else os.fspath(file), read_only=read_only)
         except duckdb.Error as error:
             raise typed(error) from error
-        self.main.execute("; ".join(f"SET GLOBAL {name} = {value}" for name, value in _settings(spool_folder).items()))
+        self.main.execute("; ".join(f"SET GLOBAL {name} = {value}" for name, value in _settings().items()))
         self._lock = threading.RLock()
         self._cursors: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
         self._words: frozenset[str] | None = frozenset()
@@ -90,6 +91,12 @@ class Database:
                 for scan in scans:
                     scan.drop_from(self.main)
 
+    def rows(self, text: str) -> list[tuple[Any, ...]]:
+        """Rows that `main` answers."""
+        with self.seeing(()) as database:
+            found: list[tuple[Any, ...]] = database.execute(text).fetchall()
+        return found
+
     def note(self, kind: str, text: str) -> bool:
         """Take a statement of this kind into account, which has run or failed; return whether remembered plans may be
         others now."""
@@ -111,10 +118,7 @@ class Database:
     def words(self) -> frozenset[str]:
         """Names in the views, functions and prepared statements of the user, in small letters."""
         if self._words is None:
-            with self._lock:
-                found = self.main.execute(_VIEWS).fetchall()
-                if self.is_changed:
-                    found += self.main.execute(_MACROS).fetchall()
+            found = self.rows(_VIEWS) + (self.rows(_MACROS) if self.is_changed else [])
             texts = [*self._prepared, *(text for (text,) in found)]
             self._words = frozenset(unquoted(part).lower() for text in texts for part in parts_of(text)[0])
         return self._words
@@ -135,12 +139,12 @@ _VIEWS = "SELECT sql FROM duckdb_views() WHERE NOT internal AND sql IS NOT NULL"
 _MACROS = "SELECT macro_definition FROM duckdb_functions() WHERE NOT internal AND macro_definition IS NOT NULL"
 
 
-def _settings(spool_folder: Path) -> dict[str, str]:
+def _settings() -> dict[str, str]:
     """Settings of a database that installs and loads no extensions by itself, and sees no variables of Python."""
     return {
         "memory_limit": f"'{memory_max()}B'",
         "threads": str(len(os.sched_getaffinity(0))),
-        "temp_directory": "'{}'".format(str(spool_folder).replace("'", "''")),
+        "temp_directory": "'{}'".format(str(cache.folder("spool")).replace("'", "''")),
         "TimeZone": "'UTC'",
         "python_enable_replacements": "false",
         "autoinstall_known_extensions": "false",

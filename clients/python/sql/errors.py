@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import duckdb
+import pyarrow as pa
 
 from jumpgate import errors
 from jumpgate.errors import InvalidDataflow, JumpgateError
@@ -20,6 +21,8 @@ class TooLarge(InvalidSql):
     code = "sql_too_large"
 
 
+#: what DuckDB, and the reader of its result, raise
+RAISED = (duckdb.Error, pa.ArrowException, OSError)
 _ERRORS: tuple[tuple[type[Exception], type[JumpgateError]], ...] = (
     (duckdb.ConversionException, errors.InvalidCast),
     (duckdb.OutOfRangeException, errors.Overflow),

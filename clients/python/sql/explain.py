@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,8 @@ from jumpgate.errors import JumpgateError
 from jumpgate.words import counted
 
 if TYPE_CHECKING:
-    from jumpgate.client.sql.query import Query
-    from jumpgate.client.sql.split import Cut
+    from jumpgate.client.sql.plan import Cut, Plan
+    from jumpgate.client.sql.workspace import Workspace
 
 
 @dataclass
@@ -31,86 +32,89 @@ class Timings:
     received_bytes: int = 0
 
 
-def explain_text(query: Query, analyzed: bool) -> str:
-    """The plan, what goes to accelerators, what stays and why; and, if it ran, times and sizes."""
-    split = query.split
+def explain_text(plan: Plan, workspace: Workspace, jobs: Sequence[str] = (), timings: Timings | None = None) -> str:
+    """Explain what goes to accelerators, what stays and why; timings: of a run, which is shown with its jobs."""
+    split = plan.split
     lines = [
         f"Offloaded: {split.offloaded} of {counted(split.operators, 'operator')}, in {counted(len(split.cuts), 'job')}"
     ]
     for number, cut in enumerate(split.cuts, 1):
         lines.append(f"  job {number}: {counted(cut.operators, 'operator')}")
-        lines += _indented(_planned(query, cut), 4)
+        lines += _indented(_planned(cut, workspace), 4)
     if split.kept:
         lines.append("DuckDB computes the rest" if split.cuts else "DuckDB answers here")
         lines += [f"  {kept.kind}: {kept.reason}" for kept in split.kept]
-    if analyzed:
-        lines += _analysis(query)
+    if timings is not None:
+        lines += _analysis(jobs, timings, workspace)
     return "\n".join(lines) + "\n"
 
 
-def explain_data(query: Query) -> dict[str, Any]:
+def explain_data(plan: Plan, workspace: Workspace, jobs: Sequence[str], timings: Timings) -> dict[str, Any]:
     """The same for programs."""
-    split, timings = query.split, query.timings
+    split = plan.split
     return {
         "operators": split.operators,
         "offloaded": split.offloaded,
-        "jobs": [{"operators": cut.operators, "dataflow": _tree(query, cut)} for cut in split.cuts],
-        "fragments": [_fragments(query, cut) for cut in split.cuts],
-        "measured": [query.session.explain_job_data(job)["fragments"] for job in query.jobs],
+        "jobs": [{"operators": cut.operators, "dataflow": _tree(cut, workspace)} for cut in split.cuts],
+        "fragments": [_fragments(cut, workspace) for cut in split.cuts],
+        "measured": [workspace.session.explain_job_data(job)["fragments"] for job in jobs],
         "kept": [{"operator": kept.kind, "reason": kept.reason} for kept in split.kept],
-        "job_ids": list(query.jobs),
+        "job_ids": list(jobs),
         "timings": vars(timings).copy(),
     }
 
 
-def _planned(query: Query, cut: Cut) -> str:
+def _planned(cut: Cut, workspace: Workspace) -> str:
     """The job as the service plans it, with what it expects of each operator; the dataflow, if nobody takes it."""
     from jumpgate.dataflow.builder import Dataflow
 
     try:
-        text, _, _ = query.session.explain(Dataflow(cut.operator), DUCKDB).partition("\nlost: ")
+        text = workspace.session.explain(Dataflow(cut.operator), DUCKDB)
     except JumpgateError as error:
-        return f"{error.message}\n{_tree(query, cut)}"
-    return _with_tables(query, text.partition("\nrefused ")[0])
+        return f"{error.message}\n{_tree(cut, workspace)}"
+    return _shown(text, workspace)
 
 
-def _fragments(query: Query, cut: Cut) -> dict[str, Any]:
+def _fragments(cut: Cut, workspace: Workspace) -> dict[str, Any]:
     """The fragments of a job with what is expected of their operators; none, if nobody takes it."""
     from jumpgate.dataflow.builder import Dataflow
 
     try:
-        found: dict[str, Any] = query.session.explain_data(Dataflow(cut.operator), DUCKDB)["fragments"]
+        found: dict[str, Any] = workspace.session.explain_data(Dataflow(cut.operator), DUCKDB)["fragments"]
     except JumpgateError:
         return {}
     return found
 
 
-def _tree(query: Query, cut: Cut) -> str:
+def _tree(cut: Cut, workspace: Workspace) -> str:
     """The dataflow."""
     from jumpgate.dataflow.tree import tree
 
-    return _with_tables(query, tree(cut.operator))
+    return _with_tables(tree(cut.operator), workspace)
 
 
-def _with_tables(query: Query, text: str) -> str:
+def _shown(text: str, workspace: Workspace) -> str:
+    """The service's account of a job without the candidates that it did not take."""
+    return _with_tables(text.partition("\nlost: ")[0].partition("\nrefused ")[0], workspace)
+
+
+def _with_tables(text: str, workspace: Workspace) -> str:
     """Tables of Arrow data, which are read from files without names, by their names."""
-    for path, table in query.data_files().items():
+    for path, table in workspace.data.names().items():
         text = text.replace(f"read parquet {os.path.basename(path)} (", f"read table {table} (")
     return text
 
 
-def _analysis(query: Query) -> list[str]:
-    timings = query.timings
+def _analysis(jobs: Sequence[str], timings: Timings, workspace: Workspace) -> list[str]:
     lines = [
         "Run",
         f"  rows {timings.rows}, received {timings.received_bytes} bytes",
         f"  planning {_ms(timings.planning_s)}, jobs {_ms(timings.jobs_s)}, rest {_ms(timings.rest_s)}, "
         f"first batch {_ms(timings.first_batch_s)}, total {_ms(timings.total_s)}",
     ]
-    for number, job in enumerate(query.jobs, 1):
+    for number, job in enumerate(jobs, 1):
         lines.append(f"  job {number}: {job}")
-        text, _, _ = query.session.explain_job(job).partition("\nlost: ")
-        lines += _indented(_with_tables(query, text.partition("\nrefused ")[0]), 4)
+        lines += _indented(_shown(workspace.session.explain_job(job), workspace), 4)
     return lines
 
 

@@ -14,7 +14,7 @@ from jumpgate.client.duckdb.passed import cut_columns
 from jumpgate.client.duckdb.sources import quoted
 from jumpgate.client.result import Result
 from jumpgate.client.spool import Spool
-from jumpgate.client.sql.split import Cut
+from jumpgate.client.sql.plan import Cut
 from jumpgate.codegen import cache
 
 #: jobs of one query that run at the same time

@@ -1,14 +1,12 @@
-"""One SQL query: planned when it is made, executed when its result is asked for. It runs as a job where its whole plan
-is a dataflow, else in DuckDB, which reads the tables that only Jumpgate reads as streams of jobs."""
+"""One SQL query, executed when its result is asked for. It runs as a job where its whole plan is a dataflow, else in
+DuckDB, which reads the tables that only Jumpgate reads as streams of jobs."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
@@ -17,41 +15,30 @@ import pyarrow as pa
 from jumpgate import deadline, extras
 from jumpgate.client import notebook
 from jumpgate.client.duckdb.answers import delivered
-from jumpgate.client.duckdb.decide import SMALL, small
+from jumpgate.client.duckdb.decide import HERE, JOB
 from jumpgate.client.duckdb.dialect import DUCKDB
-from jumpgate.client.duckdb.reasons import Kept, Stays
 from jumpgate.client.sql import skipped
 from jumpgate.client.sql.answer import REPR_S, SHOWN_ROWS, Answer
 from jumpgate.client.sql.conforming import conformed
-from jumpgate.client.sql.errors import typed
-from jumpgate.client.sql.explain import Timings, explain_text
-from jumpgate.client.sql.parsing import kinds_of
-from jumpgate.client.sql.split import Cut, Split, cut_of
-from jumpgate.client.sql.stopping import Stop, thread
-from jumpgate.client.sql.tables import FILES_MAX
-from jumpgate.converters import probe
-from jumpgate.dataflow import located
+from jumpgate.client.sql.errors import RAISED
+from jumpgate.client.sql.explain import Timings, explain_data, explain_text
+from jumpgate.client.sql.plan import Cut, Parameters, Plan, Split
+from jumpgate.client.sql.stopping import thread
 from jumpgate.dataflow.file_state import check_unchanged, file_states
-from jumpgate.dataflow.operators import Read
 from jumpgate.errors import BuildError, CannotPlace, ComputeError, DataError, InvalidDataflow, JumpgateError, TimedOut
-from jumpgate.stores.names import is_remote
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
-    from jumpgate.client.duckdb.planning import Offloaded
     from jumpgate.client.result import Result
-    from jumpgate.client.session import Session
-    from jumpgate.client.sql.connection import Connection, Opened
-    from jumpgate.client.sql.tables import Scan
+    from jumpgate.client.sql.workspace import Opened, Workspace
 
 #: rows of a batch that DuckDB computes
 BATCH_ROWS = 64 << 10
 #: errors of a job for which DuckDB may have another road, or an error of its own
 _LEFT = (CannotPlace, ComputeError, DataError, InvalidDataflow)
 
-Parameters = Sequence[Any] | Mapping[str, Any]
 T = TypeVar("T")
 
 
@@ -63,42 +50,24 @@ class Query(Answer):
     """
 
     def __init__(
-        self,
-        connection: Connection,
-        text: str,
-        parameters: Parameters,
-        mode: str,
-        answer: tuple[pa.Table, list[str]] | None = None,
+        self, workspace: Workspace, plan: Plan, opened: Opened | None = None, table: pa.Table | None = None
     ) -> None:
-        """answer: of a statement that has run, with DuckDB's types."""
-        self.text = text
+        """opened: the tables as the plan found them; without them they are found anew. table: what a statement that ran
+        left."""
+        self.text, self.types, self.schema = plan.text, plan.types, plan.schema
         self.timings = Timings()
-        self._mode, self._parameters = mode, parameters
-        self._connection = connection
+        self._workspace, self._plan, self._opened = workspace, plan, opened
+        self._table, self._is_statement = table, table is not None
+        self._stop = workspace.stop()
         self._results: list[Result] = []
-        self._table: pa.Table | None = None
-        self._reading = False
-        self._stop = Stop(connection.timeout_s)
-        connection.watch(self._stop)
-        self.values = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
         self._read_jobs: list[str] = []
-        self._opened: Opened | None = None
+        self._reading = False
         self._begun: Iterator[pa.RecordBatch] | None = None
-        self._is_statement = answer is not None
-        if answer is not None:
-            self.scans: list[Scan] = []
-            self._table, self.types = answer
-            self.schema = self._table.schema
-            self._leave("it is a statement")
-            return
-        self._begin()
-        self.types, self.schema = connection.described(self)
-        try:
-            self.split = Split([cut_of(self._offload())])
-        except Stays as stays:
-            self._leave(str(stays))
-            if mode == "always":
-                self._cut_out()
+
+    @property
+    def split(self) -> Split:
+        """The parts that run as jobs, and those that DuckDB computes, with the reasons."""
+        return self._plan.split
 
     @property
     def jobs(self) -> tuple[str, ...]:
@@ -130,19 +99,18 @@ class Query(Answer):
                 if batch.num_rows:
                     yield batch
             self.timings.total_s = time.perf_counter() - start
-            if skipped.may_skip(scan.table for scan in self.scans):
-                skipped.warn(self.session, self.jobs)
+            if skipped.may_skip(self._plan.tables):
+                skipped.warn(self._workspace.session, self.jobs)
         finally:
             self._cancel()
             self._reading = False
 
-    def begun(self) -> Query:
-        """Return it with its first rows computed: `batches`, or who takes the result first, goes on from there."""
+    def _begin(self) -> None:
+        """Compute the first rows; `batches`, or who takes the result first, goes on from there."""
         if self._table is None:
             batches = self.batches()
             first = next(batches, None)
             self._begun = iter(()) if first is None else itertools.chain([first], batches)
-        return self
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self.batches()
@@ -169,7 +137,7 @@ class Query(Answer):
         `within_s`."""
         if self._table is not None:
             return self._table.slice(0, rows)
-        with Query(self._connection, self.text, self._parameters, self._mode) as query:
+        with Query(self._workspace, self._plan) as query:
             if within_s is not None:
                 query._stop.timeout_s = within_s
             return notebook.first_rows(query.batches(), self.schema, rows)[0]
@@ -188,9 +156,9 @@ class Query(Answer):
             try:
                 batches = self._collected()
             except JumpgateError:
-                self._connection.learn(self, math.inf)
+                self._learn(math.inf)
                 raise
-            self._connection.learn(self, self.timings.total_s)
+            self._learn(self.timings.total_s)
             self._table = pa.Table.from_batches(batches, self.schema)
         return self._table
 
@@ -215,22 +183,12 @@ class Query(Answer):
         """Explain what runs where, and why; analyze: run the query first, and add rows, bytes and times."""
         if analyze:
             self.to_arrow()
-        return explain_text(self, analyze)
+            return explain_text(self._plan, self._workspace, self.jobs, self.timings)
+        return explain_text(self._plan, self._workspace)
 
-    def data_files(self) -> dict[str, str]:
-        """Files that stand for tables of Arrow data, with the tables' names."""
-        return self._connection.data_files()
-
-    @property
-    def session(self) -> Session:
-        """The session in which its jobs run."""
-        return self._connection.session
-
-    def read_bytes(self) -> float:
-        """Bytes of the rows that its jobs read, as columns in memory, as far as the files tell."""
-        reads = [node for cut in self.split.cuts for node in cut.operator.walk() if isinstance(node, Read)]
-        sizes = (probe.estimate(read.files, read.format, read.options).rows or 0.0 for read in reads)
-        return sum(rows * sum(t.width for t in read.schema.types) for rows, read in zip(sizes, reads, strict=True))
+    def explain_data(self) -> dict[str, Any]:
+        """Explain the same as data, with the jobs and times of the last run."""
+        return explain_data(self._plan, self._workspace, self.jobs, self.timings)
 
     def close(self) -> None:
         """Cancels what still runs; may be called twice."""
@@ -246,109 +204,36 @@ class Query(Answer):
     def _cancel(self) -> None:
         for result in self._results:
             result.cancel()
-        for scan in self.scans:
-            scan.close()
+        if self._opened is not None:
+            self._opened.close()
 
-    def _begin(self) -> None:
-        """Finds the tables of the text, and a database that sees them if the text has run before."""
-        self._opened = self._connection.take(self.text)
-        self.scans = self._opened.scans
+    def _learn(self, seconds: float) -> None:
+        """Note how long the query took that was read to its end without a pause; infinity: it failed."""
+        self._workspace.auto.experience.note(self.text, JOB if self.split.offloaded else HERE, seconds)
 
-    def seen(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """DuckDB, which sees the query's tables."""
+    def _open(self) -> Opened:
+        """Return the tables, opened once more if the text has run before."""
         if self._opened is None:
-            self._begin()
-        assert self._opened is not None
-        return self._connection.seeing(self._opened)
+            self._opened = self._workspace.open(self.text)
+        return self._opened
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
-        return self._connection.cursor()
+        return self._workspace.database.cursor()
 
     def _native(self) -> Any:
-        try:
-            with self.seen() as database:
-                relation = database.sql(self.text, params=self.values or None)
-                relation.execute()
-        except (duckdb.Error, pa.ArrowException) as error:
-            raise self._typed(error) from error
+        with self._open().seeing() as database:
+            relation = database.sql(self.text, params=self._plan.values or None)
+            relation.execute()
         return relation
-
-    def describe(self) -> tuple[list[str], list[str]]:
-        """Names, which may repeat, and DuckDB's types of the result, which is not computed. Raises InvalidSql."""
-        try:
-            with self.seen() as database:
-                if self.values and len(kinds_of(self.text)) == 1:  # with parameters, `sql` would run the text
-                    described = database.execute(f"DESCRIBE {self.text}", self.values).fetchall()
-                    return [name for name, *_ in described], [type for _, type, *_ in described]
-                found = database.sql(self.text, params=self.values or None)
-                return found.columns, [str(type) for type in found.types]
-        except (duckdb.BinderException, duckdb.CatalogException) as error:
-            raise self._typed(self._connection.mistake(self.text, self.values) or error) from error
-        except (duckdb.Error, pa.ArrowException) as error:
-            raise self._typed(error) from error
-
-    def read_nothing(self) -> pa.Table:
-        """The result's columns without rows. Raises InvalidSql."""
-        try:
-            with self.seen() as database:
-                return database.execute(f"FROM (\n{self.text}\n) LIMIT 0", self.values or None).to_arrow_table()
-        except (duckdb.Error, pa.ArrowException) as error:
-            raise self._typed(error) from error
-
-    def _offload(self) -> Offloaded:
-        """The text as a dataflow that is to run. Raises Stays."""
-        connection = self._connection
-        if self._mode == "never":
-            raise Stays("offload = never")
-        if self._mode == "always":
-            return connection.offloaded(self)
-        may_be_large = connection.may_be_large(self.text)
-        has_jobs = connection.is_started or any(scan.needs_job for scan in self.scans)
-        if not may_be_large and (reason := connection.auto.early(self.text, self._bytes(), has_jobs)):
-            raise Stays(reason)
-        found = connection.offloaded(self)
-        if may_be_large and small(found.files.files):
-            raise Stays(SMALL)
-        found.files.fill()
-        files = sum(len(scan.table.files) for scan in self.scans if scan.needs_job)  # DuckDB has no look at statistics
-        if reason := connection.auto.reason(self.text, found, connection.session, files):
-            raise Stays(reason)
-        return found
-
-    def _cut_out(self) -> None:
-        """Offload parts of the text, where that can be done."""
-        why = self.split.kept[0].reason
-        try:
-            found = self._connection.parts(self)
-        except Stays as stays:
-            self._leave(why if str(stays) == why else f"{why}; of its parts: {stays}")
-        else:
-            root, *rest = found.kept
-            self.split = Split(list(map(cut_of, found.cuts)), [Kept(root.kind, why), *rest], found.text)
-
-    def _bytes(self) -> float:
-        """Bytes of the columns that the text may read here, as files have them; infinity of files that are elsewhere,
-        or many."""
-        total = 0.0
-        for scan in self.scans:
-            table, share = scan.table, max(1, len(scan.columns)) / max(1, len(scan.table.schema))
-            if table.data is not None:
-                total += table.data.nbytes * share
-            elif len(table.files) > FILES_MAX or any(is_remote(f) or located.split(f)[0] for f in table.files):
-                return math.inf
-            else:
-                size = sum(os.path.getsize(file) for file in table.files if os.path.exists(file))
-                total += size if table.is_converted else size * share
-        return total
 
     @property
     def _left(self) -> tuple[type[JumpgateError], ...]:
         """Errors of a job after which DuckDB answers; without a compiler, unless accelerators are asked for."""
-        return (*_LEFT, BuildError) if self._mode == "auto" else _LEFT
+        return (*_LEFT, BuildError) if self._plan.mode == "auto" else _LEFT
 
-    def _leave(self, why: str) -> None:
-        """Leaves the query to DuckDB."""
-        self.split = Split(kept=[Kept("query", why)])
+    def _leave(self, error: JumpgateError) -> None:
+        """Leave the query to DuckDB after a job of it failed."""
+        self._plan = self._plan.left(f"as a job it failed: {error.message}")
 
     def _collected(self) -> list[pa.RecordBatch]:
         """All batches; of DuckDB, where a job fails."""
@@ -357,7 +242,7 @@ class Query(Answer):
         except self._left as error:
             if not self.split.cuts:
                 raise
-            self._leave(f"as a job it failed: {error.message}")
+            self._leave(error)
             return list(self.batches(watched=True))
 
     def _answered(self, watched: bool) -> Iterator[pa.RecordBatch]:
@@ -367,7 +252,7 @@ class Query(Answer):
             try:
                 first = next(source, None)
             except self._left as error:
-                self._leave(f"as a job it failed: {error.message}")
+                self._leave(error)
             else:
                 if first is not None:
                     yield first
@@ -390,47 +275,46 @@ class Query(Answer):
         from jumpgate.client.sql.parts import tables_of
 
         start = time.perf_counter()
-        with self.seen() as database, tables_of(self.split.cuts, database, self._run, self._cancel):
+        opened = self._open()
+        with opened.seeing() as database, tables_of(self.split.cuts, database, self._run, self._cancel):
             self.timings.jobs_s = time.perf_counter() - start
             self.timings.received_bytes = sum(result.received_bytes for result in self._results)
-            yield from conformed(self._read(database, self.split.text, ()), self.schema)
+            yield from conformed(self._read(opened, database, self.split.text, ()), self.schema)
 
     def _run(self, cut: Cut) -> Result:
         from jumpgate.dataflow.builder import Dataflow
 
         left_s = self._stop.left_s()
         cut.files.fill()
-        self._connection.write_data(cut.operator)
+        self._workspace.data.write(cut.operator)
         with deadline.within(left_s):
-            result = self._connection.session.run(Dataflow(cut.operator), DUCKDB, text=self.text)
+            result = self._workspace.session.run(Dataflow(cut.operator), DUCKDB, text=self.text)
         self._results.append(result)
         return result
 
     def _here(self) -> Iterator[pa.RecordBatch]:
         """DuckDB's answer."""
-        if self._connection.is_pinned:  # whatever runs there next would end a stream
-            with self.seen() as database:
-                found = list(self._read(database, self.text, self.values))
+        opened = self._open()
+        if self._workspace.database.is_pinned:  # whatever runs there next would end a stream
+            with opened.seeing() as database:
+                found = list(self._read(opened, database, self.text, self._plan.values))
             yield from found
             return
-        with self.seen() as database:
-            yield from self._read(database, self.text, self.values)
-        if self._opened is not None:
-            self._connection.keep(self.text, self._opened)
-            self._opened = None
+        with opened.seeing() as database:
+            yield from self._read(opened, database, self.text, self._plan.values)
+        self._workspace.keep(opened)
+        self._opened = None
 
-    def _read(self, database: duckdb.DuckDBPyConnection, text: str, values: Parameters) -> Iterator[pa.RecordBatch]:
+    def _read(
+        self, opened: Opened, database: duckdb.DuckDBPyConnection, text: str, values: Parameters
+    ) -> Iterator[pa.RecordBatch]:
         """DuckDB's answer to a text; a file that changes meanwhile is a FileChanged."""
-        try:
-            for scan in self.scans:
-                self._connection.check(scan, database)
-        except (duckdb.Error, pa.ArrowException) as error:
-            raise self._typed(error) from error
-        states = file_states(file for scan in self.scans if scan.reads_files for file in scan.files)
+        for scan in opened.scans:
+            scan.check(database)
+        states = file_states(opened.files)
 
         def interrupt() -> None:
-            for scan in self.scans:
-                scan.close()
+            opened.close()
             database.interrupt()
 
         with thread(interrupt) as pool:
@@ -438,9 +322,9 @@ class Query(Answer):
             def within(work: Callable[[], T]) -> T:
                 try:
                     return self._stop.result(pool.submit(work), interrupt)
-                except (duckdb.Error, pa.ArrowException) as error:
+                except RAISED:
                     self._stop.left_s()  # it raises what interrupted DuckDB
-                    raise self._typed(error) from error
+                    raise
 
             start = time.perf_counter()
             try:
@@ -449,13 +333,6 @@ class Query(Answer):
                     yield batch
                 check_unchanged(states)
             finally:
-                self._read_jobs += [job.job for scan in self.scans for job in scan.jobs]
-                self._cancel()
+                self._read_jobs += [job.job for scan in opened.scans for job in scan.jobs]
+                opened.close()
             self.timings.rest_s = time.perf_counter() - start
-
-    def _typed(self, error: Exception) -> JumpgateError:
-        failed = next((scan.error for scan in self.scans if scan.error is not None), None)
-        if failed is None and type(error) is duckdb.Error:  # of its Parquet reader alone
-            files = [file for scan in self.scans if scan.reads_files for file in scan.files]
-            return DataError(f"DuckDB, of {', '.join(files[:3])}: {error}")
-        return failed or typed(error)

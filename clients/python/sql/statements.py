@@ -12,16 +12,18 @@ import pyarrow as pa
 
 from jumpgate.client.sql import skipped
 from jumpgate.client.sql.answer import LOST
-from jumpgate.client.sql.errors import InvalidSql, typed
+from jumpgate.client.sql.errors import RAISED, InvalidSql, typed
 from jumpgate.client.sql.parsing import kinds_of
-from jumpgate.client.sql.stopping import Stop, thread
+from jumpgate.client.sql.plan import Parameters, Plan, left
+from jumpgate.client.sql.query import Query
+from jumpgate.client.sql.stopping import thread
 from jumpgate.client.sql.tables import Scan
 from jumpgate.client.sql.tokens import parts_of, quoted
 from jumpgate.errors import ComputeError, DataError, JumpgateError
 
 if TYPE_CHECKING:
-    from jumpgate.client.sql.connection import Connection
-    from jumpgate.client.sql.query import Parameters, Query
+    from jumpgate.client.sql.planner import Planner
+    from jumpgate.client.sql.workspace import Workspace
 
 #: the rows of a job, in the text that stores them
 ANSWER = "jumpgate answer"
@@ -29,10 +31,16 @@ _QUERIES = frozenset(("SELECT", "WITH", "FROM"))
 
 
 class Statements:
-    """Runs the statements of a connection; they have its deadline, and `close` of it ends them."""
+    """Runs the statements of a connection; they have the deadline of its queries, and its `close` ends them."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, workspace: Workspace, planner: Planner) -> None:
+        self._workspace, self._planner = workspace, planner
+
+    def answer(self, text: str, values: Parameters, mode: str) -> Query:
+        """Run a statement; return its result as that of a query."""
+        table, types = self.run(text, values, mode)
+        plan = Plan(text, [], mode, types, table.schema, (), left("it is a statement"))
+        return Query(self._workspace, plan, table=table)
 
     def run(self, text: str, values: Parameters, mode: str) -> tuple[pa.Table, list[str]]:
         """Run a statement, or a query that is not the last of its text; return the result with DuckDB's types. values:
@@ -42,27 +50,24 @@ class Statements:
             span = stored_query(text, kind) if mode != "never" and not values else None
             stored = None if span is None else self._stored(text, span, mode)
             found = stored or self._execute(text, lambda database: database.execute(text, values or None))
-        except InvalidSql:
-            if kind == "TRANSACTION":
-                self._connection.noted(kind, text)
+        except BaseException as error:
+            if kind == "TRANSACTION" or not isinstance(error, InvalidSql):  # it may have done its work
+                self._workspace.ran(kind, text)
             raise
-        except BaseException:  # it may have done its work
-            self._connection.noted(kind, text)
-            raise
-        self._connection.noted(kind, text)
+        self._workspace.ran(kind, text)
         return found
 
     def _stored(self, text: str, span: tuple[int, int], mode: str) -> tuple[pa.Table, list[str]] | None:
         """The result of a statement that stores what a job computes; None where DuckDB is to compute it."""
         start, end = span
         try:
-            query = self._connection.sql(text[start:end], offload=mode)
+            query = Query(self._workspace, *self._planner.plan(text[start:end], (), mode))
         except JumpgateError:
             return None  # DuckDB says what is wrong with the whole
         with query:
             if not query.split.cuts:
                 return None
-            if self._connection.in_transaction:  # which must not fail where DuckDB has another road
+            if self._workspace.database.in_transaction:  # which must not fail where DuckDB has another road
                 batches: Iterator[pa.RecordBatch] = iter(query.to_arrow().to_batches())
             else:
                 batches = query.batches(watched=True)
@@ -85,13 +90,11 @@ class Statements:
         work: Callable[[duckdb.DuckDBPyConnection], object],
         more: Iterable[_Answer] = (),
     ) -> tuple[pa.Table, list[str]]:
-        connection = self._connection
-        scans = connection.scans_of(text)
-        stop = Stop(connection.timeout_s)
-        connection.watch(stop)
+        workspace = self._workspace
+        scans, stop = workspace.scans(text), workspace.stop()
         stop.begin()
         try:
-            with connection.main(scans) as database:
+            with workspace.database.seeing(scans) as database:
 
                 def interrupt() -> None:
                     _end([*scans, *more], database)
@@ -99,9 +102,9 @@ class Statements:
                 with thread(interrupt) as pool:
                     found = stop.result(pool.submit(lambda: _result(database, work)), interrupt)
             if skipped.may_skip(scan.table for scan in scans):
-                skipped.warn(connection.session, [job.job for scan in scans for job in scan.jobs])
+                skipped.warn(workspace.session, [job.job for scan in scans for job in scan.jobs])
             return found
-        except (duckdb.Error, pa.ArrowException) as error:
+        except RAISED as error:
             stop.left_s()  # it raises what interrupted DuckDB
             sources: list[Scan | _Answer] = [*scans, *more]
             raise next((s.error for s in sources if s.error is not None), None) or typed(error) from error

@@ -19,7 +19,7 @@ from jumpgate.client.sql.parsing import named
 from jumpgate.client.sql.tokens import parts_of, quoted, unquoted
 from jumpgate.converters import probe
 from jumpgate.dataflow import located
-from jumpgate.dataflow.file_state import FileStates, file_states
+from jumpgate.dataflow.file_state import file_states
 from jumpgate.dataflow.operators import Read
 from jumpgate.errors import BuildError, FileUnreadable, JumpgateError, NotFound, SchemaMismatch
 
@@ -191,13 +191,13 @@ class Scan:
             database.execute(f"DROP VIEW {view}")
         return same
 
-    def check(self, database: duckdb.DuckDBPyConnection, known: FileStates) -> None:
-        """Check what DuckDB does not: that files that changed since they were `known` still have the columns of the
+    def check(self, database: duckdb.DuckDBPyConnection) -> None:
+        """Check what DuckDB does not: that files that changed since they were registered still have the columns of the
         table, with their types, and checksums of pages. Raises SchemaMismatch, MalformedData, FileUnreadable."""
         if not self.reads_files:
             return
         assert isinstance(self.table.read, Read)
-        if file_states(self.files) != known:
+        if file_states(self.files) != self.table.states:
             now = probe.infer_schema(self.files, self.table.read.format, dict(self.table.read.options)).positions
             for name in self.columns:
                 if name not in now:

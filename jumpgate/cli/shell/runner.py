@@ -132,9 +132,7 @@ class Runner:
         with told():
             said = query.explain(analyze=self.settings.analyze)
         if self.settings.as_json:
-            from jumpgate.client.sql.explain import explain_data
-
-            output.print_json(explain_data(query))
+            output.print_json(query.explain_data())
         else:
             print(said, end="", flush=True)
 
