@@ -414,10 +414,12 @@ class PipelineRenderer:
                     runs = self._stores(table, sink.values, writer, keep=False)
                     tail = [f"jg_offer(t, {table.id}, (const JgRow*)row);"]
                     return self._loop("rows", live, live, writer, runs, key=None, tail=tail)
-                row = f"(T{table.id}*)jg_append(t, {table.id}, "
-                apart = null if table.kind == "join" else "0"  # builds keep rows without a key apart from the others
-                row += f"({null}) ? 0 : {hash_}, {apart})" if null else f"{hash_}, 0)"
-                writer.lines.append(f"T{table.id}* row = {row};")
+                hash_ = f"({null}) ? 0 : {hash_}" if null else hash_
+                # builds keep rows without a key apart from the others
+                row = f"jg_append(t, {table.id}, {hash_}, {null or 0})"
+                if table.kind == "rows":
+                    row = f"jg_append_row(t, {table.id}, {hash_})"
+                writer.lines.append(f"T{table.id}* row = (T{table.id}*){row};")
                 runs = self._stores(table, sink.values, writer)
                 key = f"(int64_t)({keys[0].text})" if integer_key(table) is not None else None
                 if key:

@@ -97,8 +97,7 @@ def _program(program: Program) -> dict[str, Any]:
 
     tables = []
     for t in program.tables:
-        flags = {"has_keys": t.keys > 0, "is_expanded": t.is_expanded, "on_disk": t.on_disk}
-        table: dict[str, Any] = {"kind": t.kind, **flags}
+        table: dict[str, Any] = {"has_keys": t.keys > 0, "is_expanded": t.is_expanded, "on_disk": t.on_disk}
         if t.limit is not None and t.offset is not None:
             table |= {"limit": parameter(t.limit), "offset": parameter(t.offset)}
         tables.append(table)

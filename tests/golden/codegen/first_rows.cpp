@@ -85,6 +85,7 @@ void windows0(JgTask* t, JgRow* const* rows, int64_t n) {
   (void)t;
 }
 
+const JgSortInfo info0 = {{sizeof(T0), 1, texts0}, compare0, words0, 5, offsetof(T0, hash), true, windows0, together0, nullptr, nullptr};
 // ---- pipeline 0 ----
 struct P0 {
   int32_t s1[N];
@@ -238,8 +239,8 @@ int pipeline1(JgTask* t, int n) {
 }
 
 const JgTableInfo tables[] = {
-    {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 5, true, (int32_t)offsetof(T0, hash), texts0, 1, windows0, together0, nullptr, nullptr, nullptr, nullptr, 0, false},
-    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 0, false},
+    {&jg_sort_buffer, &info0},
+    {nullptr, nullptr},
 };
 const JgPipelineInfo pipelines[] = {
     {sizeof(P0), 1, pipeline0, nullptr, 0},

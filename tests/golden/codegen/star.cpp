@@ -34,6 +34,7 @@ int words0(const JgRow* x, uint64_t* out) {
   return 3;
 }
 
+const JgSortInfo info0 = {{sizeof(T0), 0, texts0}, compare0, words0, 3, -1, false, nullptr, nullptr, nullptr, nullptr};
 // ---- table 1: groups ----
 struct T1 {
   JgRow head;
@@ -54,6 +55,7 @@ void merge1(JgTask* t, int, JgRow* x, const JgRow* y) {
   { if (__builtin_add_overflow(a->f1, b->f1, &a->f1)) jg_fail(t, JG_OVERFLOW, -1); } a->f2 |= b->f2;
 }
 
+const JgAggregateInfo info1 = {{sizeof(T1), 0, texts1}, 1, equal1, merge1, nullptr};
 // ---- table 2: join ----
 struct T2 {
   JgRow head;
@@ -66,6 +68,7 @@ struct T2 {
 };
 int64_t key2(const JgRow* x) { return ((const T2*)x)->f0; }
 
+const JgJoinInfo info2 = {{sizeof(T2), 1, nullptr}, -1, false, key2};
 // ---- pipeline 0 ----
 struct P0 {
   int32_t s1[N];
@@ -416,10 +419,10 @@ int pipeline3(JgTask* t, int n) {
 }
 
 const JgTableInfo tables[] = {
-    {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 3, false, -1, texts0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 0, false},
-    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, false, -1, texts1, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 1, false},
-    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, key2, 0, false},
-    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 0, false},
+    {&jg_sort_buffer, &info0},
+    {&jg_aggregate_table, &info1},
+    {&jg_join_table, &info2},
+    {nullptr, nullptr},
 };
 const JgPipelineInfo pipelines[] = {
     {sizeof(P0), 1, pipeline0, nullptr, 0},

@@ -129,6 +129,8 @@ extern "C" {
 int jg_load(JgTask* task, int column, const int32_t* sel, int n);
 // A zeroed row for join build `table` with the given hash. Never null.
 JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key);
+// A zeroed row for row buffer `table`, partitioned by the hash. Never null.
+JgRow* jg_append_row(JgTask* task, int table, uint64_t hash);
 // Keys of rows that this thread appended were within the range; low > high: there were none.
 void jg_key_range(JgTask* task, int table, int64_t low, int64_t high);
 // Offers a row to sort buffer `table`, which copies it (and its strings) unless a top-n has no use for it.
@@ -570,33 +572,52 @@ JG_INLINE int jg_fits(jg_i128 v, int precision) {
 }
 
 // ---- exports of a program ----
-struct JgTableInfo {
+// The rows of every table.
+struct JgRowLayout {
   uint32_t row_size;
-  int32_t matched_offset;                             // of the flag that a right or full join sets; -1: none
-  int (*equal)(const JgRow*, const JgRow*);           // groups: same keys
-  void (*merge)(JgTask*, int, JgRow*, const JgRow*);  // groups: adds the second's states to the first's
-  int (*compare)(const JgRow*, const JgRow*);         // sort buffers: <0, 0, >0
-  // sort buffers: numbers, one after the other, that order as rows do; how many there are of this row. Where some row
-  // has fewer than sort_words, rows whose numbers are equal may yet differ.
+  int32_t text_count;
+  const uint32_t* texts;  // of tables that may go to disk: offsets of the string fields
+};
+struct JgJoinInfo : JgRowLayout {
+  int32_t matched_offset;        // of the flag that a right or full join sets; -1: none
+  bool is_set;                   // nobody asks more than whether a key is there
+  int64_t (*key)(const JgRow*);  // the only key, an integer; null: there is no such key
+};
+struct JgAggregateInfo : JgRowLayout {
+  int32_t memo_words;                                 // 0: there are no memos
+  int (*equal)(const JgRow*, const JgRow*);           // same keys
+  void (*merge)(JgTask*, int, JgRow*, const JgRow*);  // adds the second's states to the first's
+  void (*complete)(JgTask*, JgMemory*, JgRow*);       // computes results of groups that hold values; null: none do
+};
+struct JgSortInfo : JgRowLayout {
+  int (*compare)(const JgRow*, const JgRow*);  // <0, 0, >0
+  // Numbers, one after the other, that order as rows do; how many there are of this row. Where some row has fewer than
+  // sort_words, rows whose numbers are equal may yet differ.
   int (*words)(const JgRow*, uint64_t*);
   int32_t sort_words;
-  // sort buffers with windows over partitions: rows are partitioned by the partitions' hash. If rows keep 32 bits of
-  // it, these order them first, so that the partitions' keys need no words. -1: they do not
-  bool is_dealt;
+  // With windows over partitions, rows are partitioned by the partitions' hash. If rows keep 32 bits of it, these order
+  // them first, so that the partitions' keys need no words. -1: they do not
   int32_t hash_offset;
-  const uint32_t* texts;  // of tables that may go to disk: offsets of the string fields
-  int32_t text_count;
-  void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
-  int (*together)(const JgRow*, const JgRow*);              // sort buffers with windows: in one partition
-  // partitioned sort buffers whose functions see whole partitions: does the work of `windows` for rows of one partition
+  bool is_dealt;
+  void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // fills the fields of window functions
+  int (*together)(const JgRow*, const JgRow*);              // with windows: in one partition
+  // Where rows are partitioned and functions see whole partitions: does the work of `windows` for rows of one partition
   // of the buffer in any order. `slots` are empty, more than there are rows, and 2 ^ (64 - shift); `firsts` has room
   // for each row.
   void (*whole)(JgTask*, JgRow* const* rows, int64_t n, JgRow** slots, int shift, JgRow** firsts);
-  int64_t (*skyline)(JgRow** rows, int64_t n);   // sort buffers: moves the rows that stay to the front
-  void (*complete)(JgTask*, JgMemory*, JgRow*);  // groups that hold values: computes their results
-  int64_t (*key)(const JgRow*);                  // join builds: the only key, an integer
-  int32_t memo_words;                            // groups; 0: they have no memos
-  bool is_set;                                   // join builds: nobody asks more than whether a key is there
+  int64_t (*skyline)(JgRow** rows, int64_t n);  // moves the rows that stay to the front
+};
+// The runtime's classes of tables, each with the layout that it takes.
+struct JgTableClass;
+extern "C" {
+extern const JgTableClass jg_join_table;       // JgJoinInfo
+extern const JgTableClass jg_aggregate_table;  // JgAggregateInfo
+extern const JgTableClass jg_sort_buffer;      // JgSortInfo
+extern const JgTableClass jg_row_buffer;       // JgRowLayout
+}
+struct JgTableInfo {
+  const JgTableClass* of;
+  const JgRowLayout* info;
 };
 // Source rows whose column is outside the range of a field of a join build have no partner there.
 struct JgJoinFilter {
@@ -617,4 +638,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 19
+#define JG_ABI 20

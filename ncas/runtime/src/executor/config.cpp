@@ -216,8 +216,8 @@ void parse(element e, Config* c) {
   for (element s : list(e, "sinks")) c->sinks.push_back({edge(s, *c, token), end(s)});
   element program = member(e, "program");
   for (element t : list(program, "tables"))
-    c->tables.push_back({text(t, "kind"), flag(t, "has_keys", true), flag(t, "is_expanded", false),
-                         flag(t, "on_disk", false), number_or(t, "limit", -1), number_or(t, "offset", 0), 0});
+    c->tables.push_back({flag(t, "has_keys", true), flag(t, "is_expanded", false), flag(t, "on_disk", false),
+                         number_or(t, "limit", -1), number_or(t, "offset", 0), 0});
   for (element p : list(program, "pipelines")) {
     PipelineConfig pipeline;
     pipeline.stage = static_cast<int>(number(p, "stage"));

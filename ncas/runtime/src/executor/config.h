@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "jg/kernel.h"
 #include "jg/stream.h"
-#include "tables/tables.h"
+#include "tables/row_store.h"
 
 namespace jg {
 

@@ -21,8 +21,11 @@
 #include "jg/instance.h"
 #include "jg/json.h"
 #include "jg/objects.h"
+#include "tables/aggregate_table.h"
 #include "tables/first_rows.h"
+#include "tables/join_table.h"
 #include "tables/reader.h"
+#include "tables/sort_buffer.h"
 
 namespace jg {
 namespace {
@@ -92,7 +95,7 @@ class Executor : public Instance {
   const JgProgramInfo* program = nullptr;
   std::vector<std::unique_ptr<Source>> sources;
   std::vector<std::unique_ptr<Emitter>> emitters;
-  std::vector<std::unique_ptr<Table>> tables;
+  std::vector<std::unique_ptr<RowStore>> tables;
   std::vector<std::unique_ptr<Limit>> limits;
   std::vector<std::unique_ptr<PipelineWork>> pipelines;
   std::vector<std::unique_ptr<TableWork>> completions;
@@ -145,6 +148,16 @@ struct Worker {
 
 Worker* worker_of(JgTask* task) { return static_cast<Worker*>(task->impl); }
 
+// A table of the thread's program, and the thread's part of it; the program knows their classes.
+template <class Table>
+Table* table_of(JgTask* task, int table) {
+  return static_cast<Table*>(worker_of(task)->executor->tables[table].get());
+}
+template <class P>
+P* part_of(JgTask* task, int table) {
+  return static_cast<P*>(worker_of(task)->parts[table]);
+}
+
 bool Worker::has_room(JgTask* task) {
   for (size_t t = 0; t < parts.size() && task->failure == JG_OK; t++) {
     if (!parts[t]) continue;
@@ -161,7 +174,7 @@ int64_t PipelineWork::more() {
   const auto& c = executor->config.pipelines[id];
   if (enough) return 0;
   if (c.source_kind == "files" || c.source_kind == "edge") return executor->sources[c.source]->morsels_left();
-  return unclaimed(*executor->tables[c.source], drained);
+  return executor->tables[c.source]->unclaimed(drained);
 }
 
 Status PipelineWork::begin() {
@@ -197,7 +210,7 @@ Status PipelineWork::process(int thread) {
   w.parts.resize(executor->tables.size());
   for (int t : c.feeds) {
     w.parts[t] = executor->tables[t]->part(thread);
-    groups[t] = &w.parts[t]->groups;
+    groups[t] = executor->tables[t]->groups(w.parts[t]);
     if (w.parts[t]->dealt) places[t] = w.parts[t]->dealt->places();
   }
   task.groups = groups.data();
@@ -219,14 +232,12 @@ Status PipelineWork::process(int thread) {
   if (columnar) {
     source = executor->sources[c.source]->worker();
     w.source = source.get();
-  } else if (c.build >= 0) {
-    const Table &waiting = *executor->tables[c.source], &build = *executor->tables[c.build];
-    reader = make_pair_reader(waiting, build, &executor->budget, &drained, &joins[c.build]);
   } else {
-    const Which which = c.source_kind == "matched"     ? Which::kMatched
-                        : c.source_kind == "unmatched" ? Which::kUnmatched
-                                                       : Which::kAll;
-    reader = make_reader(*executor->tables[c.source], which, &executor->budget, &drained);
+    Reading reading{&drained};
+    if (c.source_kind == "matched") reading.which = Which::kMatched;
+    if (c.source_kind == "unmatched") reading.which = Which::kUnmatched;
+    if (c.build >= 0) reading.build = executor->tables[c.build].get(), reading.join = &joins[c.build];
+    reader = executor->tables[c.source]->reader(reading);
   }
   int64_t rows = 0;
   while (!executor->cancelled.load(std::memory_order_relaxed)) {
@@ -276,7 +287,7 @@ Status TableWork::begin() {
 }
 
 Status TableWork::run(int) {
-  Table* table = executor->tables[id].get();
+  RowStore* table = executor->tables[id].get();
   JgTask task{};
   task.params = executor->config.params.data();
   for (int i; task.failure == JG_OK && (i = claimed.fetch_add(1)) < table_tasks;)
@@ -338,12 +349,8 @@ Status Executor::build() {
     emitters.push_back(std::move(emitter));
   }
   for (size_t i = 0; i < config.tables.size(); i++) {
-    const TableConfig& t = config.tables[i];
-    const auto kind = t.kind == "join"     ? Table::Kind::kJoin
-                      : t.kind == "groups" ? Table::Kind::kGroups
-                      : t.kind == "rows"   ? Table::Kind::kRows
-                                           : Table::Kind::kSort;
-    tables.push_back(std::make_unique<Table>(kind, program->tables[i], t, &budget));
+    const JgTableInfo& table = program->tables[i];
+    tables.push_back(table.of->make(table.info, config.tables[i], &budget));
     joins.push_back(tables.back()->join());
     completions.push_back(std::make_unique<TableWork>(this, static_cast<int>(i)));
   }
@@ -565,6 +572,8 @@ std::unique_ptr<Instance> make_instance() { return std::make_unique<Executor>();
 
 // ---- called by generated programs ----
 
+using jg::part_of;
+using jg::table_of;
 using jg::worker_of;
 
 extern "C" {
@@ -581,43 +590,41 @@ int jg_load(JgTask* task, int column, const int32_t* sel, int n) {
 }
 
 JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key) {
-  auto* w = worker_of(task);
-  return w->executor->tables[table]->append(w->parts[table], hash, null_key);
+  return part_of<jg::JoinPart>(task, table)->append_keyed(hash, null_key);
 }
 
+JgRow* jg_append_row(JgTask* task, int table, uint64_t hash) { return part_of<jg::Part>(task, table)->append(hash); }
+
 void jg_key_range(JgTask* task, int table, int64_t low, int64_t high) {
-  auto* w = worker_of(task);
-  w->executor->tables[table]->note_keys(w->parts[table], low, high);
+  part_of<jg::JoinPart>(task, table)->note_keys(low, high);
 }
 
 void jg_offer(JgTask* task, int table, const JgRow* row) {
-  auto* w = worker_of(task);
-  w->executor->tables[table]->offer(w->parts[table], row);
+  table_of<jg::SortBuffer>(task, table)->offer(part_of<jg::SortPart>(task, table), row);
 }
 
 void jg_extend(JgTask* task, int table, JgPlace* place) {
-  jg::Part* part = worker_of(task)->parts[table];
+  auto* part = part_of<jg::Part>(task, table);
   part->dealt->extend(place, &part->arena);
 }
 
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash) {
-  auto* w = worker_of(task);
-  return w->executor->tables[table]->new_group(w->parts[table], hash);
+  return table_of<jg::AggregateTable>(task, table)->new_group(part_of<jg::AggregatePart>(task, table), hash);
 }
 
 JgRow** jg_coded_groups(JgTask* task, int table, const int* columns, int n, uint32_t* counts) {
-  jg::Part* part = worker_of(task)->parts[table];
+  auto* part = part_of<jg::AggregatePart>(task, table);
   return part->groups.memos ? part->coded.slots(task->cols, columns, n, counts) : nullptr;
 }
 
 JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size) {
-  return new_chunk(&worker_of(task)->parts[table]->arena, values, size);
+  return jg::new_chunk(&part_of<jg::Part>(task, table)->arena, values, size);
 }
 
-JgStr jg_keep(JgTask* task, int table, uint64_t hash, JgStr s) { return worker_of(task)->parts[table]->keep(hash, s); }
+JgStr jg_keep(JgTask* task, int table, uint64_t hash, JgStr s) { return part_of<jg::Part>(task, table)->keep(hash, s); }
 
 JgStr jg_keep_instead(JgTask* task, int table, JgStr held, JgStr s) {
-  return worker_of(task)->parts[table]->keep_instead(held, s);
+  return part_of<jg::Part>(task, table)->keep_instead(held, s);
 }
 
 char* jg_temp(JgTask* task, uint64_t n) { return worker_of(task)->temp.bytes(n); }

@@ -79,7 +79,7 @@ class ByDeal {
 // Makes one group of all rows with the same keys.
 class GroupMerger {
  public:
-  explicit GroupMerger(const JgTableInfo& info) : info_(info) {}
+  explicit GroupMerger(const JgAggregateInfo& info) : info_(info) {}
   // Begin with at most this many rows, whose hashes share their first `bits`.
   void begin(int64_t rows, int bits);
   // Appends those rows to `groups` that are the first of their keys, and adds the others to them.
@@ -88,7 +88,7 @@ class GroupMerger {
  private:
   uint64_t* slot(const JgRow* row) { return &slots_[row->hash << bits_ >> directory_.shift]; }
 
-  const JgTableInfo info_;
+  const JgAggregateInfo info_;
   Slots slots_;
   JgDirectory directory_{};
   int bits_ = 0;
@@ -109,7 +109,7 @@ class DealMemory {
 // Sorts the rows of one partition.
 class DealSorter {
  public:
-  DealSorter(const JgTableInfo& info, Budget* budget) : info_(info), memory_(budget) {}
+  DealSorter(const JgSortInfo& info, Budget* budget) : info_(info), memory_(budget) {}
   void sort(std::vector<JgRow*>* rows);
 
  private:
@@ -119,18 +119,18 @@ class DealSorter {
     return *reinterpret_cast<const uint32_t*>(reinterpret_cast<const char*>(row) + info_.hash_offset);
   }
 
-  const JgTableInfo info_;
+  const JgSortInfo info_;
   DealMemory memory_;
 };
 
 // Window functions that see whole partitions, over the rows of one part, which they leave in the order they are in.
 class WholePartitions {
  public:
-  WholePartitions(const JgTableInfo& info, Budget* budget) : info_(info), memory_(budget) {}
+  WholePartitions(const JgSortInfo& info, Budget* budget) : info_(info), memory_(budget) {}
   void compute(JgTask* task, const std::vector<JgRow*>& rows);
 
  private:
-  const JgTableInfo info_;
+  const JgSortInfo info_;
   DealMemory memory_;
 };
 

@@ -28,9 +28,23 @@ inline JgDirectory directory_of_deal(std::span<uint64_t> slots, size_t deal) {
   return {reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(all.slots) - before), all.shift - JG_DEAL_BITS};
 }
 
+inline constexpr size_t kAhead = 16;  // how far ahead random accesses are prefetched
+
 inline void link(uint64_t* slot, JgRow* row) {
   row->next = reinterpret_cast<JgRow*>(*slot & kPointer);
   *slot = (*slot & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);
+}
+
+// Returns whether some slot has several rows.
+template <class SlotOf>
+bool link_all(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
+  bool chains = false;
+  for (size_t i = 0; i < rows.size(); i++) {
+    if (i + kAhead < rows.size()) __builtin_prefetch(&slots[slot_of(rows[i + kAhead])]);
+    link(&slots[slot_of(rows[i])], rows[i]);
+    chains |= rows[i]->next != nullptr;
+  }
+  return chains;
 }
 
 }  // namespace jg

@@ -4,7 +4,7 @@
 
 namespace jg {
 
-void WordBounds::add(const JgTableInfo& info, const JgRow* row) {
+void WordBounds::add(const JgSortInfo& info, const JgRow* row) {
   uint64_t words[JG_SORT_WORDS];
   const int n = info.words(row, words);
   if (common < 0) {

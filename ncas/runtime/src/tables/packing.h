@@ -1,4 +1,4 @@
-// Sort keys: the numbers that order rows (JgTableInfo::words), packed into as few bits as the rows at hand need.
+// Sort keys: the numbers that order rows (JgSortInfo::words), packed into as few bits as the rows at hand need.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -10,12 +10,12 @@
 
 namespace jg {
 
-// The range of the words of a part's rows (JgTableInfo::words).
+// The range of the words of a part's rows (JgSortInfo::words).
 struct WordBounds {
   uint64_t low[JG_SORT_WORDS], high[JG_SORT_WORDS];
   int common = -1;  // numbers that all rows have; -1: no row
 
-  void add(const JgTableInfo& info, const JgRow* row);
+  void add(const JgSortInfo& info, const JgRow* row);
   void add(const WordBounds& other);
 };
 
@@ -42,7 +42,7 @@ inline uint8_t byte_of(const Wide& key, int byte) {
 class Packing {
  public:
   // Pack at most `most` bits: words beyond them are cut off.
-  Packing(const JgTableInfo& info, const WordBounds& bounds, int most = 128)
+  Packing(const JgSortInfo& info, const WordBounds& bounds, int most = 128)
       : info_(info), exact_(bounds.common == info.sort_words) {
     for (int w = 0; w < bounds.common; w++) {
       const int bits = static_cast<int>(std::bit_width(bounds.high[w] - bounds.low[w])),
@@ -70,7 +70,7 @@ class Packing {
     int number, bits, cut;
     uint64_t low;
   };
-  const JgTableInfo info_;
+  const JgSortInfo info_;
   std::vector<Word> words_;
   int bits_ = 0;
   bool exact_;

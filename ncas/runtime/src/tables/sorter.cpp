@@ -16,9 +16,9 @@ constexpr size_t kRadixRows = 512;     // fewer are sorted by comparison
 template <class Key>
 class KeySorter : public Sorter {
  public:
-  KeySorter(const JgTableInfo& info, Budget* budget, std::vector<SortPart> parts, const Packing& packing, int most)
+  KeySorter(const JgSortInfo& info, Budget* budget, std::vector<RowsToSort> parts, const Packing& packing, int most)
       : info_(info), budget_(budget), packing_(packing), parts_(std::move(parts)), dealt_(parts_.size()) {
-    for (const SortPart& p : parts_) size_ += static_cast<int64_t>(p.rows->size());
+    for (const RowsToSort& p : parts_) size_ += static_cast<int64_t>(p.rows->size());
     split(static_cast<int>(std::clamp<int64_t>(size_ / kRangeRows, 1, most)));
   }
   ~KeySorter() override {
@@ -99,7 +99,7 @@ class KeySorter : public Sorter {
   // Splitters from samples. Rows with equal keys come to one range.
   void split(int ranges) {
     std::vector<Key> samples;
-    for (const SortPart& part : parts_) {
+    for (const RowsToSort& part : parts_) {
       const std::vector<JgRow*>& rows = *part.rows;
       const size_t count = ranges == 1 ? 0 : std::min(rows.size(), kSamples * ranges);
       for (size_t i = 0; i < count; i++) samples.push_back(packing_.key<Key>(rows[rows.size() * i / count]));
@@ -134,10 +134,10 @@ class KeySorter : public Sorter {
     }
   }
 
-  const JgTableInfo info_;
+  const JgSortInfo info_;
   Budget* budget_;
   const Packing packing_;
-  const std::vector<SortPart> parts_;
+  const std::vector<RowsToSort> parts_;
   std::vector<Dealt> dealt_;
   std::vector<Key> splitters_;  // range r begins with splitters_[r - 1]; a power of two less one, the last ones repeat
   int ranges_ = 1;
@@ -148,9 +148,9 @@ class KeySorter : public Sorter {
 
 }  // namespace
 
-std::unique_ptr<Sorter> make_sorter(const JgTableInfo& info, Budget* budget, std::vector<SortPart> parts, int most) {
+std::unique_ptr<Sorter> make_sorter(const JgSortInfo& info, Budget* budget, std::vector<RowsToSort> parts, int most) {
   WordBounds bounds;
-  for (const SortPart& p : parts) bounds.add(p.bounds);
+  for (const RowsToSort& p : parts) bounds.add(p.bounds);
   const Packing packing(info, bounds);
   if (packing.bits() <= 64) return std::make_unique<KeySorter<uint64_t>>(info, budget, std::move(parts), packing, most);
   return std::make_unique<KeySorter<Wide>>(info, budget, std::move(parts), packing, most);

@@ -11,7 +11,7 @@
 
 namespace jg {
 
-struct SortPart {
+struct RowsToSort {
   const std::vector<JgRow*>* rows;
   WordBounds bounds;
 };
@@ -27,6 +27,6 @@ class Sorter {
 };
 
 // Make a sorter with at most `ranges` ranges; few rows have fewer.
-std::unique_ptr<Sorter> make_sorter(const JgTableInfo& info, Budget* budget, std::vector<SortPart> parts, int most);
+std::unique_ptr<Sorter> make_sorter(const JgSortInfo& info, Budget* budget, std::vector<RowsToSort> parts, int most);
 
 }  // namespace jg

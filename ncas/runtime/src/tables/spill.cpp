@@ -19,17 +19,17 @@ Status spill_failed(const char* what) {
 
 }  // namespace
 
-int64_t record_size(const JgTableInfo& info, const JgRow* row) {
-  uint64_t size = static_cast<uint64_t>(record_padded(info.row_size));
-  for (int i = 0; i < info.text_count; i++) size += text_of(info, row, i)->size;
+int64_t record_size(const JgRowLayout& layout, const JgRow* row) {
+  uint64_t size = static_cast<uint64_t>(record_padded(layout.row_size));
+  for (int i = 0; i < layout.text_count; i++) size += text_of(layout, row, i)->size;
   return record_padded(size);
 }
 
-JgRow* revived(const JgTableInfo& info, char* at) {
+JgRow* revived(const JgRowLayout& layout, char* at) {
   auto* row = reinterpret_cast<JgRow*>(at);
-  at += record_padded(info.row_size);
-  for (int i = 0; i < info.text_count; i++) {
-    JgStr* s = text_of(info, row, i);
+  at += record_padded(layout.row_size);
+  for (int i = 0; i < layout.text_count; i++) {
+    JgStr* s = text_of(layout, row, i);
     s->data = at;
     at += s->size;
   }
@@ -49,10 +49,10 @@ Status SpillFile::write(JgRow* const* rows, size_t n, Run* run) {
   buffer.reserve(2 * kSpillBuffer);
   for (size_t r = 0; r < n; r++) {
     const size_t begin = buffer.size();
-    buffer.append(reinterpret_cast<const char*>(rows[r]), info_.row_size);
-    buffer.resize(begin + static_cast<size_t>(record_padded(info_.row_size)));
-    for (int i = 0; i < info_.text_count; i++) {
-      const JgStr s = *text_of(info_, rows[r], i);
+    buffer.append(reinterpret_cast<const char*>(rows[r]), layout_.row_size);
+    buffer.resize(begin + static_cast<size_t>(record_padded(layout_.row_size)));
+    for (int i = 0; i < layout_.text_count; i++) {
+      const JgStr s = *text_of(layout_, rows[r], i);
       if (s.size) buffer.append(s.data, s.size);
     }
     buffer.resize(static_cast<size_t>(record_padded(buffer.size())));

@@ -17,7 +17,7 @@ struct Run {
 
 class SpillFile {
  public:
-  SpillFile(const JgTableInfo& info, Budget* budget) : info_(info), budget_(budget) {}
+  SpillFile(const JgRowLayout& layout, Budget* budget) : layout_(layout), budget_(budget) {}
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
   ~SpillFile();
@@ -28,19 +28,19 @@ class SpillFile {
  private:
   Status flush(std::string* buffer);
 
-  const JgTableInfo info_;
+  const JgRowLayout layout_;
   Budget* budget_;
   int fd_ = -1;
   int64_t size_ = 0;
 };
 
 // A text of a row.
-inline JgStr* text_of(const JgTableInfo& info, const JgRow* row, int i) {
-  return reinterpret_cast<JgStr*>(reinterpret_cast<char*>(const_cast<JgRow*>(row)) + info.texts[i]);
+inline JgStr* text_of(const JgRowLayout& layout, const JgRow* row, int i) {
+  return reinterpret_cast<JgStr*>(reinterpret_cast<char*>(const_cast<JgRow*>(row)) + layout.texts[i]);
 }
 // Bytes of the record whose row is here; its texts need not be.
-int64_t record_size(const JgTableInfo& info, const JgRow* row);
+int64_t record_size(const JgRowLayout& layout, const JgRow* row);
 // The row of a record that was read to `at`, aligned to 16: its texts are those behind it.
-JgRow* revived(const JgTableInfo& info, char* at);
+JgRow* revived(const JgRowLayout& layout, char* at);
 
 }  // namespace jg

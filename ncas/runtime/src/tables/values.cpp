@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "jg/kernel.h"
-#include "tables/tables.h"
 
 namespace {
 

@@ -5,6 +5,13 @@
 #include "base/memory.h"
 #include "jg/kernel.h"
 
+namespace jg {
+
+// A longer chunk at the end of the list.
+JgChunk* new_chunk(Arena* arena, JgValues* values, int size);
+
+}  // namespace jg
+
 // For the groups that one thread completes.
 struct JgMemory {
   explicit JgMemory(jg::Budget* budget) : results(budget, jg::Beyond::kMaps), elements_(budget, jg::Beyond::kMaps) {}

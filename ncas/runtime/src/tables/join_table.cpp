@@ -1,0 +1,160 @@
+#include "tables/join_table.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tables/directory.h"
+#include "tables/reader.h"
+
+namespace jg {
+namespace {
+
+constexpr int64_t kLongChain = 32;  // rows of a bucket, on average, that are worth to be gathered
+
+// Link rows into a directory that other threads link rows into. Returns whether some slot has several rows.
+template <class SlotOf>
+bool link_shared(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
+  bool chains = false;
+  for (size_t i = 0; i < rows.size(); i++) {
+    if (i + kAhead < rows.size()) __builtin_prefetch(&slots[slot_of(rows[i + kAhead])]);
+    JgRow* row = rows[i];
+    uint64_t* slot = &slots[slot_of(row)];
+    uint64_t old = __atomic_load_n(slot, __ATOMIC_RELAXED), now;
+    do {
+      row->next = reinterpret_cast<JgRow*>(old & kPointer);
+      now = (old & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);
+    } while (!__atomic_compare_exchange_n(slot, &old, now, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    chains |= row->next != nullptr;
+  }
+  return chains;
+}
+
+// Set a bit for each row's key; other threads do, too.
+template <class SlotOf>
+void mark_all(const std::vector<JgRow*>& rows, uint64_t* bits, SlotOf slot_of) {
+  for (size_t i = 0; i < rows.size(); i++) {
+    if (i + kAhead < rows.size()) __builtin_prefetch(rows[i + kAhead]);
+    const uint64_t at = slot_of(rows[i]);
+    __atomic_fetch_or(&bits[at >> 6], uint64_t{1} << (at & 63), __ATOMIC_RELAXED);
+  }
+}
+
+// Reads the rows in memory that have met a partner, or those that have not.
+class MatchReader final : public TableReader {
+ public:
+  MatchReader(const RowStore& table, const Reading& reading, int32_t offset)
+      : rows_(table, reading.claimed), matched_(reading.which == Which::kMatched), offset_(offset) {}
+
+  Status next(JgTask* task, int* n) override {
+    int kept = 0;
+    do {
+      JG_RETURN_IF_ERROR(rows_.next(task, n));
+      for (int i = 0; i < *n; i++)
+        if ((reinterpret_cast<const uint8_t*>(task->rows[i])[offset_] != 0) == matched_) kept_[kept++] = task->rows[i];
+    } while (*n > 0 && kept == 0);
+    *n = kept;
+    task->rows = kept_;
+    return {};
+  }
+
+ private:
+  MemoryReader rows_;
+  const bool matched_;
+  const int32_t offset_;
+  JgRow* kept_[JG_BATCH_ROWS];
+};
+
+}  // namespace
+
+JoinTable::JoinTable(const JgJoinInfo& info, const TableConfig& config, Budget* budget)
+    : RowStore(info, config, budget, config.on_disk),
+      info_(info),
+      is_expanded_(config.is_expanded),
+      gathered_(budget),
+      linked_(budget, Beyond::kMaps) {}
+
+Status JoinTable::write(Part* part) {
+  JG_RETURN_IF_ERROR(write_deals(part));
+  static_cast<JoinPart*>(part)->null_rows.clear();  // which no join looks for that may go to disk
+  return {};
+}
+
+int JoinTable::begin_rounds() {
+  size_t count = 0, nulls = 0;
+  for (size_t p = 0; p < parts_.size(); p++) count += parts_[p]->rows.size(), nulls += part_at(p)->null_rows.size();
+  begin_directory(static_cast<int64_t>(count));
+  rows_.reserve(count + nulls);
+  for (auto& p : parts_) rows_.insert(rows_.end(), p->rows.begin(), p->rows.end());
+  for (size_t p = 0; p < parts_.size(); p++) {
+    const auto& rows = part_at(p)->null_rows;
+    null_rows_.insert(null_rows_.end(), rows.begin(), rows.end());
+  }
+  rows_.insert(rows_.end(), null_rows_.begin(), null_rows_.end());
+  return static_cast<int>(parts_.size());
+}
+
+// By key where that takes no more memory than by hash.
+void JoinTable::begin_directory(int64_t rows) {
+  const uint64_t by_hash = slots_for(rows * 2), in_slot = info_.is_set ? 64 : 1;
+  int64_t low = INT64_MAX, high = INT64_MIN;
+  for (size_t p = 0; p < parts_.size(); p++)
+    low = std::min(low, part_at(p)->low), high = std::max(high, part_at(p)->high);
+  if (info_.key && low <= high && (static_cast<uint64_t>(high) - static_cast<uint64_t>(low)) / in_slot < by_hash) {
+    join_.low = low;
+    join_.span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
+  }
+  const uint64_t count = join_.span ? (join_.span - 1) / in_slot + 1 : by_hash;
+  slots_ = {reinterpret_cast<uint64_t*>(linked_.zeroed(count * sizeof(uint64_t))), count};
+  if (join_.span && info_.is_set) join_.present = slots_.data();
+  join_.directory = join_.span ? JgDirectory{slots_.data(), 0} : directory_of(slots_);
+}
+
+void JoinTable::run_task(int i, JgTask*) {
+  const auto slot_of = [this](const JgRow* row) { return this->slot_of(row); };
+  const std::vector<JgRow*>& rows = parts_[i]->rows;
+  if (join_.present)
+    mark_all(rows, join_.present, slot_of);
+  else if (parts_.size() == 1 ? link_all(rows, slots_.data(), slot_of) : link_shared(rows, slots_.data(), slot_of))
+    has_chains_ = true;
+}
+
+int JoinTable::end_round(JgTask*) {
+  if (is_expanded_) gather_chains();
+  join_.is_unique = join_.span && !join_.present && !has_chains_;
+  join_.rows = rows_.data();
+  join_.count = static_cast<int64_t>(rows_.size());
+  join_.null_rows = null_rows_.data();
+  join_.null_count = static_cast<int64_t>(null_rows_.size());
+  return 0;
+}
+
+// Keys of many rows each: those of a chain side by side, so that following it is reading on. One pass over rows that
+// the joins to come will visit many times.
+void JoinTable::gather_chains() {
+  const int64_t count = static_cast<int64_t>(rows_.size() - null_rows_.size());
+  const int64_t used = std::count_if(slots_.begin(), slots_.end(), [](uint64_t slot) { return slot != 0; });
+  const uint64_t stride = (info_.row_size + 15) & ~uint64_t{15};
+  if (count < kLongChain * used || !budget_->has_room(static_cast<int64_t>(stride) * count)) return;
+  char* at = gathered_.bytes(stride * count);
+  size_t n = 0;
+  for (uint64_t& slot : slots_) {
+    auto* row = reinterpret_cast<JgRow*>(slot & kPointer);
+    if (row) slot = (slot & ~kPointer) | reinterpret_cast<uint64_t>(at);
+    for (; row; row = row->next, at += stride) {
+      auto* copy = reinterpret_cast<JgRow*>(at);
+      std::memcpy(copy, row, info_.row_size);
+      if (row->next) copy->next = reinterpret_cast<JgRow*>(at + stride);
+      rows_[n++] = copy;
+    }
+  }
+}
+
+std::unique_ptr<TableReader> JoinTable::reader(const Reading& reading) const {
+  if (is_spilled()) return std::make_unique<RunReader>(*this, reading.claimed);
+  if (reading.which == Which::kAll) return std::make_unique<MemoryReader>(*this, reading.claimed);
+  return std::make_unique<MatchReader>(*this, reading, info_.matched_offset);
+}
+
+}  // namespace jg
+
+const JgTableClass jg_join_table = {jg::make_table<jg::JoinTable, JgJoinInfo>};

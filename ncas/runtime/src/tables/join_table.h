@@ -1,0 +1,58 @@
+// The build of a join: rows in a directory by their keys' hash, or by the key itself.
+#pragma once
+#include <algorithm>
+#include <span>
+
+#include "tables/row_store.h"
+
+namespace jg {
+
+struct JoinPart : Part {
+  using Part::Part;
+
+  JgRow* append_keyed(uint64_t hash, bool null_key) {
+    if (!null_key) return append(hash);
+    null_rows.push_back(zeroed(hash));
+    return null_rows.back();
+  }
+  void note_keys(int64_t lowest, int64_t highest) {
+    low = std::min(low, lowest);
+    high = std::max(high, highest);
+  }
+
+  std::vector<JgRow*> null_rows;              // rows without a key
+  int64_t low = INT64_MAX, high = INT64_MIN;  // the range of a key that is an integer
+};
+
+class JoinTable final : public RowStore {
+ public:
+  JoinTable(const JgJoinInfo& info, const TableConfig& config, Budget* budget);
+
+  JgJoin* join() override { return &join_; }
+  std::unique_ptr<TableReader> reader(const Reading& reading) const override;
+
+ private:
+  std::unique_ptr<Part> make_part() const override { return std::make_unique<JoinPart>(info_, budget_, beyond()); }
+  Status write(Part* part) override;
+  int begin_rounds() override;
+  void run_task(int i, JgTask* task) override;
+  int end_round(JgTask* task) override;
+
+  JoinPart* part_at(size_t i) const { return static_cast<JoinPart*>(parts_[i].get()); }
+  void begin_directory(int64_t rows);
+  void gather_chains();
+  uint64_t slot_of(const JgRow* row) const {
+    return join_.span ? static_cast<uint64_t>(info_.key(row)) - static_cast<uint64_t>(join_.low)
+                      : row->hash >> join_.directory.shift;
+  }
+
+  const JgJoinInfo& info_;
+  const bool is_expanded_;
+  std::vector<JgRow*> null_rows_;  // rows_ has all rows
+  std::span<uint64_t> slots_;      // or the bits of keys
+  std::atomic<bool> has_chains_{false};
+  JgJoin join_{};
+  Arena gathered_, linked_;  // rows in the order of their chains; slots, or bits
+};
+
+}  // namespace jg
