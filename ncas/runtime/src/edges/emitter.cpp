@@ -23,12 +23,12 @@ using net::WaitTimer;
 
 namespace {
 
-constexpr int64_t FRAME_ROWS = 65536;        // a frame is sent when it has this many rows
-constexpr size_t FRAME_BYTES = 256u << 10;   // or this many bytes: the next one is encoded while this one is received
-constexpr size_t COLUMN_BYTES = 8u << 10;    // more for wide rows: each column of a frame costs the receiver
+constexpr int64_t FRAME_ROWS = 65536;          // a frame is sent when it has this many rows
+constexpr size_t FRAME_BYTES = 256u << 10;     // or this many bytes: the next one is encoded while this one is received
+constexpr size_t COLUMN_BYTES = 8u << 10;      // more for wide rows: each column of a frame costs the receiver
 constexpr size_t WORKER_BYTES_MAX = 4u << 20;  // but what a worker fills takes no more than this for larger frames
-constexpr size_t VALUE_BYTES_MAX = 20;       // of a fixed-width value or an offset, with its share of bitmaps
-constexpr size_t APPEND_FRAMES = 4;          // most that is added at once, if it is more than one row
+constexpr size_t VALUE_BYTES_MAX = 20;         // of a fixed-width value or an offset, with its share of bitmaps
+constexpr size_t APPEND_FRAMES = 4;            // most that is added at once, if it is more than one row
 constexpr size_t ROW_BYTES_MAX = ntf::FRAME_BYTES_MAX / 2;
 // interval of closing connections whose handshake is late: a connection may just be opening
 constexpr int HANG_UP_MS = 100;
