@@ -45,7 +45,7 @@ def adbc(python: Path) -> Count:
         config = replace(local_hosts(1), tables=(TableConfig("t", (str(file),), "parquet", "extra"),))
         service = embedded.start(config)
         door = Door(Clients(lambda: config, service.guard, service.stub), "127.0.0.1", 0, None)
-        known = {"JUMPGATE_URI": door.address, "JUMPGATE_AUTHORIZATION": f"Bearer {service.token}"}
+        known = {"SERVICE_URI": door.address, "SERVICE_AUTHORIZATION": f"Bearer {service.token}"}
         try:
             _pytest(python, report, str(ROOT / "bench" / "adbc_suite"), **known)
         finally:

@@ -1,4 +1,4 @@
-"""What the driver validation suite has to know of a service of Jumpgate: DuckDB's names of types and its times."""
+"""Describes a service of Jumpgate to the driver validation suite: DuckDB's names of types and its times."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Jumpgate(model.DriverQuirks):  # type: ignore[misc]
     )
     setup = model.DriverSetup(
         database={
-            "uri": model.FromEnv("JUMPGATE_URI"),
-            "adbc.flight.sql.authorization_header": model.FromEnv("JUMPGATE_AUTHORIZATION"),
+            "uri": model.FromEnv("SERVICE_URI"),
+            "adbc.flight.sql.authorization_header": model.FromEnv("SERVICE_AUTHORIZATION"),
             "adbc.flight.sql.rpc.with_cookie_middleware": "true",
         }
     )

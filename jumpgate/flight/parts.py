@@ -24,7 +24,7 @@ WATCH_S = 0.1
 
 @dataclass
 class _Part:
-    """What a part has got, unless it `is_lost`, and the call that fetches it."""
+    """Batches that a part has got, unless it `is_lost`, and the call that fetches it."""
 
     kept: list[pa.RecordBatch] = field(default_factory=list)
     kept_bytes: int = 0
