@@ -42,7 +42,9 @@ def _wheel(work: Path) -> Path:
     wheel.add(work / "runtimes" / "this", toolchain.runtime("release").library.parent)
     wheel.describe(work / "runtimes", {"this": ()})
     _run(sys.executable, "-m", "build", "--wheel", "--outdir", work / "pure", ROOT)
-    return wheel.pack(next((work / "pure").glob("*.whl")), work / "runtimes", work / "packed")
+    pure = next((work / "pure").glob("*.whl"))
+    wheel.thin(pure)
+    return wheel.pack(pure, work / "runtimes", work / "packed")
 
 
 def _run(*command: str | Path, cwd: Path | None = None, **variables: str) -> float:

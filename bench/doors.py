@@ -2,6 +2,11 @@
 and what a bare machine spends until the first result.
 
     ./dev bench doors --json
+    ./dev bench doors --json --ibis-data FOLDER --adbc-python PYTHON
+
+With `--ibis-data`, a checkout of ibis-project/testing-data, Ibis's own tests run in place of this; with
+`--adbc-python`, an interpreter that has adbc-drivers/validation and adbc-driver-flightsql, the driver validation suite
+does.
 
 The service runs in a process of its own, its instances in others. A client of Arrow's fetches an offloaded scan of
 numbers and text; a session receives the same by NTF, in turns.
@@ -25,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import flight
 
-from bench import _install
+from bench import _doors_suites, _install
 from bench._measure import Figure, alternate, remark, report
 from jumpgate.client import read
 from jumpgate.client.session import Session
@@ -119,11 +124,31 @@ def figures() -> Iterator[Figure]:
     yield Figure("install_to_first_result_cpu_s", install + query, 10, "lower", text)
 
 
+def suites(ibis_data: Path | None, adbc_python: Path | None) -> Iterator[Figure]:
+    """Run what others test doors with, where it is at hand."""
+    if ibis_data is not None:
+        theirs, ours = _doors_suites.ibis(ibis_data)
+        remark(f"  {ours.passed} tests pass, {theirs.passed} by DuckDB's backend")
+        for name in sorted(set(ours.failed) - set(theirs.failed)):
+            remark(f"  failed: {name}")
+        text = "Ibis's own tests of its backends: those that pass, whatever can be offloaded is ÷ by DuckDB's backend"
+        yield Figure("ibis_tests", ours.passed / theirs.passed, 0.98, "higher", text)
+    if adbc_python is not None:
+        found = _doors_suites.adbc(adbc_python)
+        remark(f"  {found.passed} tests of the driver validation suite pass")
+        for name in found.failed:
+            remark(f"  failed: {name}")
+        text = "the driver validation suite by ADBC's driver for Flight SQL: tests that pass, of those that apply"
+        yield Figure("adbc_conformance", found.share, 1.0, "higher", text)
+
+
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def main(as_json: bool) -> None:
-    """Measure Flight SQL."""
-    for figure in figures():
+@click.option("--ibis-data", type=click.Path(exists=True, path_type=Path), help="A checkout of Ibis's testing-data.")
+@click.option("--adbc-python", type=click.Path(exists=True, path_type=Path), help="Python with the validation suite.")
+def main(as_json: bool, ibis_data: Path | None, adbc_python: Path | None) -> None:
+    """Measure Flight SQL, and run what others test doors with."""
+    for figure in suites(ibis_data, adbc_python) if ibis_data or adbc_python else figures():
         report(figure, as_json)
 
 

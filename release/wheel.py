@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from jumpgate import jars
 from jumpgate.codegen import prebuilt, toolchain
 
 ARROW = ("libarrow.so.*", "libparquet.so.*")
@@ -45,6 +46,16 @@ def describe(folder: Path, levels: Mapping[str, Iterable[str]]) -> None:
     prebuilt.Manifest(*facts, levels).write(folder)
 
 
+def thin(pure: Path) -> None:
+    """Let the jars in a wheel share what several of them have: each would bring the same libraries."""
+    with tempfile.TemporaryDirectory() as work:
+        _run("wheel", "unpack", "--dest", work, str(pure))
+        (tree,) = Path(work).iterdir()
+        if found := sorted(tree.glob("jumpgate/*/jars/*.jar")):
+            jars.share(found, tree / "jumpgate" / jars.SHARED)
+            _run("wheel", "pack", "--dest-dir", str(pure.parent), str(tree))
+
+
 def pack(pure: Path, runtimes: Path, output: Path) -> Path:
     """Return a wheel for this machine with what the pure one has, and the runtimes."""
     output.mkdir(parents=True, exist_ok=True)
@@ -71,7 +82,8 @@ def _run(module: str, *arguments: str) -> None:
 
 
 def main(pure: Path) -> None:
-    """Put the platform's wheel beside the pure one."""
+    """Make the wheel thin, and put the platform's beside it."""
+    thin(pure)
     with tempfile.TemporaryDirectory() as work:
         build(Path(work) / "runtimes")
         tag(pack(pure, Path(work) / "runtimes", Path(work)), pure.parent)

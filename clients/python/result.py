@@ -142,6 +142,11 @@ class Result:
         return tuple(self._execution.events)
 
     @property
+    def producers(self) -> int:
+        """The number of instances that send the result."""
+        return int(self._execution.submitted.result().producers)
+
+    @property
     def received_bytes(self) -> int:
         """The bytes of the result's frames so far."""
         return self._stream.bytes

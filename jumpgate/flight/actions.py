@@ -90,7 +90,7 @@ def _cancelled(data: bytes, hall: Hall) -> Message:
         info = flight.FlightInfo.deserialize(data)
         ticket = unwrap(info.endpoints[0].ticket.ticket)
         handle = ticket.statement_handle if isinstance(ticket, sql.TicketStatementQuery) else b""
-        answered = hall.of(handle).kept(handle)
+        answered, _ = hall.of(handle).kept(handle)
     except (pa.ArrowException, IndexError, NotFound):
         return sql.ActionCancelQueryResult(result=sql.ActionCancelQueryResult.NOT_CANCELLABLE)
     answered.cancel()

@@ -67,11 +67,12 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
         with self._told(context):
             command = unwrap(descriptor.command or b"")
             if metadata.is_answered(command):
-                return _info(descriptor, metadata.schema_of(command), descriptor.command, b"")
+                return _info(descriptor, metadata.schema_of(command), [descriptor.command], b"")
             session, answered = self._answer(context, command)
-            ticket = wrap(sql.TicketStatementQuery(statement_handle=session.keep(answered)))
+            handles = session.keep(answered)
+            tickets = [wrap(sql.TicketStatementQuery(statement_handle=handle)) for handle in handles]
             told_of = {"offloaded": not answered.reason, "reason": answered.reason}
-            return _info(descriptor, answered.schema, ticket, json.dumps(told_of).encode())
+            return _info(descriptor, answered.schema, tickets, json.dumps(told_of).encode())
 
     def get_schema(self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor) -> flight.SchemaResult:
         """Return the columns of an answer, without running a statement."""
@@ -97,8 +98,8 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
             if not isinstance(command, sql.TicketStatementQuery):
                 raise _unfit(command, "DoGet")
             session = self._of(context, command.statement_handle)
-            answered = session.kept(command.statement_handle)
-            batches = session.fetch(answered, context.is_cancelled)
+            answered, part = session.kept(command.statement_handle)
+            batches = session.fetch(answered, part, context.is_cancelled)
             return flight.GeneratorStream(answered.schema, _sent(batches))
 
     def do_put(
@@ -213,11 +214,11 @@ def _caller(context: flight.ServerCallContext) -> Caller:
 
 
 def _info(
-    descriptor: flight.FlightDescriptor, schema: pa.Schema, ticket: bytes, app_metadata: bytes
+    descriptor: flight.FlightDescriptor, schema: pa.Schema, tickets: list[bytes], app_metadata: bytes
 ) -> flight.FlightInfo:
-    """Return where a result is fetched: where it was asked for."""
-    endpoint = flight.FlightEndpoint(flight.Ticket(ticket), [])
-    return flight.FlightInfo(schema, descriptor, [endpoint], -1, -1, True, app_metadata)
+    """Return where a result is fetched: where it was asked for. The rows of several tickets have no order."""
+    endpoints = [flight.FlightEndpoint(flight.Ticket(ticket), []) for ticket in tickets]
+    return flight.FlightInfo(schema, descriptor, endpoints, -1, -1, len(tickets) == 1, app_metadata)
 
 
 def _sent(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -14,3 +14,9 @@ TEXT_BYTES_MAX = 4 << 20
 TOKENS_MAX = 1024
 #: a job whose result nobody has begun to fetch for so long ends; it runs again when somebody does
 UNREAD_S_MAX = 60.0
+#: endpoints of a result
+ENDPOINTS_MAX = 8
+#: of a result with several endpoints, for tickets that are used again; for UNREAD_S_MAX after its end
+KEPT_BYTES_MAX = 16 << 20
+#: a result with several endpoints ends if no ticket is used for so long after a connection broke
+RETRY_S_MAX = 10.0

@@ -6,8 +6,8 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from jumpgate.dataflow.objective import COST, TIME
 from jumpgate.errors import Cancelled, CapacityExceeded, FileChanged, JumpgateError, NotFound, Unreachable
 from jumpgate.flight.database import BATCH_ROWS, CATALOG, Cursor, Database
 from jumpgate.flight.limits import (
+    ENDPOINTS_MAX,
     IDLE_S_MAX,
     PREPARED_MAX,
     RESULTS_MAX,
@@ -27,6 +28,7 @@ from jumpgate.flight.limits import (
     UNREAD_S_MAX,
 )
 from jumpgate.flight.parameters import parameters
+from jumpgate.flight.parts import Parts
 from jumpgate.flight.running import Running
 from jumpgate.flight.statements import Statement, checked
 from jumpgate.flight.tables import Files
@@ -34,7 +36,7 @@ from jumpgate.flight.tables import Files
 T = TypeVar("T")
 Rows = Sequence[Sequence[Any] | None]
 
-_ID_BYTES = 16
+_ID_BYTES, _HANDLE_BYTES = 16, 24
 CANCELLED = "the client has cancelled the statement"
 
 
@@ -50,8 +52,8 @@ class Prepared:
 
 @dataclass
 class Answered:
-    """A statement that was run. Its result is `table`, or is computed as it is read, the first time from `stream`, and
-    then by running it again."""
+    """A statement that was run. Its result is `table`, or is computed as it is read: in `parts`, or the first time from
+    `stream`, and then by running it again."""
 
     statement: Statement
     row: Sequence[Any] | None
@@ -61,6 +63,7 @@ class Answered:
     table: pa.Table | None = None
     stream: pa.RecordBatchReader | None = None
     cursor: Cursor | None = None
+    parts: Parts | None = None
     is_cancelled: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -70,12 +73,24 @@ class Answered:
         self.running.end(Cancelled(CANCELLED))
         self.close()
 
-    def close(self) -> None:
-        """Drop what nobody has fetched."""
+    def take(self) -> tuple[pa.RecordBatchReader | None, Cursor | None]:
+        """Return what nobody has fetched: it is the caller's now."""
         with self.lock:
-            cursor, self.stream, self.cursor = self.cursor, None, None
+            taken = self.stream, self.cursor
+            self.stream = self.cursor = None
+        return taken
+
+    def leave(self) -> None:
+        """Drop what nobody has fetched."""
+        cursor = self.take()[1]
         if cursor is not None:
             cursor.close()
+
+    def close(self) -> None:
+        """Drop what nobody has fetched, and what is kept of the rest."""
+        self.leave()
+        if self.parts is not None:
+            self.parts.drop()
 
 
 @dataclass
@@ -104,8 +119,8 @@ class Session:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a statement runs."""
-        return bool(self._running)
+        """Return whether a statement runs; one that was ended may still wait for its client to read what was sent."""
+        return any(running.reason is None for running in tuple(self._running))
 
     def database(self) -> Database:
         """Return the database, over the tables' files of now. Raises FileChanged where it holds what a new one would
@@ -170,8 +185,9 @@ class Session:
             with self._runs(cursor, is_gone) as running:
                 if len(rows) == 1:
                     stream = cursor.stream(statement, rows[0])
-                    reason = cursor.connection.last_reason
-                    return Answered(statement, rows[0], stream.schema, running, reason, None, stream, cursor)
+                    reason, count = cursor.connection.last_reason, min(cursor.connection.producers, ENDPOINTS_MAX)
+                    parts = Parts(count) if count > 1 else None
+                    return Answered(statement, rows[0], stream.schema, running, reason, None, stream, cursor, parts)
                 table = cursor.table(statement, rows)
         except BaseException:
             cursor.close()
@@ -207,16 +223,33 @@ class Session:
             if not transaction:
                 cursor.close()
 
-    def fetch(self, answered: Answered, is_gone: Callable[[], bool]) -> Iterator[pa.RecordBatch]:
-        """Yield the result: the stream that waits, or that of another run."""
+    def fetch(self, answered: Answered, part: int, is_gone: Callable[[], bool]) -> Iterator[pa.RecordBatch]:
+        """Yield the result, or a part of it: from the stream that waits, or that of another run."""
         if answered.is_cancelled:
             raise Cancelled(CANCELLED)
         if answered.table is not None:
             yield from answered.table.to_batches(max_chunksize=BATCH_ROWS)
-            return
-        with answered.lock:
-            stream, cursor = answered.stream, answered.cursor
-            answered.stream = answered.cursor = None
+        elif answered.parts is None:
+            yield from self._rows(answered, is_gone)
+        else:
+            if answered.parts.begin():
+                threading.Thread(target=self._fill, args=(answered, answered.parts), daemon=True).start()
+            yield from answered.parts.read(part, is_gone)
+
+    def _fill(self, answered: Answered, parts: Parts) -> None:
+        """Read the result for all calls that fetch a part of it."""
+        error: Exception | None = None
+        try:
+            with closing(self._rows(answered, parts.is_left)) as rows:
+                parts.fill(rows, lambda: answered.running.check())
+        except Exception as found:
+            error = found
+        parts.end(error)
+        _later(parts.drop)
+
+    def _rows(self, answered: Answered, is_gone: Callable[[], bool]) -> Generator[pa.RecordBatch]:
+        """Yield the rows of the stream that waits, or of another run."""
+        stream, cursor = answered.take()
         cursor = cursor or self.database().cursor(self.offload, self.objective)
         try:
             with self._runs(cursor, is_gone) as running:
@@ -241,24 +274,28 @@ class Session:
             self._running.discard(running)
             self.used = time.monotonic()
 
-    def keep(self, answered: Answered) -> bytes:
-        """Return a handle by which the result is fetched."""
+    def keep(self, answered: Answered) -> list[bytes]:
+        """Return a handle for each part of the result, by which it is fetched."""
         with self._lock:
             handle = self._handle()
             self._answered[handle] = answered
             oldest = self._answered.popitem(last=False)[1] if len(self._answered) > RESULTS_MAX else None
         if oldest is not None:
             oldest.close()
-        if answered.cursor is not None and answered.cursor.connection.job_runs:
-            timer = threading.Timer(UNREAD_S_MAX, answered.close)
-            timer.daemon = True
-            timer.start()
-        return handle
+        if answered.cursor is not None and answered.cursor.connection.producers:
+            _later(answered.leave)
+        if answered.parts is None:
+            return [handle]
+        return [handle + bytes([part]) for part in range(answered.parts.count)]
 
-    def kept(self, handle: bytes) -> Answered:
-        """Return the result with that handle. Raises NotFound."""
+    def kept(self, handle: bytes) -> tuple[Answered, int]:
+        """Return the result with that handle, and which part of it. Raises NotFound."""
         way_out = f"a session keeps the last {RESULTS_MAX} results; run the statement again"
-        return self._get(self._answered, handle, "result", way_out)
+        whole, part = handle[:_HANDLE_BYTES], int.from_bytes(handle[_HANDLE_BYTES:])
+        answered = self._get(self._answered, whole, "result", way_out)
+        if part >= (1 if answered.parts is None else answered.parts.count):
+            raise NotFound(f"the result has no part {part + 1}: {way_out}")
+        return answered, part
 
     def prepare(self, prepared: Prepared) -> bytes:
         """Return a handle for the statement. Raises CapacityExceeded."""
@@ -337,7 +374,7 @@ class Session:
         self._database.close()
 
     def _handle(self) -> bytes:
-        return self.id + secrets.token_bytes(8)
+        return self.id + secrets.token_bytes(_HANDLE_BYTES - _ID_BYTES)
 
     def _add(self, place: OrderedDict[bytes, T], value: T, most: int, what: str, way_out: str) -> bytes:
         with self._lock:
@@ -353,6 +390,13 @@ class Session:
             if handle not in place:
                 raise NotFound(f"there is no such {what}: {way_out}")
             return place[handle]
+
+
+def _later(drop: Callable[[], None]) -> None:
+    """Call it once a result was not fetched for too long."""
+    timer = threading.Timer(UNREAD_S_MAX, drop)
+    timer.daemon = True
+    timer.start()
 
 
 class Sessions:

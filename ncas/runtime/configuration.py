@@ -25,6 +25,8 @@ from jumpgate.stores.names import is_remote
 
 #: the most siblings that an instance asks for shares of a scan, before it leaves the rest to them
 ASKED_MAX = 16
+#: frames of the result grow to this size: each costs the client's end a while, whatever it holds
+RESULT_FRAME_BYTES = 2 << 20
 
 
 @dataclass(frozen=True)
@@ -210,8 +212,9 @@ def _outgoing(id: str, context: JobContext) -> dict[str, Any]:
         return {**_edge(edge, 0, context), **alone}
     to = {"peers": context.peers(edge)} if edge.transport.channel == TCP.channel else {}
     heavy = {"heavy": edge.partitioning.heavy, "copied": edge.partitioning.copied} if edge.partitioning.heavy else {}
+    frames = {"frame_bytes_max": RESULT_FRAME_BYTES} if id == context.plan.result else {}
     index = Gap(lambda i: places[i.id])
-    return {**_edge(edge, index, context), **to, "partitioning": edge.partitioning.kind, **heavy}
+    return {**_edge(edge, index, context), **to, "partitioning": edge.partitioning.kind, **heavy, **frames}
 
 
 def _edge(edge: Edge, index: Gap | int, context: JobContext) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 // it. The receiver prints its port, then what it counted. Both end with "ok …" or "error CODE MESSAGE".
 // ":repeat" sends the same batch over and over, so that nothing but the edge is measured. ":early" approaches, and opens
 // the edge once a line comes ("c": cancels it first). In the environment, NTF_PEER_TIMEOUT_MS is a sender's time to
-// connect, and NTF_PEER_TLS a file with the job's certificate and its key.
+// connect, NTF_PEER_FRAME_BYTES_MAX what its frames grow to, and NTF_PEER_TLS a file with the job's certificate and its key.
 #include <signal.h>
 
 #include <algorithm>
@@ -244,6 +244,7 @@ int main(int argc, char** argv) {
   options.token = argv[5];
   options.index = std::atoi(argv[6]);
   if (const char* timeout_ms = std::getenv("NTF_PEER_TIMEOUT_MS")) options.timeout_ms = std::atoi(timeout_ms);
+  if (const char* most = std::getenv("NTF_PEER_FRAME_BYTES_MAX")) options.frame_bytes_max = std::stoul(most);
   if (const char* path = std::getenv("NTF_PEER_TLS")) {
     std::ifstream pem(path);
     const std::string text(std::istreambuf_iterator<char>(pem), {});

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import flight
 
 from jumpgate.client.duckdb import streams
 from jumpgate.client.duckdb.streams import HELD_BYTES, Stream
 from jumpgate.client.result import Result
 from jumpgate.errors import ComputeError
-from jumpgate.flight import sessions
+from jumpgate.flight import parts, sessions
 from jumpgate.v1 import flight_sql_pb2 as sql
 from tests.support.flight import Shop, ended, eventually, opened
 
@@ -20,6 +22,13 @@ from tests.support.flight import Shop, ended, eventually, opened
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     with opened(tmp_path_factory.mktemp("flight")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """Two hosts, whose instances both send results."""
+    with opened(tmp_path_factory.mktemp("chain"), hosts=2) as found:
         yield found
 
 
@@ -83,3 +92,75 @@ def test_a_job_that_fails_amid_its_result(shop: Shop, monkeypatch: pytest.Monkey
     told = 'failed amid its result.* a value is too large. Run the query again with offload = "never"'
     with pytest.raises(pa.ArrowInvalid, match=told):
         raw.get(raw.info(text)).read_all()
+
+
+#: 2 million rows of two instances
+LARGE = "SELECT l.a, r.a AS other FROM t l JOIN t r ON l.b = r.b WHERE r.a < 200"
+
+
+def rows_of(*tables: pa.Table) -> pa.Table:
+    return pa.concat_tables(tables).sort_by([("other", "ascending"), ("a", "ascending")])
+
+
+@pytest.fixture(scope="module")
+def expected(chain: Shop) -> pa.Table:
+    raw = chain.raw()
+    raw.option("offload", "never")
+    info = raw.info(LARGE)
+    assert len(info.endpoints) == 1
+    return rows_of(raw.get(info).read_all())
+
+
+def asked(chain: Shop, text: str = LARGE) -> tuple[Any, flight.FlightInfo]:
+    raw = chain.raw("guest")
+    raw.option("offload", "always")
+    return raw, raw.info(text)
+
+
+def test_endpoints_of_several_instances_divide_the_rows(chain: Shop, expected: pa.Table) -> None:
+    raw, info = asked(chain)
+    assert len(info.endpoints) == 2
+    assert not info.ordered
+    with ThreadPoolExecutor() as threads:
+        found = list(threads.map(lambda part: raw.get(info, part).read_all(), range(2)))
+    assert rows_of(*found).equals(expected)
+    eventually(lambda: ended(chain))
+
+
+def test_endpoints_can_be_read_one_after_the_other(chain: Shop, expected: pa.Table) -> None:
+    raw, info = asked(chain)
+    first, last = (raw.get(info, part).read_all() for part in (1, 0))
+    assert rows_of(first, last).equals(expected)
+    assert last.num_rows == 0
+    with chain.connect("guest") as connection, connection.cursor() as cursor:  # it reads them at once
+        cursor.execute(LARGE)
+        assert rows_of(cursor.fetch_arrow_table()).equals(expected)
+
+
+def test_a_ticket_is_used_again_after_its_connection_broke(chain: Shop, expected: pa.Table) -> None:
+    raw, info = asked(chain)
+    broken, whole = raw.get(info, 0), raw.get(info, 1)
+    assert broken.read_chunk().data.num_rows
+    broken.cancel()
+    with ThreadPoolExecutor() as threads:
+        found = list(threads.map(lambda reader: reader.read_all(), (whole, raw.get(info, 0))))
+    assert rows_of(*found).equals(expected)
+
+
+def test_an_ordered_result_has_one_endpoint(chain: Shop) -> None:
+    raw, info = asked(chain, f"{LARGE} ORDER BY r.a, l.a")
+    assert len(info.endpoints) == 1
+    assert info.ordered
+    assert raw.get(info).read_chunk().data["a"].to_pylist()[:2] == [0, 10]
+
+
+def test_a_result_in_parts_that_is_read_no_further_ends_its_job(chain: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw, info = asked(chain, HUGE)
+    reader = raw.get(info, 1)
+    assert reader.read_chunk().data.num_rows
+    monkeypatch.setattr(parts, "RETRY_S_MAX", 0.0)
+    reader.cancel()
+    eventually(lambda: ended(chain))
+    eventually(lambda: job_states(chain)[0] == "cancelled")
+    with pytest.raises((flight.FlightCancelledError, pa.ArrowKeyError)):
+        raw.get(info, 0).read_chunk()

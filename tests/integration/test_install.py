@@ -58,7 +58,9 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     for engine in PLUGINS:
         jars = Path("clients") / engine / "python" / "jars"
         shutil.copytree(ROOT / jars, source / jars)
-    subprocess.run([sys.executable, "-m", "build", "--outdir", built, source], check=True, timeout=240)
+    subprocess.run(
+        [sys.executable, "-m", "build", "--sdist", "--wheel", "--outdir", built, source], check=True, timeout=240
+    )
     return next(built.glob("*.whl")), next(built.glob("*.tar.gz"))
 
 
@@ -71,7 +73,9 @@ def installed(
     built, work = toolchain.runtime(), tmp_path_factory.mktemp("wheel")
     platform_wheel.add(work / "runtimes" / "this", built.library.parent)
     platform_wheel.describe(work / "runtimes", {"this": ()})
-    packed = platform_wheel.pack(archives[0], work / "runtimes", work)
+    thin = Path(shutil.copy(archives[0], work))
+    platform_wheel.thin(thin)
+    packed = platform_wheel.pack(thin, work / "runtimes", work / "packed")
     places: dict[str, Path] = {}
 
     def install(extra: str) -> tuple[Path, Path]:

@@ -70,9 +70,9 @@ class Peers:
     def send(
         self, descriptor: Descriptor, *peers: str, index: int = 0, partitioning: str = "single", threads: int = 2,
         rows: int | str = 10_000, token: str = TOKEN, timeout_ms: int = 30_000,
-        certificate: JobCertificate | None = None,
+        certificate: JobCertificate | None = None, frame_bytes_max: int = 0,
     ) -> subprocess.Popen[str]:  # fmt: skip
-        environment = {"NTF_PEER_TIMEOUT_MS": str(timeout_ms)}
+        environment = {"NTF_PEER_TIMEOUT_MS": str(timeout_ms), "NTF_PEER_FRAME_BYTES_MAX": str(frame_bytes_max)}
         if certificate is not None:
             pem = self.folder / "job.pem"
             pem.write_text(certificate.certificate + certificate.key)
@@ -204,6 +204,19 @@ def test_broadcast_reaches_everybody_and_round_robin_divides(peers: Peers) -> No
 
 
 # Python with C++
+
+
+@pytest.mark.parametrize(("frame_bytes_max", "largest"), [(0, 256 << 10), (1 << 20, 1 << 20)])
+def test_frames_grow_from_a_small_first_one(peers: Peers, frame_bytes_max: int, largest: int) -> None:
+    descriptor = Descriptor.columnar(Schema.of(**dict.fromkeys(("id", "a", "b", "c"), int64.with_nullable(False))))
+    with endpoint(descriptor) as receiving:
+        peers.send(descriptor, receiving.address, threads=1, rows="200000:repeat", frame_bytes_max=frame_bytes_max)
+        sizes = [batch.nbytes for batch in receiving]
+    batch_bytes = 2048 * 32  # a frame ends behind one
+    assert sum(sizes) == 200_000 * 32
+    assert sizes[0] <= (256 << 10) + batch_bytes
+    assert largest <= max(sizes) <= largest + batch_bytes
+    assert sizes[:-1] == sorted(sizes[:-1])
 
 
 @pytest.mark.parametrize("format", FORMATS)

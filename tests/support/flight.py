@@ -63,8 +63,8 @@ class Raw:
         command = wrap(sql.CommandStatementQuery(query=text))
         return self.client.get_flight_info(flight.FlightDescriptor.for_command(command), self.options)
 
-    def get(self, info: flight.FlightInfo) -> flight.FlightStreamReader:
-        return self.client.do_get(info.endpoints[0].ticket, self.options)
+    def get(self, info: flight.FlightInfo, part: int = 0) -> flight.FlightStreamReader:
+        return self.client.do_get(info.endpoints[part].ticket, self.options)
 
     def action(self, name: str, message: Any, *, wrapped: bool = True) -> bytes:
         body = wrap(message) if wrapped else message.SerializeToString()
@@ -78,7 +78,7 @@ class Raw:
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Shop]:
+def opened(folder: Path, hosts: int = 1) -> Iterator[Shop]:
     """A shop whose files are in the folder."""
     (folder / "open").mkdir()
     (folder / "closed").mkdir()
@@ -90,7 +90,7 @@ def opened(folder: Path) -> Iterator[Shop]:
     for name, token in shown.items():
         (folder / name).write_text(token)
     config = replace(
-        local_hosts(1),
+        local_hosts(hosts),
         clients=tuple(ClientConfig(name, str(folder / name)) for name in shown),
         tables=(
             TableConfig("t", (str(folder / "open" / "*.parquet"),), "parquet"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -12,11 +13,12 @@ from jumpgate.errors import ConfigError, FileUnreadable
 
 def test_the_jars_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "built").mkdir()
-    (tmp_path / "built" / "a.jar").write_bytes(b"jar")
+    with ZipFile(tmp_path / "built" / "a.jar", "w") as jar:
+        jar.writestr("own", b"jar")
     monkeypatch.setattr(presto, "_JARS", tmp_path / "built")
     written = presto.write_plugin(tmp_path / "plugin" / "jumpgate")
     assert written == [tmp_path / "plugin" / "jumpgate" / "a.jar"]
-    assert written[0].read_bytes() == b"jar"
+    assert written[0].read_bytes() == (tmp_path / "built" / "a.jar").read_bytes()
 
 
 def test_a_connector_that_was_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +34,8 @@ def test_a_connector_that_was_not_built_is_named(tmp_path: Path, monkeypatch: py
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.jar").write_bytes(b"jar")
+    with ZipFile(tmp_path / "a.jar", "w") as jar:
+        jar.writestr("own", b"jar")
     monkeypatch.setattr(presto, "_JARS", tmp_path)
     with pytest.raises(FileUnreadable, match=r"cannot write the plugin into .*a\.jar: File exists"):
         presto.write_plugin(tmp_path / "a.jar")

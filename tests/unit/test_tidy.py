@@ -170,7 +170,7 @@ def part_of(name: str) -> str | None:
     if (
         words[0] != "jumpgate"
         or len(words) < 2
-        or words[1] in ("errors", "deadline", "debug", "extras", "machine", "plugins", "words", "__version__")
+        or words[1] in ("errors", "deadline", "debug", "extras", "jars", "machine", "plugins", "words", "__version__")
     ):
         return None
     return words[1]

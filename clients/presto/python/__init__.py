@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from jumpgate import jars
 from jumpgate.errors import ConfigError, FileUnreadable
 
 _JARS = Path(__file__).parent / "jars"
@@ -20,14 +21,14 @@ def write_plugin(folder: Path) -> list[Path]:
 
 def copy_jars(engine: str, built: Path, folder: Path) -> list[Path]:
     """The same for the engine whose connector is built into a folder."""
-    jars = sorted(built.glob("*.jar"))
-    if not jars:
+    found = sorted(built.glob("*.jar"))
+    if not found:
         raise ConfigError(
             f"the connector for {engine} has not been built; in a checkout, run "
             f"`./dev jvm --projects jvm,{engine.lower()} -DskipTests package`"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [Path(shutil.copy(jar, folder)) for jar in jars]
+        return [Path(shutil.copy(jars.whole(jar), folder)) for jar in found]
     except OSError as e:
         raise FileUnreadable(f"cannot write the plugin into {folder}: {e.strerror}") from None

@@ -157,9 +157,11 @@ class Connection:
         return Connection(self.duckdb.cursor(), self.mode, self._shared, is_cursor=True)
 
     @property
-    def job_runs(self) -> bool:
-        """Return whether the last result has a job that waits for it to be read."""
-        return isinstance(self._answer, Stream) and not self._answer.is_complete
+    def producers(self) -> int:
+        """Return how many instances wait for the last result to be read; 0 where no job runs."""
+        if not isinstance(self._answer, Stream) or self._answer.is_complete:
+            return 0
+        return self._answer.result.producers
 
     def forget(self) -> None:
         """Looks again at texts that DuckDB was left: a statement may have made other tables of the names in them."""

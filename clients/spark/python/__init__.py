@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from jumpgate import extras
+from jumpgate import extras, jars
 from jumpgate.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def jar(version: str = "") -> Path:
             f"the plugin for Spark {version} has not been built; in a checkout, run "
             f"`./dev jvm package -P spark-{version}`"
         )
-    return found
+    return jars.whole(found)
 
 
 def _unknown(version: str) -> NoReturn:

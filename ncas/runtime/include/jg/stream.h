@@ -179,6 +179,7 @@ struct EdgeOptions {
   std::string partitioning = "single";             // single | hash | round_robin | broadcast; hash: peer = hash % peers
   std::vector<uint64_t> heavy;                     // but rows with these hashes go to the peers in turn,
   bool copied = false;                             // or, if so, to all
+  size_t frame_bytes_max = 0;                      // sender: frames grow to this size
   int timeout_ms = 30000;                          // to connect and shake hands
   std::shared_ptr<const net::Tls> tls;             // null: not encrypted
 };

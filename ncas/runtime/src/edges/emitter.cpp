@@ -23,12 +23,12 @@ using net::WaitTimer;
 
 namespace {
 
-constexpr int64_t FRAME_ROWS = 65536;        // a frame is sent when it has this many rows
-constexpr size_t FRAME_BYTES = 256u << 10;   // or this many bytes: the next one is encoded while this one is received
-constexpr size_t COLUMN_BYTES = 8u << 10;    // more for wide rows: each column of a frame costs the receiver
-constexpr size_t WIDE_BYTES_MAX = 4u << 20;  // but all frames that a worker fills take no more than this for it
-constexpr size_t VALUE_BYTES_MAX = 20;       // of a fixed-width value or an offset, with its share of bitmaps
-constexpr size_t APPEND_FRAMES = 4;          // most that is added at once, if it is more than one row
+constexpr int64_t FRAME_ROWS = 65536;          // a frame is sent when it has this many rows
+constexpr size_t FRAME_BYTES = 256u << 10;     // or this many bytes: the next one is encoded while this one is received
+constexpr size_t COLUMN_BYTES = 8u << 10;      // more for wide rows: each column of a frame costs the receiver
+constexpr size_t WORKER_BYTES_MAX = 4u << 20;  // but what a worker fills takes no more than this for larger frames
+constexpr size_t VALUE_BYTES_MAX = 20;         // of a fixed-width value or an offset, with its share of bitmaps
+constexpr size_t APPEND_FRAMES = 4;            // most that is added at once, if it is more than one row
 constexpr size_t ROW_BYTES_MAX = ntf::FRAME_BYTES_MAX / 2;
 // interval of closing connections whose handshake is late: a connection may just be opening
 constexpr int HANG_UP_MS = 100;
@@ -231,8 +231,10 @@ class EdgeWorker : public EmitterWorker {
   explicit EdgeWorker(EdgeEmitter* emitter) : emitter_(emitter), next_peer_(emitter->workers_++) {
     const size_t encoders = emitter->partitioning_ == Partitioning::BROADCAST ? 1 : emitter->connections_.size();
     for (size_t i = 0; i < encoders; i++) encoders_.push_back(ntf::make_encoder(emitter->descriptor_));
-    const size_t wide = std::min(COLUMN_BYTES * emitter->descriptor_.columns.size(), WIDE_BYTES_MAX / encoders);
-    frame_bytes_ = std::max(FRAME_BYTES, wide);
+    const size_t share = WORKER_BYTES_MAX / encoders;
+    frame_bytes_ = std::max(FRAME_BYTES, std::min(COLUMN_BYTES * emitter->descriptor_.columns.size(), share));
+    frame_bytes_max_ = std::max(frame_bytes_, std::min(emitter->options_.frame_bytes_max, share));
+    append_bytes_max_ = APPEND_FRAMES * frame_bytes_;
   }
 
   Status write(const JgBatch& batch, const uint64_t* hashes) override {
@@ -297,7 +299,7 @@ class EdgeWorker : public EmitterWorker {
       const JgType type = emitter_->descriptor_.columns[c].type;
       if (type == JG_STRING || type == JG_BINARY) size += ntf::text_bytes(batch.cols[c], rows);
     }
-    if (size > APPEND_FRAMES * frame_bytes_ && rows.n > 1) {
+    if (size > append_bytes_max_ && rows.n > 1) {
       const int32_t half = rows.n / 2;
       const ntf::Rows first{rows.sel, rows.from, half};
       const ntf::Rows second{rows.sel ? rows.sel + half : nullptr, rows.sel ? 0 : rows.from + half, rows.n - half};
@@ -333,12 +335,13 @@ class EdgeWorker : public EmitterWorker {
       JG_RETURN_IF_ERROR(emitter_->connections_[peer]->send(payload_));
     }
     encoder.clear();
+    frame_bytes_ = std::min(2 * frame_bytes_, frame_bytes_max_);  // the first ones arrive soon
     return {};
   }
 
   EdgeEmitter* const emitter_;
   uint32_t next_peer_;
-  size_t frame_bytes_;
+  size_t frame_bytes_, frame_bytes_max_, append_bytes_max_;
   std::vector<std::unique_ptr<FrameEncoder>> encoders_;  // one a peer; broadcast: one for all
   Payload payload_;
   std::vector<int32_t> starts_, fill_, order_;

@@ -117,6 +117,7 @@ EdgeOptions edge(element e, const Config& config, const std::string& token) {
   o.index = static_cast<int>(number_or(e, "index", 0));
   o.producers = static_cast<int>(number_or(e, "producers", 1));
   o.partitioning = text_or(e, "partitioning", "single");
+  o.frame_bytes_max = static_cast<size_t>(number_or(e, "frame_bytes_max", 0));
   o.timeout_ms = static_cast<int>(number_or(e, "timeout_ms", 30000));
   element peers;
   if (!e["peers"].get(peers)) o.peers = texts(e, "peers");
