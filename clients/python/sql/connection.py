@@ -39,6 +39,7 @@ from jumpgate.dataflow.file_state import FileStates, file_states
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ConfigError, InvalidDataflow
+from jumpgate.machine import memory_bound
 from jumpgate.stores.names import is_remote
 
 if TYPE_CHECKING:
@@ -355,7 +356,8 @@ class Connection:
             return
         if opened.cursor is None:
             opened.cursor = self._database.cursor(opened.scans)
-        yield opened.cursor
+        with memory_bound.held():
+            yield opened.cursor
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A cursor of the database, without tables."""

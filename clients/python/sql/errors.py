@@ -24,6 +24,7 @@ _ERRORS: tuple[tuple[type[Exception], type[JumpgateError]], ...] = (
     (duckdb.ConversionException, errors.InvalidCast),
     (duckdb.OutOfRangeException, errors.Overflow),
     (duckdb.OutOfMemoryException, errors.MemoryLimit),
+    (MemoryError, errors.MemoryLimit),
     (duckdb.InterruptException, errors.Cancelled),
     (duckdb.IOException, errors.DataError),
     (duckdb.ProgrammingError, InvalidSql),
