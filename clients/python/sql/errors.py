@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import duckdb
 
 from jumpgate import errors
@@ -30,11 +32,18 @@ _ERRORS: tuple[tuple[type[Exception], type[JumpgateError]], ...] = (
     (duckdb.ProgrammingError, InvalidSql),
     (duckdb.NotSupportedError, InvalidSql),
 )
+#: what DuckDB's readers say of damaged files, as mistakes of the text or of values
+_DAMAGED = re.compile(
+    r"No magic bytes found|too small to be a Parquet file|Failed to read file|Malformed JSON in file|CSV Error on Line"
+    r"|Error when sniffing file|Invalid unicode \(byte sequence mismatch\)"
+)
 
 
 def typed(error: Exception) -> JumpgateError:
     """Return the typed error of what DuckDB, or the reader of its result, raised."""
     said = str(error)
+    if isinstance(error, duckdb.InvalidInputException | duckdb.ConversionException) and _DAMAGED.search(said):
+        return errors.MalformedData(f"DuckDB: {said}")
     for theirs, ours in _ERRORS:
         if isinstance(error, theirs) or said.startswith(f"Invalid: {theirs.__name__.removesuffix('Exception')}"):
             return ours(f"DuckDB: {said}")

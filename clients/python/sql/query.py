@@ -25,7 +25,7 @@ from jumpgate.client.sql.answer import REPR_S, SHOWN_ROWS, Answer
 from jumpgate.client.sql.conforming import conformed
 from jumpgate.client.sql.errors import typed
 from jumpgate.client.sql.explain import Timings, explain_text
-from jumpgate.client.sql.parsing import kinds_of
+from jumpgate.client.sql.parsing import kinds_of, named
 from jumpgate.client.sql.split import Cut, Split, cut_of
 from jumpgate.client.sql.stopping import Stop, thread
 from jumpgate.client.sql.tables import FILES_MAX
@@ -33,7 +33,16 @@ from jumpgate.converters import probe
 from jumpgate.dataflow import located
 from jumpgate.dataflow.file_state import check_unchanged, file_states
 from jumpgate.dataflow.operators import Read
-from jumpgate.errors import BuildError, CannotPlace, ComputeError, DataError, InvalidDataflow, JumpgateError, TimedOut
+from jumpgate.errors import (
+    BuildError,
+    CannotPlace,
+    ComputeError,
+    DataError,
+    InvalidDataflow,
+    JumpgateError,
+    MalformedData,
+    TimedOut,
+)
 from jumpgate.stores.names import is_remote
 
 if TYPE_CHECKING:
@@ -457,5 +466,7 @@ class Query(Answer):
         failed = next((scan.error for scan in self.scans if scan.error is not None), None)
         if failed is None and type(error) is duckdb.Error:  # of its Parquet reader alone
             files = [file for scan in self.scans if scan.reads_files for file in scan.files]
-            return DataError(f"DuckDB, of {', '.join(files[:3])}: {error}")
+            names = named(self.text)
+            files += [] if names is None else sorted(name for name in names.tables if "/" in name or "." in name)
+            return MalformedData(f"DuckDB, of {', '.join(files[:3])}: {error}")
         return failed or typed(error)
