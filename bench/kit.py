@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bench._driver_mutants import DRIVER_MUTANTS, missed_drivers
 from bench._kit_engines import Engine, correct, plain
 from bench._kit_mutants import PLAIN_MUTANTS, PlainMutant, end_what_is_left
 from bench._measure import Figure, remark, report
@@ -101,8 +102,8 @@ def _found(name: str, report: Report) -> bool:
 
 
 def kit_mutants_caught() -> Figure:
-    count = len(MUTANTS) + len(PLAIN_MUTANTS)
-    caught = count - len([*missed(MUTANTS), *missed_plain(PLAIN_MUTANTS)])
+    count = len(MUTANTS) + len(PLAIN_MUTANTS) + len(DRIVER_MUTANTS)
+    caught = count - len([*missed(MUTANTS), *missed_plain(PLAIN_MUTANTS), *missed_drivers()])
     return Figure("kit_mutants_caught", caught / count, 1.0, "higher", f"of {count} with one mistake each")
 
 

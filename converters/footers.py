@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import decimal as decimals
+import errno
 import json
 import os
 import struct
@@ -411,7 +412,8 @@ def _physical(value: Any, type_: DataType) -> Any:
 
 
 def unreadable(format_: str, path: str, error: Exception) -> FileUnreadable | MalformedData:
-    """Convert an error: one with an errno is the system's refusal, any other is about the bytes."""
-    if isinstance(error, OSError) and error.errno is not None:
+    """Convert an error: one with an errno is the system's refusal, any other is about the bytes; so is that an empty
+    file cannot be mapped."""
+    if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
         return FileUnreadable(f"cannot read {format_} file '{path}': {error.strerror or error}", file=path)
     return MalformedData(f"{format_} file '{path}' is damaged or incomplete: {error}", file=path)

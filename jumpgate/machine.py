@@ -5,12 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 #: that a service or an agent may have at once
 OPEN_FILES = 65_536
 #: niceness of a process that gives way to all others
 LOWEST = 19
+#: of the memory that is free when work begins, what this process may take for it
+FREE_SHARE = 0.9
+#: that it may always map, for its threads and others' work, and its share of all memory for good
+SLACK_BYTES, WHOLE_SHARE = 256 << 20, 0.95
 
 
 def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
@@ -24,6 +30,66 @@ def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
         if most.isdigit():  # "max": no limit
             found = min(found, int(most))
     return found
+
+
+def free_bytes() -> int:
+    """Return the memory, swap included, that processes can still have, or what the control group has left."""
+    machine, own = _kilobytes("/proc/meminfo"), _kilobytes("/proc/self/status")
+    free = machine["MemAvailable"] + machine.get("SwapFree", 0)
+    return max(0, min(free, memory_bytes() - own["VmRSS"]))
+
+
+class MemoryBound:
+    """Has allocations of this process fail where the system would else end it for lack of memory, while work runs in
+    a block: libraries that hold more than they count, as vectors of long texts, then raise an error.
+
+    It counts what is resident, and what was mapped and not used when the first block began: allocators keep mappings
+    of which they have given the memory back. Blocks of several threads share the bound of the first. Processes that
+    begin meanwhile inherit it, until they call `lift_memory_bound`. Without /proc there is none.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._before = resource.RLIM_INFINITY
+        self._unused: int | None = None  # bytes that were mapped and not resident
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the bound in the block."""
+        with self._lock:
+            self._blocks += 1
+            if self._blocks == 1:
+                self._set()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._blocks -= 1
+                if self._blocks == 0:
+                    _limit_data(self._before)
+
+    def _set(self) -> None:
+        self._before, most = resource.getrlimit(resource.RLIMIT_DATA)
+        try:
+            own, free = _kilobytes("/proc/self/status"), free_bytes()
+        except OSError:
+            return
+        if self._unused is None:
+            self._unused = max(0, own["VmData"] - own["RssAnon"])
+        bound = max(own["RssAnon"] + self._unused + int(FREE_SHARE * free), own["VmData"] + SLACK_BYTES)
+        bound = min(bound, self._unused + int(WHOLE_SHARE * memory_bytes()))
+        limits = [limit for limit in (self._before, most) if limit != resource.RLIM_INFINITY]
+        _limit_data(min([bound, *limits]))
+
+
+#: of this process
+memory_bound = MemoryBound()
+
+
+def lift_memory_bound() -> None:
+    """Let this process have what the system gives, whatever the one that started it was bound to."""
+    _limit_data(resource.getrlimit(resource.RLIMIT_DATA)[1])
 
 
 def raise_open_files() -> None:
@@ -40,6 +106,16 @@ def yield_to_others() -> None:
     os.nice(LOWEST - os.nice(0))
     with contextlib.suppress(OSError):  # sessions are all alike there
         Path("/proc/self/autogroup").write_text(f"{LOWEST}\n")
+
+
+def _limit_data(size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (size, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+
+
+def _kilobytes(file: str) -> dict[str, int]:
+    """Return what a file of /proc says in kB, in bytes."""
+    words = (line.split() for line in Path(file).read_text().splitlines())
+    return {w[0].rstrip(":"): 1024 * int(w[1]) for w in words if len(w) == 3 and w[2] == "kB"}
 
 
 def _own_group() -> str:

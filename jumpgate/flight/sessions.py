@@ -32,6 +32,7 @@ from jumpgate.flight.parts import Parts
 from jumpgate.flight.running import Running
 from jumpgate.flight.statements import Statement, checked
 from jumpgate.flight.tables import Files
+from jumpgate.machine import memory_bound
 
 T = TypeVar("T")
 Rows = Sequence[Sequence[Any] | None]
@@ -268,7 +269,7 @@ class Session:
         self.used = time.monotonic()
         self._running.add(running)
         try:
-            with running.watched(is_gone):
+            with memory_bound.held(), running.watched(is_gone):
                 yield running
         finally:
             self._running.discard(running)

@@ -48,7 +48,7 @@ from jumpgate.errors import (
 from jumpgate.hosts.instances import SPARES, Instance, Process, Spares, released
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Lines, failure
 from jumpgate.hosts.zygote import End, Zygote
-from jumpgate.machine import LOWEST, memory_bytes, raise_open_files, yield_to_others
+from jumpgate.machine import LOWEST, lift_memory_bound, memory_bytes, raise_open_files, yield_to_others
 from jumpgate.nca.shared import filled
 from jumpgate.ntf.addresses import host_of, joined
 from jumpgate.trust import proof, tokens
@@ -447,7 +447,7 @@ class Connection:
             instance.process.caller.close()
         if self._agent.spares is not None:
             self._agent.spares.refill()
-        self.lines.send({"event": "exit", "instance": instance.name, "status": end.status, "signal": end.signal})
+        self.lines.send({"event": "exit", "instance": instance.name, **end._asdict()})
 
     def _forget(self, instance: Instance) -> None:
         self._instances.pop(instance.name, None)
@@ -616,6 +616,7 @@ def main() -> None:
     parser.add_argument("--spares", type=int, default=SPARES, help="processes that wait to become instances")
     o = parser.parse_args()
     raise_open_files()
+    lift_memory_bound()
     if os.nice(0) == LOWEST and os.getsid(0) == os.getpid():
         yield_to_others()  # as who started it does, whose session is another one
     try:

@@ -322,7 +322,7 @@ class AgentHost:
     def _event(self, message: dict[str, Any]) -> None:
         instance = self._instances.pop(str(message.get("instance")), None)
         if instance is not None:
-            instance.ended.set_result(End(int(message["status"]), int(message["signal"])))
+            instance.ended.set_result(End(int(message["status"]), int(message["signal"]), bool(message["stopped"])))
 
     def _all_ended(self) -> None:
         for instance in self._instances.values():

@@ -99,6 +99,8 @@ def died(instance: str, end: End | None) -> InstanceFailed:
         how = "closed its control connection"
     elif end == LOST:
         how = "was lost: its host's agent or zygote process (jghost) has ended"
+    elif end.stopped:
+        how = "was stopped by a signal, and ended by its host's agent, as its job would wait for it"
     elif end.signal:
         fields["signal"] = how = signal.Signals(end.signal).name
         how = f"was killed by {how}"

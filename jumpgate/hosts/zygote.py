@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import socket
@@ -16,13 +17,18 @@ from jumpgate.errors import InstanceFailed
 
 #: bytes of an instance's name that the zygote is told, and of a whole request
 NAME_BYTES_MAX, REQUEST_BYTES_MAX = 200, 4096
+#: seconds between two looks at processes, and looks after which one that is stopped by a signal is ended: its job, and
+#: all who need the zygote, would wait for it
+LOOK_S, STOPPED_LOOKS_MAX = 1.0, 3
 
 
 class End(NamedTuple):
-    """How a process ended: its exit status, or the signal that killed it (0: none)."""
+    """How a process ended: its exit status, or the signal that killed it (0: none). `stopped`: it was killed as a
+    signal had stopped it."""
 
     status: int
     signal: int
+    stopped: bool = False
 
 
 #: with the processes that watched it: nobody knows more
@@ -68,9 +74,11 @@ class Zygote:
         self._unsent: deque[_Request] = deque()  # of hundreds that come at once, the socket takes some
         self._forking: deque[Answer] = deque()  # in the order in which they were sent
         self._ends: dict[int, asyncio.Future[End]] = {}
+        self._stopped: set[int] = set()  # those that are being killed for that
         #: done once it can fork; raises InstanceFailed if it ended before
         self.ready: asyncio.Future[None] = self._loop.create_future()
         self._loop.add_reader(ours, self._receive)
+        self._watching = self._loop.create_task(self._watch())
 
     @property
     def pid(self) -> int:
@@ -105,6 +113,19 @@ class Zygote:
         """Kills one of its instances, whatever that is doing; nothing happens if it has ended."""
         if self.alive:
             self._send(_Request(str(pid).encode()))
+
+    async def _watch(self) -> None:
+        """End what stays stopped, by SIGSTOP for example."""
+        looks: dict[int, int] = {}
+        while self.alive:
+            await asyncio.sleep(LOOK_S)
+            looks = {pid: looks.get(pid, 0) + 1 for pid in (self.pid, *self._ends) if _is_stopped(pid)}
+            for pid in [pid for pid, seen in looks.items() if seen >= STOPPED_LOOKS_MAX]:
+                if pid == self.pid:
+                    self._process.kill()
+                else:
+                    self._stopped.add(pid)
+                    self.kill(pid)
 
     def _send(self, request: _Request) -> None:
         self._unsent.append(request)
@@ -158,10 +179,13 @@ class Zygote:
             if not answer.done():
                 answer.set_result((pid, ended))
         elif "exited" in message:
-            ended = self._ends.pop(int(message["exited"]))
-            ended.set_result(End(int(message["status"]), int(message["signal"])))
+            pid = int(message["exited"])
+            end = End(int(message["status"]), int(message["signal"]), pid in self._stopped)
+            self._stopped.discard(pid)
+            self._ends.pop(pid).set_result(end)
 
     def _lost(self) -> None:
+        self._watching.cancel()
         self._loop.remove_reader(self._socket)
         self._loop.remove_writer(self._socket)
         self._socket.close()
@@ -184,6 +208,13 @@ class Zygote:
         """Ends it, and with it every instance."""
         if self.alive:
             self._lost()
+
+
+def _is_stopped(pid: int) -> bool:
+    """Return whether a signal has stopped the process; a debugger's stop does not count."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    return False
 
 
 def _ended() -> InstanceFailed:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jumpgate.errors import InstanceFailed
 from jumpgate.study.paper.network import line
 from jumpgate.testing.leaks import wait_until
 from tests.cluster.lab import QUERIES, RIGHT, Lab, agents_of
@@ -170,7 +171,7 @@ class Faults:
         try:
             while not {"rows", "error"} & said.keys():
                 said = json.loads(line(self._client, seconds))
-        except AssertionError:
+        except InstanceFailed:
             self._start_client()
             said |= {"error": "none", "host": None, "message": f"nothing was heard for {seconds:g} s"}
         return said

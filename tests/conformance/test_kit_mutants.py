@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench import kit
+from bench._driver_mutants import DRIVER_MUTANTS, missed_drivers
 from bench._kit_mutants import PLAIN_MUTANTS
 from bench._mutants import MUTANTS
 
@@ -34,7 +35,7 @@ def quiet() -> Iterator[None]:
 
 
 def test_there_are_enough_mutants() -> None:
-    names = [m.name for m in (*MUTANTS, *PLAIN_MUTANTS)]
+    names = [m.name for m in (*MUTANTS, *PLAIN_MUTANTS)] + [*DRIVER_MUTANTS]
     assert len(names) == len({*names}) >= 60
 
 
@@ -42,6 +43,10 @@ def test_some_mutants_are_found() -> None:
     mutants = [m for m in PLAIN_MUTANTS if m.name in SHARE]
     assert len(mutants) == len(SHARE)
     assert [*kit.missed_plain(mutants, ("filter", "function"), cases=0)] == []
+
+
+def test_drivers_that_do_nothing_are_found() -> None:
+    assert [*missed_drivers()] == []
 
 
 @pytest.mark.nightly(like="tests/conformance/test_kit_mutants.py::test_some_mutants_are_found")

@@ -361,7 +361,7 @@ def test_a_destroy_that_is_given_up_harms_nobody(scripted_host: Path, watch: Wat
             await asyncio.wait((destroying,))
             os.kill(zygote.pid, signal.SIGCONT)
             async with asyncio.timeout(30):
-                assert await asyncio.shield(given_up.ended) == (0, 0)
+                assert await asyncio.shield(given_up.ended) == (0, 0, False)
             assert (await other.call("stats"))["pid"] == other.pid
             await host.close()
 
@@ -380,6 +380,27 @@ def test_an_agent_told_to_terminate_ends_its_instances(scripted_host: Path, watc
                 await instance.call("stats")
             assert await asyncio.to_thread(process.wait, 10) == 0
             assert await asyncio.to_thread(wait_until, lambda: not watch.processes())
+            await host.release("job")
+            await host.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("what", ["instance", "zygote"])
+def test_what_stays_stopped_is_ended(what: str, scripted_host: Path, watch: Watch, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, process):
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            instance = await host.spawn("job", "a")
+            zygote = int(Path(f"/proc/{instance.pid}/stat").read_text().rpartition(")")[2].split()[1])
+            os.kill(instance.pid if what == "instance" else zygote, signal.SIGSTOP)
+            await asyncio.wait_for(instance.ended, 20)
+            with pytest.raises(errors.InstanceFailed) as failed:
+                await instance.call("stats")
+            said = "was stopped by a signal, and ended by its host's agent" if what == "instance" else "was lost"
+            assert said in failed.value.message
+            again = await host.spawn("job", "b")
+            assert (await again.call("stats"))["pid"] == again.pid
             await host.release("job")
             await host.close()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
+import jumpgate
 from jumpgate.client import Dataflow, col, count, f, max_, median, read, string_agg, sum_
 from jumpgate.client.session import Session
 from jumpgate.errors import (
@@ -290,3 +292,50 @@ def test_all_mistakes_of_a_step_at_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidDataflow, match=message) as raised:
         table.filter(col("ss_sold_dat_sk") == 1, col("ss_price") == "cheap", col("ss_price").like("%"))
     assert len(raised.value.problems) == 3
+
+
+@pytest.mark.parametrize("kind", ["cut", "middle", "empty", "noise", "start"])
+@pytest.mark.parametrize("format", ["parquet", "csv", "json"])
+def test_damage_has_one_code_on_every_road(local: Session, tmp_path: Path, format: str, kind: str) -> None:
+    """By a dataflow, and by SQL: as a table whoever reads it, and as a file that DuckDB reads."""
+    path = tmp_path / f"{kind}.{format}"
+    table = pa.table({"a": list(range(20_000)), "s": [f"v{i}" for i in range(20_000)]})
+    if format == "parquet":
+        pyarrow.parquet.write_table(table, path, row_group_size=5000)
+    else:
+        line = '{{"a":{},"s":"v{}"}}\n' if format == "json" else '{},"v{}"\n'
+        path.write_text("".join(["" if format == "json" else "a,s\n", *(line.format(i, i) for i in range(20_000))]))
+    data = path.read_bytes()
+    half = len(data) // 2
+    path.write_bytes(
+        {
+            "cut": data[:half],
+            "middle": data[:half] + bytes(200) + data[half + 200 :],
+            "empty": b"",
+            "noise": random.Random(1).randbytes(5000),
+            "start": data[:10] + b"\xff" * 50 + data[60:],
+        }[kind]
+    )
+    codes = {}
+
+    def ask(road: str, query: Callable[[], object]) -> None:
+        try:
+            query()
+        except JumpgateError as error:
+            assert path.name in error.message, (road, error)
+            codes[road] = error.code
+
+    ask("dataflow", lambda: local.run(read(str(path), schema=SCHEMA).aggregate(a=sum_("a"), s=max_("s"))).to_pylist())
+    with jumpgate.connect() as connection:
+        for offload in ("never", "always"):
+
+            def over_table(offload: str = offload) -> None:
+                connection.register("t", str(path), schema=SCHEMA)
+                connection.sql("SELECT sum(a), max(s) FROM t", offload=offload).to_pylist()
+
+            ask(offload, over_table)
+        if kind != "empty":  # of which DuckDB makes a table with other columns
+            ask("file", lambda: connection.sql(f"SELECT count(a), max(s) FROM '{path}'").to_pylist())
+    assert codes.pop("file", "malformed") in ("malformed", "schema")
+    assert len(set(codes.values())) <= 1, codes
+    assert codes or kind in ("empty", "middle")

@@ -111,3 +111,11 @@ def test_ctrl_c_ends_what_runs_here(tmp_path: Path) -> None:
             assert wait_until(lambda n=number: len(lines) > n, 60.0), f"{lines[-1]} does not end"  # type: ignore[misc]
         reader.join()
         assert lines[-1] == "[(1,)]\n" and child.wait() == 0, child.stderr.read()
+
+
+def test_texts_that_grow_beyond_all_memory_are_errors() -> None:
+    """DuckDB holds a vector of long texts outside of its limit; the process goes on."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.little_memory"], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.stdout, done.returncode) == ("right\n", 0), done.stderr

@@ -107,3 +107,30 @@ class Lacking(CppPrograms):
     def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
         found = each(super().match_operations(node, device, dialect))
         return tuple(a for a in found if not (isinstance(a, Match) and isinstance(a.operators[-1], self._kinds)))
+
+
+class Runs:
+    """A life-cycle over the host's instances that does nothing wrong."""
+
+    async def compile(self, instance: Any, host: Any) -> str:
+        return "artifact"
+
+    async def allocate(self, instance: Any, context: Any) -> Any:
+        return await context.hosts[instance.device.name].spawn(context.job, instance.id)
+
+    async def configure(self, handle: Any, instance: Any, artifact: Any, context: Any) -> None:
+        await handle.call("configure")
+
+    async def execute(self, handle: Any, stage: int) -> dict[str, Any]:
+        return await handle.call("execute", stage=stage)
+
+    async def stats(self, handle: Any) -> dict[str, Any]:
+        return await handle.call("stats")
+
+    async def destroy(self, handle: Any) -> None:
+        await handle.call("destroy")
+
+
+class Filters(FakeNCA):
+    def answer(self, node: Operator) -> Match | Unsupported | None:
+        return Match(self.name, (node,), Completeness.FULL, node.schema) if isinstance(node, Filter) else None

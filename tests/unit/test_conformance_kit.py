@@ -21,7 +21,7 @@ from jumpgate.nca.conformance import NotUsed, Report, breaks, check, compare, ki
 from jumpgate.nca.conformance.breaks import WAYS
 from jumpgate.nca.conformance.coverage import parts
 from jumpgate.nca.conformance.kit import BROKEN_PLANS, REPEATS
-from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
+from jumpgate.nca.interface import NCA, Device, Match, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
 from jumpgate.nca.speeds import Speeds
@@ -30,33 +30,11 @@ from jumpgate.testing.dataflows import Generator
 from jumpgate.testing.directed import table
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.rig import LocalRig
-from tests.support.fakes import SWITCH, FakeNCA, PartialNCA, PruningNCA
+from tests.support.fakes import SWITCH, FakeNCA, Filters, PartialNCA, PruningNCA, Runs
 from tests.support.plans import host
 
 CASES = 16
 COUNT = itertools.count()
-
-
-class Runs:
-    """A life-cycle over the host's instances that does nothing wrong."""
-
-    async def compile(self, instance: Any, host: Any) -> str:
-        return "artifact"
-
-    async def allocate(self, instance: Any, context: Any) -> Any:
-        return await context.hosts[instance.device.name].spawn(context.job, instance.id)
-
-    async def configure(self, handle: Any, instance: Any, artifact: Any, context: Any) -> None:
-        await handle.call("configure")
-
-    async def execute(self, handle: Any, stage: int) -> dict[str, Any]:
-        return await handle.call("execute", stage=stage)
-
-    async def stats(self, handle: Any) -> dict[str, Any]:
-        return await handle.call("stats")
-
-    async def destroy(self, handle: Any) -> None:
-        await handle.call("destroy")
 
 
 def checked(nca: NCA, cases: int = CASES) -> Report:
@@ -103,11 +81,6 @@ def findings(nca: NCA, cases: int = CASES) -> str:
     report = checked(nca, cases)
     assert not report.passed
     return "\n".join(map(str, report.findings))
-
-
-class Filters(FakeNCA):
-    def answer(self, node: Operator) -> Match | Unsupported | None:
-        return Match(self.name, (node,), Completeness.FULL, node.schema) if isinstance(node, Filter) else None
 
 
 def test_a_match_of_the_wrong_schema_is_found() -> None:

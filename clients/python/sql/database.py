@@ -17,7 +17,7 @@ from jumpgate.client.sql.errors import typed
 from jumpgate.client.sql.tables import Scan
 from jumpgate.client.sql.tokens import parts_of, unquoted
 from jumpgate.codegen import cache
-from jumpgate.machine import memory_bytes
+from jumpgate.machine import memory_bound, memory_bytes
 
 #: of this machine's memory the database may hold; what is beyond that is spilled, or fails
 MEMORY_SHARE = 0.6
@@ -82,7 +82,7 @@ class Database:
     @contextmanager
     def seeing(self, scans: Sequence[Scan]) -> Iterator[duckdb.DuckDBPyConnection]:
         """`main`, which sees these tables meanwhile; for one thread at a time."""
-        with self._lock:
+        with self._lock, memory_bound.held():
             try:
                 for scan in scans:
                     scan.add_to(self.main)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import duckdb
 import pyarrow as pa
 
@@ -22,21 +24,29 @@ class TooLarge(InvalidSql):
 
 
 #: what DuckDB, and the reader of its result, raise
-RAISED = (duckdb.Error, pa.ArrowException, OSError)
+RAISED = (duckdb.Error, pa.ArrowException, OSError, MemoryError)
 _ERRORS: tuple[tuple[type[Exception], type[JumpgateError]], ...] = (
     (duckdb.ConversionException, errors.InvalidCast),
     (duckdb.OutOfRangeException, errors.Overflow),
     (duckdb.OutOfMemoryException, errors.MemoryLimit),
+    (MemoryError, errors.MemoryLimit),
     (duckdb.InterruptException, errors.Cancelled),
     (duckdb.IOException, errors.DataError),
     (duckdb.ProgrammingError, InvalidSql),
     (duckdb.NotSupportedError, InvalidSql),
+)
+#: what DuckDB's readers say of damaged files, as mistakes of the text or of values
+_DAMAGED = re.compile(
+    r"No magic bytes found|too small to be a Parquet file|Failed to read file|Malformed JSON in file|CSV Error on Line"
+    r"|Error when sniffing file|Invalid unicode \(byte sequence mismatch\)"
 )
 
 
 def typed(error: Exception) -> JumpgateError:
     """Return the typed error of what DuckDB, or the reader of its result, raised."""
     said = str(error)
+    if isinstance(error, duckdb.InvalidInputException | duckdb.ConversionException) and _DAMAGED.search(said):
+        return errors.MalformedData(f"DuckDB: {said}")
     for theirs, ours in _ERRORS:
         if isinstance(error, theirs) or said.startswith(f"Invalid: {theirs.__name__.removesuffix('Exception')}"):
             return ours(f"DuckDB: {said}")

@@ -27,6 +27,7 @@ from jumpgate.codegen import cache
 from jumpgate.converters import probe
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.substrait.reader import select
+from jumpgate.machine import memory_bound
 
 #: of a table, into which a plan is worth a look
 FILES_MAX = 256
@@ -70,7 +71,7 @@ class StandIns:
     def offload(self, text: str, values: Values, tables: Sequence[tuple[Table, pa.Schema]]) -> Offloaded:
         """The dataflow that a text over these tables is, whole, with the values of its parameters; the schemas are
         those that DuckDB has of the tables. Raises Stays."""
-        with self._lock:
+        with self._lock, memory_bound.held():
             database, reads = self._opened(tables)
             files = _Stood(partial(planning.table_of, database), reads=reads)
             if values:
@@ -79,7 +80,7 @@ class StandIns:
 
     def cut(self, text: str, values: Values, tables: Sequence[tuple[Table, pa.Schema]]) -> Parts:
         """The same, where only parts of it are dataflows. Raises Stays."""
-        with self._lock:
+        with self._lock, memory_bound.held():
             database, reads = self._opened(tables)
             names = {path: table.name for path, (table, _) in zip(reads, tables, strict=True)}
             if values:

@@ -24,7 +24,8 @@ from jumpgate.client.sql.parsing import named
 from jumpgate.client.sql.stopping import Stop
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow.operators import Operator
-from jumpgate.errors import DataError, JumpgateError
+from jumpgate.errors import JumpgateError, MalformedData
+from jumpgate.machine import memory_bound
 
 if TYPE_CHECKING:
     from jumpgate.client.session import Session
@@ -70,7 +71,10 @@ class Opened:
             if not self._database.is_pinned and self._cursor is None:
                 self._cursor = self._database.cursor(self.scans)
             pinned = self._database.is_pinned
-            with self._database.seeing(self.scans) if pinned else nullcontext(self._cursor) as database:
+            with (
+                memory_bound.held(),
+                self._database.seeing(self.scans) if pinned else nullcontext(self._cursor) as database,
+            ):
                 assert database is not None
                 yield database
         except RAISED as error:
@@ -89,7 +93,9 @@ class Opened:
     def _typed(self, error: Exception) -> JumpgateError:
         failed = next((scan.error for scan in self.scans if scan.error is not None), None)
         if failed is None and type(error) is duckdb.Error:  # of its Parquet reader alone
-            return DataError(f"DuckDB, of {', '.join(self.files[:3])}: {error}")
+            names = named(self.known.text)
+            files = self.files + ([] if names is None else sorted(n for n in names.tables if "/" in n or "." in n))
+            return MalformedData(f"DuckDB, of {', '.join(files[:3])}: {error}")
         return failed or typed(error)
 
 
