@@ -18,20 +18,24 @@ from jumpgate.p4.programs.transactions import ADD, INSTRUCTIONS_MAX, SWAP, Heade
 from jumpgate.transactions.channel import Lease
 from jumpgate.transactions.layout import arrange
 from jumpgate.transactions.registers import LocalSwitch
+from jumpgate.transactions.simulate import Costs
 from jumpgate.transactions.workloads import WORKLOADS, Access, Row, Setting, hot_part
 from tests.support import cpp
 
 SOURCE = Path(__file__).with_name("store.cpp")
 #: transactions of a worker, which it repeats
-EACH = 500
+EACH = 200
 _ACCESS = struct.Struct("<QiBBxx")
 
 
 @dataclass(frozen=True)
 class Run:
+    """`parts_us`: where the time of a committed transaction went, in microseconds."""
+
     committed: int
     aborted: int
     seconds: float
+    parts_us: dict[str, float]
 
     @property
     def per_second(self) -> float:
@@ -57,19 +61,23 @@ class Store:
         free = [itertools.count(1) for _ in range(self.layout.sizes.arrays)]
         self.places = {row: (self.layout.arrays[row], next(free[self.layout.arrays[row]])) for row in rows}
 
-    def run(self, mode: str, policy: str, latency_us: float, seconds: float) -> Run:
-        """Raises AssertionError if anything was lost or done twice."""
+    def run(self, mode: str, policy: str, costs: Costs, seconds: float) -> Run:
+        """Wait as long as `costs` say, except for a pass, which takes the software switch's own time.
+
+        Raises AssertionError if anything was lost or done twice.
+        """
         with LocalSwitch() as switch:
             leases = switch.lease(0, len(self.drawn), "store")
             files = [self._write(at, lease) for at, lease in enumerate(leases)]
-            command = [self.program, mode, policy, latency_us, seconds, switch.address[1], *files]
+            waits = [costs.round_trip_us / 2, costs.access_us, costs.log_us]
+            command = [self.program, mode, policy, *waits, seconds, switch.address[1], *files]
             done = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
             found = json.loads(done.stdout)
             in_switch = sum(switch.read(0, *place) for place in self.places.values())
         if mode == "locks":
             assert in_switch == 0, "locks were left"
         assert found["held"] + in_switch == found["written"], (mode, policy, found, in_switch)
-        return Run(found["committed"], found["aborted"], found["seconds"])
+        return Run(found["committed"], found["aborted"], found["seconds"], found["parts_us"])
 
     def _write(self, at: int, lease: Lease) -> Path:
         path = self.folder / f"worker-{at}"

@@ -4,8 +4,9 @@
 // datagrams.
 //
 // Each message is handled a stated time after it was sent, half of it to and from the switch; loopback takes its own
-// time in addition. Usage: store MODE POLICY LATENCY_US SECONDS SWITCH_PORT FILE...; bench/_store.py writes the files,
-// a worker's transactions each.
+// time in addition. So are an access and a synced log a stated time: all are stretched alike, so that many nodes' work
+// fits few cores. Usage: store MODE POLICY LATENCY_US ACCESS_US LOG_US SECONDS SWITCH_PORT FILE...; bench/_store.py
+// writes the files, a worker's transactions each.
 #include <arpa/inet.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -57,10 +58,13 @@ struct Message {
 
 Mode g_mode;
 bool g_waits;
-nanoseconds g_latency;
+nanoseconds g_latency, g_access, g_log;
 std::atomic<bool> g_stop{false}, g_are_workers_done{false};
 
 int64_t now_ns() { return Clock::now().time_since_epoch().count(); }
+void spend(nanoseconds time) {
+  if (time.count() > 0) std::this_thread::sleep_for(time);
+}
 void fail(const char* what) {
   std::perror(what);
   std::exit(1);
@@ -217,6 +221,8 @@ class Worker {
   }
 
   uint64_t committed = 0, aborted = 0;
+  // Where time went: for locks, to prepare and log, at the switch, for locks there, in attempts that were aborted.
+  int64_t locking_ns = 0, logging_ns = 0, switch_ns = 0, aborted_ns = 0;
   int64_t written = 0;  // what committed transactions added, in the nodes and in the switch
   std::vector<Transaction> transactions;
 
@@ -225,10 +231,11 @@ class Worker {
     for (size_t at = 0; !g_stop; at = (at + 1) % transactions.size()) {
       const Transaction& t = transactions[at];
       const uint64_t age = g_age++;
-      while (!attempt(t, age)) {
+      for (int64_t start = now_ns(); !attempt(t, age); start = now_ns()) {
         ++aborted;
         if (g_stop) return;
-        std::this_thread::sleep_for(nanoseconds(rng_() % 16'000));
+        spend(nanoseconds(static_cast<int64_t>(rng_()) % std::max<int64_t>(16 * g_access.count(), 16'000)));
+        aborted_ns += now_ns() - start;
       }
       ++committed;
       for (const Access& a : t.accesses) written += a.delta;
@@ -238,20 +245,30 @@ class Worker {
  private:
   bool attempt(const Transaction& t, uint64_t age) {
     const bool switched = g_mode == Mode::locks && !t.take.empty();
+    const int64_t started = now_ns();
     if (switched && !take_in_switch(t)) return false;
     size_t held = 0;
     bool is_good = true, is_spread = false;
     for (; held < t.accesses.size(); ++held) {
       const Access& a = t.accesses[held];
       if (g_mode != Mode::off && a.hot) continue;
+      spend(g_access);
       if (!(is_good = lock(a, age))) break;
       is_spread |= a.node != node_;
     }
     if (is_good && switched)
       for (const Access& a : t.accesses)
         if (a.hot) access(a);
+    const int64_t locked = now_ns();
     if (is_good && is_spread) prepare(t);
+    if (is_good) spend(g_log);
+    const int64_t logged = now_ns();
     if (is_good && g_mode == Mode::on && !t.act.empty()) ask_switch(t.act);
+    if (is_good) {
+      locking_ns += locked - started;
+      logging_ns += logged - locked;
+      switch_ns += now_ns() - logged;
+    }
     for (size_t at = 0; at < held; ++at) {
       const Access& a = t.accesses[at];
       if (g_mode == Mode::off || !a.hot) release(a, age, is_good);
@@ -274,6 +291,7 @@ class Worker {
             {.kind = commits ? Kind::commit : Kind::abort, .delta = a.delta, .row = a.row, .age = age});
   }
   void access(const Access& a) {
+    spend(g_access);
     if (a.node == node_)
       nodes_[node_].change(a.row, a.delta);
     else
@@ -357,14 +375,18 @@ std::string read_text(std::istream& in) {
 }  // namespace
 
 int main(int count, char** words) {
-  if (count < 7) return 2;
+  constexpr int first_file = 8;
+  if (count <= first_file) return 2;
   const std::string mode = words[1];
   g_mode = mode == "off" ? Mode::off : mode == "locks" ? Mode::locks : Mode::on;
   g_waits = std::string(words[2]) == "wait-die";
-  g_latency = nanoseconds(static_cast<int64_t>(std::atof(words[3]) * 1000));
-  const double seconds = std::atof(words[4]);
+  const auto microseconds = [&](int at) { return nanoseconds(static_cast<int64_t>(std::atof(words[at]) * 1000)); };
+  g_latency = microseconds(3);
+  g_access = microseconds(4);
+  g_log = microseconds(5);
+  const double seconds = std::atof(words[6]);
   std::vector<std::ifstream> files;
-  for (int at = 6; at < count; ++at) files.emplace_back(words[at], std::ios::binary);
+  for (int at = first_file; at < count; ++at) files.emplace_back(words[at], std::ios::binary);
   const uint32_t node_count = read<uint32_t>(files[0]);
   std::vector<Node> nodes(node_count);
   std::vector<std::unique_ptr<Worker>> workers;
@@ -372,7 +394,7 @@ int main(int count, char** words) {
     std::ifstream& in = files[at];
     if (at != 0) read<uint32_t>(in);
     workers.emplace_back(
-        new Worker(nodes, static_cast<int>(at % node_count), static_cast<int>(at) + 1, std::atoi(words[5])));
+        new Worker(nodes, static_cast<int>(at % node_count), static_cast<int>(at) + 1, std::atoi(words[7])));
     for (uint32_t left = read<uint32_t>(in); left > 0; --left) {
       Transaction& t = workers.back()->transactions.emplace_back();
       for (uint32_t accesses = read<uint32_t>(in); accesses > 0; --accesses) t.accesses.push_back(read<Access>(in));
@@ -392,15 +414,25 @@ int main(int count, char** words) {
   const double took = std::chrono::duration<double>(Clock::now() - start).count();
   for (std::thread& thread : servers) thread.join();
   uint64_t committed = 0, aborted = 0;
-  int64_t written = 0, held = 0;
+  int64_t written = 0, held = 0, locking = 0, logging = 0, at_switch = 0, in_aborted = 0;
   for (const auto& worker : workers) {
+    locking += worker->locking_ns;
+    logging += worker->logging_ns;
+    at_switch += worker->switch_ns;
+    in_aborted += worker->aborted_ns;
     committed += worker->committed;
     aborted += worker->aborted;
     written += worker->written;
   }
   for (const Node& node : nodes) held += node.sum();
-  std::printf("{\"committed\": %llu, \"aborted\": %llu, \"seconds\": %.3f, \"written\": %lld, \"held\": %lld}\n",
-              static_cast<unsigned long long>(committed), static_cast<unsigned long long>(aborted), took,
-              static_cast<long long>(written), static_cast<long long>(held));
+  const auto each = [&](int64_t ns) {
+    return static_cast<double>(ns) / 1e3 / static_cast<double>(std::max<uint64_t>(committed, 1));
+  };
+  std::printf(
+      "{\"committed\": %llu, \"aborted\": %llu, \"seconds\": %.3f, \"written\": %lld, \"held\": %lld, "
+      "\"parts_us\": {\"locks\": %.1f, \"prepare and log\": %.1f, \"switch\": %.1f, \"aborted\": %.1f}}\n",
+      static_cast<unsigned long long>(committed), static_cast<unsigned long long>(aborted), took,
+      static_cast<long long>(written), static_cast<long long>(held), each(locking), each(logging), each(at_switch),
+      each(in_aborted));
   return 0;
 }

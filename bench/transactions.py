@@ -1,12 +1,13 @@
 """Transactions in the switch: packets a core, exactly once, serialisable, recovery, layouts, PostgreSQL's hot row.
 
 Speed-ups of clusters are simulated: hot rows in the switch beside the better of NO_WAIT and WAIT_DIE, 8 nodes of 20
-workers, 10 us a round trip, 1 us an access, 5 us a synced log. Packets in process: seconds of CPU of the thread that
-runs `process_packed`; the best of the rounds. Loss is made between workers and the switch without sockets: three in ten
-packets and three in ten answers are lost, one in ten is repeated. From time to time the switch loses its registers.
+workers, 10 us a round trip, 1 us an access, 5 us a synced log, 1 us a pass. Packets in process: seconds of CPU of the
+thread that runs `process_packed`; the best of the rounds. Loss is made between workers and the switch without sockets:
+three in ten packets and three in ten answers are lost, one in ten is repeated. From time to time the switch loses its
+registers.
 
-The same workloads are also measured on a store in memory (store.cpp) with fewer workers: the switch and datagrams are
-real, and a network's latency is waited for.
+The same workloads are also measured on a store in memory (store.cpp): the switch and datagrams are real, and what else
+takes time is waited for, stretched so that two cores bound nothing. `--page FILE` draws these beside P4DB's figures.
 """
 
 from __future__ import annotations
@@ -27,16 +28,14 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 
-from bench import _tpcc, _ycsb
+from bench import _p4db, _tpcc, _ycsb
 from bench._measure import Figure, remark, report
-from bench._store import Run, Store
 from jumpgate.p4.compiler import report as model
 from jumpgate.p4.programs import transactions as p4
 from jumpgate.p4.programs.transactions import ADD, Header, Instruction, Reference
 from jumpgate.transactions import Database, LocalSwitch
 from jumpgate.transactions.layout import Work, arrange, max_cut
 from jumpgate.transactions.recovery import Sent, replay
-from jumpgate.transactions.simulate import Costs, compare
 from jumpgate.transactions.workloads import Setting
 from tests.support.pg import Postgres
 from tests.support.switch_programs import SECRET, SENDER, wrapped
@@ -50,8 +49,8 @@ POINTS = ("prepared", "logged", "answered", "executed", "decided")
 CLIENTS, CLIENT_SECONDS = 32, 5.0
 GRAPHS = 40
 COUNT = 1_000_000
-SIMULATED_SECONDS = 0.002
-STORE_NODES, STORE_WORKERS, STORE_LATENCY_US, STORE_SECONDS = 4, 20, 500.0, 3.0
+SMALLBANK = [replace(_p4db.SMALLBANK, hot_rows=hot) for hot in (5, 10, 15)]
+TPCC = [Setting(warehouses=warehouses) for warehouses in (8, 16, 32)]
 
 
 class Ended(Exception):
@@ -217,68 +216,43 @@ def recovered(_: int) -> Figure:
     return Figure("recovered", good / KILLS, 1.0, "higher", f"{KILLS} kills at 5 points, half with the switch's loss")
 
 
-@cache
-def _simulated(workload: str, setting: Setting) -> tuple[float, float]:
-    """(speed-up over the better policy of locking, over the switch with rows anywhere in it)."""
-    found = compare(workload, setting, 20, Costs(), SIMULATED_SECONDS)
-    for name, counts in found.items():
-        remark(f"{workload} {setting}: {name} {counts.per_second:,.0f} a second, {counts.aborted} aborts")
-    mine = found["switch"].committed
-    locking = max(found[policy].committed for policy in ("no-wait", "wait-die"))
-    return mine / locking, mine / found["switch, random layout"].committed
-
-
 def ycsb_a_speedup(_: int) -> Figure:
     notes = "simulated 8 x 20 workers: 8 operations, half of them writes, 50 hot keys a node, 75 % hot"
-    return Figure("ycsb_a_speedup", _simulated("ycsb-a", Setting())[0], 4.0, "higher", notes)
+    return Figure("ycsb_a_speedup", _p4db.speedup(_p4db.simulated("ycsb-a", Setting())), 4.0, "higher", notes)
 
 
 def hot_100_speedup(_: int) -> Figure:
     notes = "simulated 8 x 20 workers: the same with 100 % hot"
-    return Figure("hot_100_speedup", _simulated("ycsb-a", Setting(hot_share=1.0))[0], 20.0, "higher", notes)
+    found = _p4db.speedup(_p4db.simulated("ycsb-a", Setting(hot_share=1.0)))
+    return Figure("hot_100_speedup", found, 20.0, "higher", notes)
 
 
 def smallbank_speedup(_: int) -> Figure:
-    found = [_simulated("smallbank", Setting(hot_share=0.9, hot_rows=hot))[0] for hot in (5, 10, 15)]
+    found = [_p4db.speedup(_p4db.simulated("smallbank", setting)) for setting in SMALLBANK]
     notes = "simulated 8 x 20 workers: the worst of 5, 10 and 15 hot customers a node, 90 % hot"
     return Figure("smallbank_speedup", min(found), 3.0, "higher", notes)
 
 
 def tpcc_speedup(_: int) -> Figure:
-    found = [_simulated("tpcc", Setting(warehouses=warehouses))[0] for warehouses in (8, 16, 32)]
+    found = [_p4db.speedup(_p4db.simulated("tpcc", setting)) for setting in TPCC]
     notes = "simulated 8 x 20 workers: NewOrder and Payment, the worst of 8, 16 and 32 warehouses, 20 % remote"
     return Figure("tpcc_speedup", min(found), 2.0, "higher", notes)
 
 
 def optimisations(_: int) -> Figure:
-    notes = "simulated 8 x 20 workers, YCSB A: the layout by max-cut beside a random one"
-    return Figure("optimisations", _simulated("ycsb-a", Setting())[1], 3.0, "higher", notes)
-
-
-@cache
-def _stored(workload: str, setting: Setting) -> dict[str, Run]:
-    """Run the store of store.cpp in each mode and policy."""
-    made: dict[str, Run] = {}
-    with tempfile.TemporaryDirectory(prefix="jumpgate-bench-") as name:
-        store = Store(workload, setting, STORE_WORKERS, Path(name))
-        for mode, policy in (
-            ("off", "no-wait"), ("off", "wait-die"), ("locks", "no-wait"), ("on", "no-wait"),
-        ):  # fmt: skip
-            run = store.run(mode, policy, STORE_LATENCY_US, STORE_SECONDS)
-            remark(f"{workload} {setting}: {mode}, {policy} {run.per_second:,.0f} a second, {run.aborted} aborts")
-            made[f"{mode} {policy}"] = run
-    return made
+    found = _p4db.simulated("ycsb-a", Setting())
+    together = found["switch"].per_second / found["switch, random layout, one lock"].per_second
+    notes = "simulated 8 x 20 workers, YCSB A: a lock of two halves and the layout by max-cut beside neither"
+    return Figure("optimisations", together, 3.0, "higher", notes)
 
 
 def _store_speedup(name: str, workload: str, target: float, *settings: Setting) -> Figure:
     """Return the worst of several settings, over the better policy of locking."""
-    shares = []
-    for setting in settings:
-        found = _stored(workload, replace(setting, nodes=STORE_NODES))
-        locking = max(found["off no-wait"].per_second, found["off wait-die"].per_second)
-        shares.append(found["on no-wait"].per_second / locking)
-    notes = f"measured, {STORE_NODES} x {STORE_WORKERS} workers, {STORE_LATENCY_US:g} us a message, half to the switch"
-    return Figure(name, min(shares), target, "higher", notes)
+    found = [_p4db.speedup(_p4db.measured(workload, setting)) for setting in settings]
+    notes = (
+        f"measured, 8 x 20 workers, 10 us a round trip, 1 us an access, 5 us a log, all {_p4db.STRETCH:g} x stretched"
+    )
+    return Figure(name, min(found), target, "higher", notes)
 
 
 def store_ycsb_a_speedup(_: int) -> Figure:
@@ -290,31 +264,15 @@ def store_hot_100_speedup(_: int) -> Figure:
 
 
 def store_smallbank_speedup(_: int) -> Figure:
-    settings = [Setting(hot_share=0.9, hot_rows=hot) for hot in (5, 10, 15)]
-    return _store_speedup("store_smallbank_speedup", "smallbank", 3.0, *settings)
+    return _store_speedup("store_smallbank_speedup", "smallbank", 3.0, *SMALLBANK)
 
 
 def store_tpcc_speedup(_: int) -> Figure:
-    return _store_speedup("store_tpcc_speedup", "tpcc", 2.0, *(Setting(warehouses=w) for w in (8, 16, 32)))
+    return _store_speedup("store_tpcc_speedup", "tpcc", 2.0, *TPCC)
 
 
 def simulator_error(_: int) -> Figure:
-    """The worst deviation of a simulated speed-up from the store's, with its workers and latency."""
-    worst = 0.0
-    for workload, setting in (
-        ("ycsb-a", Setting()), ("ycsb-a", Setting(hot_share=1.0)),
-        ("smallbank", Setting(hot_share=0.9, hot_rows=15)), ("tpcc", Setting(warehouses=32)),
-    ):  # fmt: skip
-        setting = replace(setting, nodes=STORE_NODES)
-        found = {name: run.per_second for name, run in _stored(workload, setting).items()}
-        costs = Costs(round_trip_us=2 * STORE_LATENCY_US, log_us=0.0)
-        counts = {k: v.per_second for k, v in compare(workload, setting, STORE_WORKERS, costs, 0.1).items()}
-        measured = found["on no-wait"] / max(found["off no-wait"], found["off wait-die"])
-        simulated = counts["switch"] / max(counts["no-wait"], counts["wait-die"])
-        remark(f"{workload} {setting}: simulated {simulated:.2f}, measured {measured:.2f}")
-        worst = max(worst, abs(simulated / measured - 1))
-    notes = f"speed-ups of four settings, simulated beside the store's: {STORE_NODES} x {STORE_WORKERS} workers"
-    return Figure("simulator_error", worst, 0.3, "lower", notes)
+    return _p4db.simulator_error()
 
 
 def layout_vs_optimum(_: int) -> Figure:
@@ -546,10 +504,16 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", action="append", choices=[figure.__name__ for figure in FIGURES])
     parser.add_argument("--count", type=int, default=COUNT, help="transactions of exactly_once and serialisable")
+    parser.add_argument("--page", type=Path, help="draw P4DB's figures 11 to 18 as one HTML file: half an hour")
     arguments = parser.parse_args()
+    found: list[Figure] = []
     for figure in FIGURES:
         if arguments.only is None or figure.__name__ in arguments.only:
-            report(figure(arguments.count), arguments.json)
+            found.append(figure(arguments.count))
+            report(found[-1], arguments.json)
+    if arguments.page:
+        arguments.page.write_text(_p4db.page(found), encoding="utf-8")
+        remark(f"wrote {arguments.page}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from jumpgate.words import duration, size
 WIDTH, HEIGHT = 530, 300
 WIDE = 1100
 LEFT, RIGHT, TOP, BOTTOM = 52, 16, 12, 34
+#: of an axis over numbers
+MARKS_MAX = 12
 ROW_HEIGHT, BAR_HEIGHT, LABEL_WIDTH = 14, 10, 46
 #: in the order of their colours; the template has a class for each
 BOTTLENECKS = ("computing", "waiting", "set-up", "client")
@@ -113,12 +115,15 @@ def lines(series: Mapping[str, Sequence[tuple[float, float]]], logarithmic: bool
         else:
             path = "M" + " L".join(f"{x(a):.1f},{y(b):.1f}" for a, b in found)
         drawn.append(Line(name, path, f"series-{index % 6}"))
+    distinct = sorted({value for value, _ in points})
     if logarithmic:
         marks = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
+    elif len(distinct) <= MARKS_MAX:
+        marks = distinct
     else:
         marks = [float(number) for number in range(math.ceil(low), math.floor(high) + 1)]
-    steps = 2 if top <= 4 else 1
-    y_ticks = tuple(Tick(y(i / steps), f"{i / steps:g}×") for i in range(int(top * steps) + 1))
+    step = 0.5 if top <= 4 else math.ceil(top / MARKS_MAX)
+    y_ticks = tuple(Tick(y(i * step), f"{i * step:g}×") for i in range(int(top / step) + 1))
     return Lines(WIDTH, HEIGHT, tuple(Tick(x(m), f"{m:g}") for m in marks), y_ticks, tuple(drawn))
 
 

@@ -27,7 +27,7 @@ from typing import Any, Self
 
 import psycopg
 
-from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError, Overflow, Unreachable
+from jumpgate.errors import CapacityExceeded, ConfigError, InvalidDataflow, JumpgateError, Overflow, Unreachable
 from jumpgate.transactions import mirror, postgres
 from jumpgate.transactions.channel import Address, Answer, Channel, Lease, Records
 from jumpgate.transactions.declare import Declared
@@ -39,6 +39,8 @@ from jumpgate.transactions.shared import Folder, Latch
 from jumpgate.transactions.steps import VALUE_MAX, Compiled, Step, amount_max, compile_steps, text, too_large
 
 CONNECT_TIMEOUT_S = 10
+#: of a transaction that is computed from values which others change
+ATTEMPTS_MAX = 1000
 #: words that would end the transaction that a statement is in
 CONTROL = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(begin|start|commit|end|rollback|abort|prepare)\b", re.I | re.S)
 #: names of further servers, which are part of the names of prepared transactions
@@ -75,6 +77,7 @@ class Transaction:
     database: Coordinator
     steps: list[Step] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
+    expected: dict[Name, int] = field(default_factory=dict)
     is_kept: bool = False
     is_sent: bool = False
 
@@ -96,6 +99,10 @@ class Transaction:
 
     def set(self, table: str, key: Any, column: str, value: int, server: str = "") -> int:
         return self._step(Step(self.database.name(table, key, column, server), value, sets=True))
+
+    def expect(self, table: str, key: Any, column: str, value: int, server: str = "") -> None:
+        """Lets nothing of the transaction be done unless the value is this before it."""
+        self.expected[self.database.name(table, key, column, server)] = value
 
     def sql(self, statement: str, parameters: Sequence[Any] = (), server: str = "") -> None:
         """Adds a statement for PostgreSQL, with %s for parameters; `server`: one of the further servers. Raises
@@ -255,21 +262,49 @@ class Coordinator:
         written), Overflow, InvalidDataflow, or psycopg's errors for its statements, after which nothing was done."""
         while True:
             with self._worker() as worker:
-                self._check_names(transaction.steps)
+                self._check_names(transaction)
                 if (name := self._lacks_room(transaction)) is None:
                     return self._commit(transaction, worker)
             if (outcome := self._make_room(transaction, name)) is not None:
                 return outcome
+
+    def compute(
+        self, reads: Sequence[tuple[Any, ...]], build: Callable[[Transaction, tuple[int, ...]], bool | None]
+    ) -> Outcome:  # fmt: skip
+        """Execute a transaction computed from hot values, which are read first and expected to be the same then.
+
+        `reads`: (table, key, column) or (table, key, column, server) of each value. `build` is given a transaction and
+        what was read, each time anew until the values did not change meanwhile. Nothing is done if it returns False.
+        Raises CapacityExceeded after ATTEMPTS_MAX times, and whatever `commit` raises.
+        """
+        for _ in range(ATTEMPTS_MAX):
+            first, then = self.transaction(), self.transaction()
+            for read in reads:
+                first.read(*read)
+            found = self.commit(first)
+            values = tuple(value for value in found.values if value is not None)
+            for (table, key, column, *server), value in zip(reads, values, strict=True):
+                then.expect(table, key, column, value, *server)
+            if build(then, values) is False:
+                return replace(found, done=False, values=())
+            outcome = self.commit(then)
+            if outcome.done:
+                return outcome
+        raise CapacityExceeded(
+            f"values changed {ATTEMPTS_MAX} times while a transaction was computed from them: try again with fewer "
+            "workers, or compute less from values"
+        )
 
     def _make_room(self, transaction: Transaction, name: Name) -> Outcome | None:
         """Give a bigint another base; perhaps also execute the transaction. Raises Overflow where that cannot be."""
         raise Overflow(f"{text(name)} moved too far for the switch: checkpoint the database, which makes room")
 
     def _commit(self, transaction: Transaction, worker: Worker) -> Outcome:
-        compiled = compile_steps(transaction.steps, self._places, amount_max(self._workers_of_all))
+        most = amount_max(self._workers_of_all)
+        compiled = compile_steps(transaction.steps, self._places, most, transaction.expected)
         names = dict.fromkeys(statement.server for statement in transaction.statements)
         connections = {name: self._connection(worker, name) for name in names}
-        if not transaction.steps and len(names) <= 1:
+        if not compiled.instructions and len(names) <= 1:
             for connection in connections.values():
                 with connection.transaction():
                     _execute(connections, transaction.statements)
@@ -426,7 +461,7 @@ class Coordinator:
         self._has_kept |= transaction.is_kept
         records = Records(
             self._log if self._base["journal"] != POSTGRES else None,
-            prefix(KEPT if transaction.is_kept else SENT, epoch, compiled.check),
+            prefix(KEPT if transaction.is_kept else SENT, epoch),
             prefix(ANSWERED, epoch),
             is_synced,
             self.reach,
@@ -454,8 +489,9 @@ class Coordinator:
                 value = place.base + _after(step, answer.results[at], place.base)
                 yield Held(place.array, place.index, answer.gid, value)
 
-    def _check_names(self, steps: Sequence[Step]) -> None:
-        gone = next((step.name for step in steps if step.name not in self._places), None)
+    def _check_names(self, transaction: Transaction) -> None:
+        names = itertools.chain((step.name for step in transaction.steps), transaction.expected)
+        gone = next((name for name in names if name not in self._places), None)
         if gone is not None:
             raise InvalidDataflow(f"{text(gone)} is not in the switch any more: declare the transaction again")
 

@@ -23,7 +23,7 @@ from jumpgate.transactions.postgres import Name, Place
 from jumpgate.transactions.records import SentRecord
 from jumpgate.transactions.recovery import Sent, replay
 from jumpgate.transactions.registers import LocalSwitch
-from jumpgate.transactions.steps import VALUE_MAX, Step, text
+from jumpgate.transactions.steps import VALUE_MAX, text
 
 #: transactions at a time
 WORKERS = 8
@@ -50,10 +50,10 @@ class Database(Coordinator):
     def _make_room(self, transaction: Transaction, name: Name) -> Outcome | None:
         """Give bigints their values as bases; a transaction without statements is executed, too."""
         with self._alone() as cells:
-            self._check_names(transaction.steps)
+            self._check_names(transaction)
             now = {name: place.base + cells[place.array, place.index] for name, place in self._places.items()}
             needs_switch = transaction.statements or transaction.is_kept
-            outcome = None if needs_switch else _executed(transaction.steps, now)
+            outcome = None if needs_switch else _executed(transaction, now)
             for name in {step.name for step in transaction.steps}:
                 if abs(now[name]) > (WIDE_MAX if self._places[name].is_wide else VALUE_MAX):
                     raise Overflow(f"{text(name)} would be {now[name]}: release it, and change it by SQL")
@@ -288,10 +288,12 @@ class Database(Coordinator):
         return {number: Answer(s.gid, s.results, 0) for number, s in ran.items()}
 
 
-def _executed(steps: Sequence[Step], values: dict[Name, int]) -> Outcome:
-    """Execute steps on these values, which change unless the requirement does not hold."""
+def _executed(transaction: Transaction, values: dict[Name, int]) -> Outcome:
+    """Execute steps on these values, which change unless a condition does not hold."""
     after, seen = dict(values), []
-    for step in steps:
+    if any(values[name] != value for name, value in transaction.expected.items()):
+        return Outcome(False)
+    for step in transaction.steps:
         old = after[step.name]
         if step.at_least is not None and old + (0 if step.sets else step.amount) < step.at_least:
             return Outcome(False)

@@ -23,6 +23,8 @@ from jumpgate.transactions.workloads import WORKLOADS, Access, Draw, Row, Settin
 TRACE = 2000
 #: longest wait before an aborted transaction starts again, in accesses
 BACKOFF_ACCESSES = 16
+#: where a transaction's time goes
+PARTS = ("aborted", "locks", "prepare and log", "switch")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Costs:
 
 @dataclass
 class Counts:
-    """`hot`: transactions of one packet. `passes`: of all packets."""
+    """`hot`: transactions of one packet. `passes`: of all packets. `parts_us`: where the time of all transactions that
+    committed went, and of their attempts that were aborted."""
 
     committed: int = 0
     aborted: int = 0
@@ -45,6 +48,7 @@ class Counts:
     packets: int = 0
     passes: int = 0
     seconds: float = 0.0
+    parts_us: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 
     @property
     def per_second(self) -> float:
@@ -67,29 +71,45 @@ class Lock:
     waiting: list[Generator[float | None]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Variant:
+    """`policy`: no-wait or wait-die. `switched`: hot rows are in the switch. `one_lock`: a transaction of several
+    passes has the whole pipeline to itself, not the halves that it touches."""
+
+    policy: str = "no-wait"
+    switched: bool = False
+    random_layout: bool = False
+    one_lock: bool = False
+
+
+VARIANTS = {
+    "no-wait": Variant(),
+    "wait-die": Variant("wait-die"),
+    "switch": Variant(switched=True),
+    "switch, random layout": Variant(switched=True, random_layout=True),
+    "switch, random layout, one lock": Variant(switched=True, random_layout=True, one_lock=True),
+}
+
+
 def compare(
-    workload: str, setting: Setting, workers: int, costs: Costs, seconds: float, seed: int = 1
-) -> dict[str, Counts]:
+    workload: str, setting: Setting, workers: int, costs: Costs, seconds: float, seed: int = 1,
+    variants: Sequence[str] = tuple(VARIANTS),
+) -> dict[str, Counts]:  # fmt: skip
     """Run the same with each policy of locking, with the switch, and with the switch and rows anywhere in it."""
     made: dict[str, Counts] = {}
-    for name, policy, switched, random_layout in (
-        ("no-wait", "no-wait", False, False), ("wait-die", "wait-die", False, False),
-        ("switch", "no-wait", True, False), ("switch, random layout", "no-wait", True, True),
-    ):  # fmt: skip
+    for name in variants:
         draw = WORKLOADS[workload](setting)
-        cluster = Cluster(draw, setting.nodes, workers, costs, policy, switched, seed, random_layout)
-        made[name] = cluster.run(seconds)
+        made[name] = Cluster(draw, setting.nodes, workers, costs, VARIANTS[name], seed).run(seconds)
     return made
 
 
 class Cluster:
-    """One run. `policy`: no-wait or wait-die. `switched`: hot rows are in the switch."""
+    """One run of a variant."""
 
     def __init__(
-        self, draw: Draw, nodes: int, workers: int, costs: Costs, policy: str = "no-wait", switched: bool = False,
-        seed: int = 1, random_layout: bool = False,
+        self, draw: Draw, nodes: int, workers: int, costs: Costs, variant: Variant = Variant(), seed: int = 1
     ) -> None:  # fmt: skip
-        self.draw, self.nodes, self.costs, self.policy, self.switched = draw, nodes, costs, policy, switched
+        self.draw, self.nodes, self.costs, self.variant = draw, nodes, costs, variant
         self.counts, self.now = Counts(), 0.0
         self._free_from = {False: 0.0, True: 0.0}  # each half of the pipeline
         self._locks: dict[Row, Lock] = defaultdict(Lock)
@@ -97,7 +117,7 @@ class Cluster:
         self._events: list[tuple[float, int, Generator[float | None]]] = []
         self._current: Generator[float | None] | None = None
         self._rng = random.Random(seed)
-        self._layout = self._laid_out(random_layout) if switched else Layout(DEFAULT)
+        self._layout = self._laid_out(variant.random_layout) if variant.switched else Layout(DEFAULT)
         for node in range(nodes):
             for worker in range(workers):
                 self._push(0.0, self._work(node, random.Random(f"{seed} {node} {worker}")))
@@ -128,21 +148,28 @@ class Cluster:
     def _work(self, node: int, rng: random.Random) -> Generator[float | None]:
         while True:
             accesses = self.draw(node, rng)
-            packet = [a for a in accesses if a.is_hot] if self.switched else []
-            locked = [a for a in accesses if not (self.switched and a.is_hot)]
+            packet = [a for a in accesses if a.is_hot] if self.variant.switched else []
+            locked = [a for a in accesses if not (self.variant.switched and a.is_hot)]
             attempt = Attempt(node, next(self._ages))
+            start = began = self.now
             while not (yield from self._locked(attempt, locked)):
                 self._release(attempt)
                 self.counts.aborted += 1
                 yield rng.uniform(0, BACKOFF_ACCESSES * self.costs.access_us)
+                began = self.now
+            has_locks = self.now
             is_spread = any(a.row.node != node for a in locked)
             if is_spread:
                 yield self.costs.round_trip_us  # prepare
             yield self.costs.log_us
+            is_logged = self.now
             if packet:
                 yield from self._switch(accesses)
             self._release(attempt)
             self.counts.committed += 1
+            times = (began - start, has_locks - began, is_logged - has_locks, self.now - is_logged)
+            for part, time in zip(PARTS, times, strict=True):
+                self.counts.parts_us[part] += time
             self.counts.hot += not locked
 
     def _locked(self, attempt: Attempt, accesses: Sequence[Access]) -> Generator[float | None, None, bool]:
@@ -152,7 +179,7 @@ class Cluster:
             yield away + self.costs.access_us
             while not self._take(attempt, access):
                 lock = self._locks[access.row]
-                if self.policy == "no-wait" or any(holder.age < attempt.age for holder in lock.holders):
+                if self.variant.policy == "no-wait" or any(holder.age < attempt.age for holder in lock.holders):
                     yield away
                     return False
                 assert self._current is not None
@@ -210,6 +237,8 @@ class Cluster:
         passes = self._layout.passes(work) or 1
         yield self.costs.round_trip_us / 4
         halves = {self._layout.arrays[row] * 2 >= self._layout.sizes.arrays for row in work.rows}
+        if self.variant.one_lock:
+            halves = {False, True}
         start, took = max(self.now, *(self._free_from[half] for half in halves)), passes * self.costs.pass_us
         if passes > 1:
             self._free_from.update(dict.fromkeys(halves, start + took))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from jumpgate.errors import InvalidDataflow
 from jumpgate.p4.programs import transactions as p4
@@ -33,14 +33,24 @@ class Step:
 
 @dataclass(frozen=True)
 class Compiled:
-    """`where[i]` is the instruction of step i; `check`: that of the step that is required, or -1."""
+    """`where[i]` is the instruction of step i. Instructions that give are conditions of the whole transaction."""
 
     instructions: tuple[Instruction, ...]
-    where: tuple[int, ...]
-    check: int = -1
+    where: tuple[int, ...] = ()
 
     def is_done(self, results: Sequence[int]) -> bool:
-        return self.check < 0 or results[self.check] >= self.instructions[self.check].bound
+        is_equal = any(i.guard == Guard.SWAPPED for i in self.instructions)
+        return all(
+            result == i.bound if is_equal else result >= i.bound
+            for i, result in zip(self.instructions, results, strict=True) if i.gives
+        )  # fmt: skip
+
+    def accesses(self) -> list[int]:
+        """Return the instructions that are steps or conditions, not the begin of a pass."""
+        is_conditional = any(i.gives for i in self.instructions)
+        return [
+            at for at, i in enumerate(self.instructions) if i.gives or i.guard != Guard.NONE or not is_conditional
+        ]  # fmt: skip
 
 
 def too_large(steps: Sequence[Step], places: dict[Name, Place], most: int) -> Step | None:
@@ -58,8 +68,11 @@ def too_large(steps: Sequence[Step], places: dict[Name, Place], most: int) -> St
     return None
 
 
-def compile_steps(steps: Sequence[Step], places: dict[Name, Place], most: int) -> Compiled:
-    """Sorts the steps by their arrays behind the required one. Raises InvalidDataflow, with the way out."""
+def compile_steps(
+    steps: Sequence[Step], places: dict[Name, Place], most: int, expected: Mapping[Name, int] | None = None
+) -> Compiled:  # fmt: skip
+    """Sorts the steps by their arrays behind the conditions: that steps are so much at least, or that values are as
+    `expected` before. Raises InvalidDataflow, with the way out."""
     if len(steps) > INSTRUCTIONS_MAX:
         raise InvalidDataflow(f"a transaction has {len(steps)} hot steps; the switch takes {INSTRUCTIONS_MAX}")
     step = too_large(steps, places, most)
@@ -67,53 +80,104 @@ def compile_steps(steps: Sequence[Step], places: dict[Name, Place], most: int) -
         limit = VALUE_MAX if step.sets else most
         raise InvalidDataflow(f"{text(step.name)}: {step.amount} is beyond ±{limit}: release the row, or split it")
     required = [i for i, step in enumerate(steps) if step.at_least is not None]
-    if len(required) > 1:
-        names = " and ".join(text(steps[i].name) for i in required)
-        raise InvalidDataflow(f"{names} are both required: a transaction in the switch has one requirement")
-    if not required:
-        order = sorted(range(len(steps)), key=lambda i: places[steps[i].name].array)
-        instructions = [_instruction(steps[i], places, Guard.NONE) for i in order]
-        return Compiled(tuple(instructions), tuple(order.index(i) for i in range(len(steps))))
-    return _guarded(steps, places, required[0])
+    if expected and required:
+        raise InvalidDataflow(
+            f"{text(steps[required[0]].name)} is required in a transaction that expects values: expect its value, too"
+        )
+    if expected:
+        checks = [Instruction(*_cell(name, places), ADD, 0, _bound(value - places[name].base), gives=True)
+                  for name, value in expected.items()]  # fmt: skip
+        return _chained(checks, Guard.SWAPPED, steps, places)
+    if len(required) == 1:
+        return _guarded(steps, places, required[0])
+    if required:
+        _check_first(steps, required)
+        checks = [Instruction(*_cell(s.name, places), ADD, 0, _least(s, places[s.name]), gives=True)
+                  for s in map(steps.__getitem__, required)]  # fmt: skip
+        return _chained(checks, Guard.DONE, steps, places)
+    order = sorted(range(len(steps)), key=lambda i: places[steps[i].name].array)
+    instructions = [_instruction(steps[i], places, Guard.NONE) for i in order]
+    return Compiled(tuple(instructions), tuple(order.index(i) for i in range(len(steps))))
+
+
+def _cell(name: Name, places: dict[Name, Place]) -> tuple[int, int]:
+    """Return where a condition's value lies. Raises InvalidDataflow for an array that gives none."""
+    place = places[name]
+    if place.array % DEFAULT.columns:
+        raise InvalidDataflow(
+            f"{text(name)} lies in an array that gives no condition: release it, and offload it with checked=True"
+        )
+    return place.array, place.index
+
+
+def _check_first(steps: Sequence[Step], required: Sequence[int]) -> None:
+    for i in required:
+        if any(step.name == steps[i].name for step in steps[:i]):
+            raise InvalidDataflow(
+                f"{text(steps[i].name)} is changed or read before the step that requires it: require it first"
+            )
+
+
+def _chained(
+    checks: Sequence[Instruction], guard: Guard, steps: Sequence[Step], places: dict[Name, Place]
+) -> Compiled:  # fmt: skip
+    """Read what conditions ask for, each if those before held, then execute the steps if all did.
+
+    A condition that is skipped leaves what the failed one left, so the guard of all that follow tells of all.
+    """
+    made: list[Instruction] = []
+    for check in sorted(checks, key=lambda check: check.array):
+        made.append(replace(check, guard=guard if made else Guard.NONE))
+    if len(made) == 1 and not steps:
+        made.append(replace(made[0], guard=guard))  # which tells what is asked for
+    return _behind(made, {}, guard, [replace(step, at_least=None) for step in steps], places)
 
 
 def _guarded(steps: Sequence[Step], places: dict[Name, Place], first: int) -> Compiled:
-    columns = DEFAULT.columns
-    array = places[steps[first].name].array
-    if array % columns:
-        raise InvalidDataflow(
-            f"{text(steps[first].name)} lies in an array that gives no condition: release it, and offload it with "
-            "checked=True"
-        )
-    if any(step.name == steps[first].name for step in steps[:first]):
-        raise InvalidDataflow(
-            f"{text(steps[first].name)} is changed or read before the step that requires it: require it first"
-        )
-    rest = sorted((i for i in range(len(steps)) if i != first), key=lambda i: places[steps[i].name].array)
+    _cell(steps[first].name, places)
+    _check_first(steps, [first])
+    return _behind([_instruction(steps[first], places, Guard.NONE)], {first: 0}, Guard.DONE, steps, places)
+
+
+def _behind(
+    made: list[Instruction], where: dict[int, int], guard: Guard, steps: Sequence[Step], places: dict[Name, Place]
+) -> Compiled:  # fmt: skip
+    """Add the steps, but for those in `where`, that are executed if the conditions in `made` held."""
+    columns, array = DEFAULT.columns, made[-1].array
+    rest = sorted((i for i in range(len(steps)) if i not in where), key=lambda i: places[steps[i].name].array)
     later = [i for i in rest if places[steps[i].name].array // columns > array // columns]
     sooner = [i for i in rest if i not in later]
-    instructions = [_instruction(steps[first], places, Guard.NONE)]
-    order = [first]
+    if not later and sooner and places[steps[sooner[0]].name].array > array:
+        # in the level of the last condition: a pass of its own begins with an array that does not ascend
+        made.append(Instruction(0, 0))
     for i in (*later, *sooner):
-        if i in sooner and order == [first] and places[steps[i].name].array > array:
-            # in the level of the required one: a pass of its own begins with an array that does not ascend
-            instructions.append(Instruction(0, 0))
-            order.append(-1)
-        instructions.append(_instruction(steps[i], places, Guard.DONE))
-        order.append(i)
-    if len(instructions) > INSTRUCTIONS_MAX:
-        raise InvalidDataflow(f"a transaction with a requirement has {len(steps)} hot steps; 7 are certain to fit")
-    return Compiled(tuple(instructions), tuple(order.index(i) for i in range(len(steps))), 0)
+        where[i] = len(made)
+        made.append(_instruction(steps[i], places, guard))
+    if len(made) > INSTRUCTIONS_MAX:
+        raise InvalidDataflow(
+            f"a transaction with conditions has {len(made)} instructions, the switch takes {INSTRUCTIONS_MAX}: release "
+            "some of its rows, or split it"
+        )
+    return Compiled(tuple(made), tuple(where[i] for i in range(len(steps))))
 
 
 def _instruction(step: Step, places: dict[Name, Place], guard: Guard) -> Instruction:
     place = places[step.name]
     action, operand = (SET, step.amount - place.base) if step.sets else (ADD, step.amount)
     if step.at_least is not None:
-        after = 0 if step.sets else step.amount
-        bound = min(p4.GREATEST, max(p4.LEAST, step.at_least - place.base - after))
-        return Instruction(place.array, place.index, action, operand, bound, gives=True)
+        return Instruction(place.array, place.index, action, operand, _least(step, place), gives=True)
     return Instruction(place.array, place.index, action, operand, guard=guard)
+
+
+def _least(step: Step, place: Place) -> int:
+    """Return what the register must hold before a step at least."""
+    assert step.at_least is not None
+    return _bound(step.at_least - place.base - (0 if step.sets else step.amount))
+
+
+def _bound(value: int) -> int:
+    """Return what registers, which reach neither end of an int32, compare with as with this."""
+    return min(p4.GREATEST, max(p4.LEAST, value))
 
 
 def text(name: Name) -> str:

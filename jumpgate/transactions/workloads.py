@@ -41,13 +41,15 @@ Draw = Callable[[int, random.Random], list[Access]]
 
 @dataclass(frozen=True)
 class Setting:
-    """A cluster's nodes, and what share of the transactions is on hot rows or on another node's."""
+    """A cluster's nodes, and what share of the transactions is on hot rows or on another node's. `switch_rows`: how
+    many of YCSB's hot rows the switch has room for, 0: all."""
 
     nodes: int = 8
     hot_share: float = 0.75
     remote_share: float = 0.2
     hot_rows: int = 50
     warehouses: int = 8
+    switch_rows: int = 0
 
 
 def ycsb(write_share: float, setting: Setting) -> Draw:
@@ -63,7 +65,8 @@ def ycsb(write_share: float, setting: Setting) -> Draw:
                 row = Row("hot", key, key % setting.nodes)
             else:
                 row = Row("cold", rng.randrange(YCSB_COLD_KEYS), _node(node, setting, rng))
-            out.append(Access(row, rng.random() < write_share, is_hot))
+            is_there = is_hot and (not setting.switch_rows or row.key < setting.switch_rows)
+            out.append(Access(row, rng.random() < write_share, is_there))
         return out
 
     return draw

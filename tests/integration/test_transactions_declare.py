@@ -6,8 +6,20 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from jumpgate.errors import InvalidDataflow
-from jumpgate.transactions import Database, LocalSwitch, Value, add, number, read, require, sql, write
+from jumpgate.errors import CapacityExceeded, InvalidDataflow
+from jumpgate.transactions import (
+    Database,
+    Expression,
+    LocalSwitch,
+    Transaction,
+    Value,
+    add,
+    number,
+    read,
+    require,
+    sql,
+    write,
+)
 from tests.support.pg import Postgres
 
 
@@ -78,21 +90,77 @@ def test_requirements_speak_of_what_was_read_written_or_computed(database: Datab
     assert not reset(2, 1001).done
 
 
-def both_required(account: int) -> None:
-    require(read("accounts", account, "balance") >= 0)
-    require(read("accounts", 1, "balance") >= 0)
+def test_several_requirements_hold_together(database: Database) -> None:
+    @database.declare
+    def reset(account: int, balance: int) -> None:
+        write("accounts", account, "balance", balance)
+
+    @database.declare
+    def pay_both(first: int, second: int, amount: int) -> tuple[Value, Value]:
+        left, other = add("accounts", first, "balance", -amount), add("accounts", second, "balance", -amount)
+        require(left >= 0)
+        require(other >= 0)
+        return left, other
+
+    reset(2, 100), reset(3, 60)
+    assert pay_both(2, 3, 50).value == (50, 10)
+    assert not pay_both(2, 3, 20).done and not pay_both(3, 2, 20).done
+    assert pay_both(3, 2, 10).value == (0, 40)
 
 
-def cold_after_hot(account: int) -> None:
-    sql("INSERT INTO history VALUES (%s, 0)", add("accounts", account, "balance", 1))
+def test_amounts_statements_and_requirements_are_computed_from_values(bank: Postgres, database: Database) -> None:
+    """Amalgamate and the like: whatever two rows they name, a row twice, and values that change meanwhile."""
+
+    @database.declare
+    def reset(account: int, balance: int) -> None:
+        write("accounts", account, "balance", balance)
+
+    @database.declare
+    def amalgamate(first: int, second: int, target: int) -> Expression:
+        total = write("accounts", first, "balance", 0) + write("accounts", second, "balance", 0)
+        sql("INSERT INTO history VALUES (%s, 7)", total)
+        return add("accounts", target, "balance", total) + total * 0
+
+    @database.declare
+    def pay_of_both(first: int, second: int, amount: int) -> Expression:
+        mine, other = read("accounts", first, "balance"), read("accounts", second, "balance")
+        require(mine + other >= amount)
+        require(mine >= other)
+        return add("accounts", first, "balance", -amount) - other
+
+    for account, balance in ((1, 10), (2, 200), (3, 3000)):
+        reset(account, balance)
+    assert amalgamate(1, 2, 3).value == 3210
+    assert amalgamate(3, 2, 3).value == 3210
+    assert amalgamate(3, 3, 1).value == 3210
+    assert bank.execute("SELECT id FROM history WHERE amount = 7") == [(210,), (3210,), (3210,)]
+    reset(2, 5)
+    assert pay_of_both(1, 2, 3000).value == 205
+    assert not pay_of_both(1, 2, 216).done and not pay_of_both(2, 1, 1).done
+    changes = iter([4, 9])
+
+    def build(t: Transaction, values: tuple[int, ...]) -> bool:
+        if (balance := next(changes, None)) is not None:
+            reset(2, balance)  # another one comes between
+        t.sql("INSERT INTO history VALUES (%s, 8)", values)
+        t.set("accounts", 2, "balance", values[0] + 1)
+        return values[0] != 10
+
+    assert database.compute([("accounts", 2, "balance")], build).done
+    assert bank.execute("SELECT id FROM history WHERE amount = 8") == [(9,)]
+    assert not database.compute([("accounts", 2, "balance")], build).done
+    with pytest.raises(CapacityExceeded, match="values changed 1000 times while"):
+        database.compute([("accounts", 2, "balance")], lambda t, values: t.expect("accounts", 2, "balance", 0))
+
+
+def required_twice(account: int) -> None:
+    before = read("accounts", account, "balance")
+    require(before >= 0)
+    require(before >= account)
 
 
 def row_after_hot(account: int) -> None:
     add("accounts", read("accounts", account, "balance"), "balance", 1)
-
-
-def amount_after_hot(account: int) -> None:
-    add("accounts", 1, "balance", read("accounts", account, "balance"))
 
 
 def branch_on_hot(account: int) -> None:
@@ -108,14 +176,6 @@ def branch_on_argument(account: int) -> None:
 def loop(accounts: list[int]) -> None:
     for account in accounts:
         read("accounts", account, "balance")
-
-
-def two_hot(account: int) -> None:
-    require(read("accounts", account, "balance") >= read("accounts", 1, "balance"))
-
-
-def sum_of_hot(account: int) -> Value:
-    return read("accounts", account, "balance") + read("accounts", 1, "balance")
 
 
 def at_most(account: int) -> None:
@@ -154,15 +214,11 @@ def no_server(account: int) -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (both_required, "are both required"),
-        (cold_after_hot, r"needs accounts\[account\].balance, which the switch tells only after.*offload the rows"),
+        (required_twice, r"accounts\[account\].balance is required twice: require the greater"),
         (row_after_hot, "the row of accounts.balance depends on"),
-        (amount_after_hot, "the amount of accounts.balance depends on"),
         (branch_on_hot, "'accounts.*>= 7' decides what is done: a transaction is traced once"),
         (branch_on_argument, "account decides what is done"),
         (loop, "accounts decides what is done"),
-        (two_hot, "the switch compares with a bound"),
-        (sum_of_hot, "are computed with each other"),
         (at_most, "requires that a value is >= or > a bound"),
         (nine, "has more than 8 steps"),
         (text_of_argument, "account decides what is done"),

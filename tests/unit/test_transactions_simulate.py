@@ -7,7 +7,7 @@ import json
 import pytest
 
 from jumpgate.cli.main import main
-from jumpgate.transactions.simulate import Attempt, Cluster, Costs
+from jumpgate.transactions.simulate import VARIANTS, Attempt, Cluster, Costs, Variant
 from jumpgate.transactions.workloads import WORKLOADS, Access, Setting, hot_part
 
 SECONDS = 0.0003
@@ -29,12 +29,12 @@ class Watched(Cluster):
 def test_locks_exclude_and_all_workers_go_on(workload: str, policy: str) -> None:
     setting = Setting(nodes=2, hot_share=0.5, hot_rows=8, warehouses=2)
     for switched in (False, True):
-        cluster = Watched(WORKLOADS[workload](setting), 2, 4, Costs(), policy, switched)
+        cluster = Watched(WORKLOADS[workload](setting), 2, 4, Costs(), Variant(policy, switched))
         counts = cluster.run(SECONDS)
         assert counts.committed >= 8
         blocked = sum(len(lock.waiting) for lock in cluster._locks.values())
         assert len(cluster._events) + blocked >= 8  # nobody is lost
-        again = Cluster(WORKLOADS[workload](setting), 2, 4, Costs(), policy, switched).run(SECONDS)
+        again = Cluster(WORKLOADS[workload](setting), 2, 4, Costs(), Variant(policy, switched)).run(SECONDS)
         assert again == counts
         assert bool(counts.packets) == switched
     if workload == "ycsb-c":
@@ -47,15 +47,16 @@ def test_one_worker_takes_as_long_as_its_costs_say() -> None:
     costs = Costs(access_us=2, round_trip_us=8, log_us=4, pass_us=1)
     draw = WORKLOADS["ycsb-a"](setting)
     assert Cluster(draw, 1, 1, costs).run(0.002).committed == 2000 // (8 * 2 + 4)
-    counts = Cluster(draw, 1, 1, costs, switched=True).run(0.0018)
+    counts = Cluster(draw, 1, 1, costs, Variant(switched=True)).run(0.0018)
     assert (counts.committed, counts.passes) == (1800 // (4 + 4 + 1), counts.packets)
+    assert dict(counts.parts_us) == {"aborted": 0, "locks": 0, "prepare and log": 800, "switch": 1000}
 
 
 def test_the_more_is_hot_the_more_the_switch_gains() -> None:
     gains = []
     for share in (0.0, 0.5, 1.0):
         draw = WORKLOADS["ycsb-a"](Setting(nodes=2, hot_share=share, hot_rows=8))
-        off, on = (Cluster(draw, 2, 8, Costs(), switched=switched).run(0.001) for switched in (False, True))
+        off, on = (Cluster(draw, 2, 8, Costs(), Variant(switched=switched)).run(0.001) for switched in (False, True))
         gains.append(on.committed / off.committed)
     assert gains[0] == pytest.approx(1, abs=0.1) and gains[0] < gains[1] < gains[2]
 
@@ -77,4 +78,4 @@ def test_the_command_line_compares(capsys: pytest.CaptureFixture[str]) -> None:
     assert "wait-die" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main([*arguments, "--workload", "tpcc", "--json"])
-    assert set(json.loads(capsys.readouterr().out)) == {"no-wait", "wait-die", "switch", "switch, random layout"}
+    assert set(json.loads(capsys.readouterr().out)) == set(VARIANTS)

@@ -1,0 +1,461 @@
+"""Histories of several tenants on one switch, whose processes are killed: each is replayed in the order of its numbers.
+
+A process has the switch and a network before it that loses, repeats and delays packets. Each tenant has a database of
+PostgreSQL, a coordinator (node 0) and a node, processes with several workers each. They are killed by SIGKILL: nodes,
+coordinators, the switch, PostgreSQL, all. Whatever the logs have when a database is opened or checkpointed, with what
+recovery found, is kept; of each acknowledged transaction its worker kept what it was told. Both must be the same, and
+all results and the values in the switch those of a replay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import pickle
+import random
+import select
+import socket
+import struct
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from multiprocessing.managers import BaseManager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from bench._measure import remark
+from jumpgate.errors import JumpgateError
+from jumpgate.p4.programs.transactions import Reference
+from jumpgate.transactions import Database, LocalSwitch, Node, Outcome
+from jumpgate.transactions.channel import Answer
+from jumpgate.transactions.coordinator import Coordinator
+from jumpgate.transactions.records import SentRecord
+from jumpgate.transactions.steps import Compiled
+from tests.support.pg import Postgres
+
+ACCOUNTS, EACH = 24, 1000
+WARM, COMPUTED, READS = 0.02, 0.02, 0.1
+LOSS, REPEATS, DELAYS = 0.02, 0.02, 0.02
+LOST_S, OPEN_S, CHECKPOINT_S = 3.0, 180.0, 10.0
+KINDS = ("node", "coordinator", "tenant", "switch", "postgres", "all")
+WEIGHTS = (40, 40, 8, 5, 4, 3)
+CONTEXT = multiprocessing.get_context("forkserver")
+#: gid, done, number of values, values
+ACK = struct.Struct("<QBB8q")
+
+
+# ---- the switch's process ----
+
+
+class Remote(BaseManager):
+    """Lends the switch's control to other processes."""
+
+
+class Control:
+    """A LocalSwitch as other processes have it. `address` is the network's before it."""
+
+    def __init__(self, port: int, key: str) -> None:
+        Remote.register("ask")
+        self._manager = Remote(("127.0.0.1", port), key.encode())
+        self._manager.connect()
+        self.index_bits = self._get("index_bits")
+        self.address = self._get("near")
+
+    def _get(self, name: str) -> Any:
+        return self._manager.ask(name)._getvalue()  # type: ignore[attr-defined]
+
+    @property
+    def incarnation(self) -> Any:
+        return self._get("incarnation")
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self._manager.ask(name, *arguments)._getvalue()  # type: ignore[attr-defined]
+
+
+def relay(switch: tuple[str, int], near: socket.socket, seed: int) -> None:
+    """Pass on datagrams of any clients, but lose, repeat and delay some both ways."""
+    rng, poll = random.Random(seed), select.epoll()
+    poll.register(near, select.EPOLLIN)
+    far: dict[Any, socket.socket] = {}
+    clients: dict[int, Any] = {}
+    held: list[tuple[socket.socket, bytes, Any]] = []
+
+    def pass_on(via: socket.socket, data: bytes, to: Any) -> None:
+        for _ in range(1 + (rng.random() < REPEATS)):
+            if rng.random() < LOSS:
+                continue
+            if rng.random() < DELAYS:
+                held.append((via, data, to))  # others overtake it
+            else:
+                via.sendto(data, to)
+        if len(held) > 2:
+            late, data, to = held.pop(0)
+            late.sendto(data, to)
+
+    while True:
+        for file, _ in poll.poll():
+            with contextlib.suppress(OSError):
+                if file == near.fileno():
+                    data, client = near.recvfrom(2048)
+                    if client not in far:
+                        made = far[client] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                        made.bind(("127.0.0.1", 0))
+                        clients[made.fileno()] = client
+                        poll.register(made, select.EPOLLIN)
+                    pass_on(far[client], data, switch)
+                else:
+                    client = clients[file]
+                    pass_on(near, far[client].recv(2048), client)
+
+
+def run_switch(said: Connection, key: str, seed: int) -> None:
+    switch = LocalSwitch()
+    near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    near.bind(("127.0.0.1", 0))
+    threading.Thread(target=relay, args=(switch.address, near, seed), daemon=True).start()
+
+    def ask(name: str, *arguments: Any) -> Any:
+        if name == "near":
+            return near.getsockname()
+        found = getattr(switch, name)
+        return found(*arguments) if callable(found) else found
+
+    Remote.register("ask", callable=ask)
+    server = Remote(("127.0.0.1", 0), key.encode()).get_server()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    said.send(server.address[1])
+    while not told_to_end(said):
+        pass
+    os._exit(0)
+
+
+def told_to_end(said: Connection) -> bool:
+    """Wait for some seconds. Return True once told to end, or the process that started this one has."""
+    parent = multiprocessing.parent_process()
+    return said.poll(CHECKPOINT_S) or parent is None or not parent.is_alive()
+
+
+# ---- a tenant's processes ----
+
+
+class Watched(Database):
+    """Keeps what the logs and recovery say of each epoch before the logs are emptied."""
+
+    def _decide(self, sent: Mapping[int, SentRecord], answers: Mapping[int, Answer], node: int | None = None) -> None:
+        base = self._base
+        if base["epoch"]:
+            before = {(array, index): value for array, index, value, _ in base["cells"]}
+            entries = [(answers[n].gid, r.instructions, answers[n].results) for n, r in sent.items()]
+            path = self._folder.path / f"epoch-{base['epoch']:08d}"
+            made = path.with_suffix(".new")
+            made.write_bytes(pickle.dumps((base["gid"], before, entries, self._cells())))
+            made.replace(path)
+        super()._decide(sent, answers, node)
+
+
+def work(database: Coordinator, rng: random.Random, acks: int, stop: threading.Event) -> None:
+    """Transfer, read, amalgamate and note, until told to stop or the database fails."""
+
+    def acknowledged(outcome: Outcome) -> None:
+        values = [value for value in outcome.values if value is not None]
+        if outcome.gid:
+            os.write(acks, ACK.pack(outcome.gid, outcome.done, len(values), *values, *[0] * (8 - len(values))))
+
+    while not stop.is_set():
+        chance, source, *others = rng.random(), *rng.sample(range(ACCOUNTS), 4)
+        if chance < COMPUTED:
+            outcome = database.compute(
+                [("accounts", source, "balance")],
+                lambda t, values, a=source, b=others[0]: (  # type: ignore[misc]
+                    t.set("accounts", a, "balance", 0), t.add("accounts", b, "balance", values[0]), None
+                )[-1],
+            )  # fmt: skip
+            acknowledged(outcome)
+            continue
+        t = database.transaction()
+        if chance < COMPUTED + READS:
+            for row in (source, *others):
+                t.read("accounts", row, "balance")
+        else:
+            if chance > 1 - WARM:
+                t.sql("INSERT INTO notes VALUES (%s)", (rng.getrandbits(60),))
+                t.add("counts", 0, "notes", 1)
+            t.add("accounts", source, "balance", -rng.randint(1, EACH), at_least=0)
+            t.add("accounts", others[0], "balance", -t.steps[-1].amount)
+        acknowledged(database.commit(t))
+
+
+def run_tenant(
+    said: Connection, role: str, url: str, folder: Path, number: int, workers: int, seed: int, port: int, key: str
+) -> None:  # fmt: skip
+    """Be a coordinator or a node."""
+    database: Coordinator
+    if role == "coordinator":
+        control: Any = Control(port, key)
+        database = Watched(url, control, folder, number, workers, lost_s=LOST_S, nodes=2)
+        if not database._places:
+            database.offload("accounts", "id", ["balance"], range(ACCOUNTS))
+            database.offload("counts", "id", ["notes"], [0])
+    else:
+        database = Node(url, folder, 1, number, lost_s=LOST_S)
+    acks = os.open(folder / f"acks-{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    stop = threading.Event()
+
+    def guarded(at: int) -> None:
+        with ended_by_errors(f"{role} {number}"):
+            work(database, random.Random(f"{seed} {at}"), acks, stop)
+
+    threads = [threading.Thread(target=guarded, args=(at,), daemon=True) for at in range(workers)]
+    for thread in threads:
+        thread.start()
+    said.send("open")
+    with ended_by_errors(f"{role} {number}"):
+        while not told_to_end(said):
+            if isinstance(database, Database):
+                database.checkpoint()
+        stop.set()
+        for thread in threads:
+            thread.join()
+        if isinstance(database, Database):
+            database.checkpoint()
+        database.close()
+
+
+@contextlib.contextmanager
+def ended_by_errors(who: str) -> Iterator[None]:
+    """End the process if the database cannot go on: opening it again recovers it."""
+    try:
+        yield
+    except (JumpgateError, psycopg.Error) as error:
+        remark(f"{who}: {error}")
+        os._exit(3)
+
+
+# ---- all of them ----
+
+
+@dataclass
+class Found:
+    """`recovered`: of the kills, after how many all was opened again. `wrong`: what did not hold."""
+
+    transactions: int = 0
+    acknowledged: int = 0
+    kills: int = 0
+    recovered: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+class Chaos:
+    """`count` transactions in all, with `kills` spread over them; neither goes on after `limit_s`. Use `run`."""
+
+    def __init__(
+        self, tenants: int, workers: int, count: int, kills: int, seed: int = 1, limit_s: float = 7200.0
+    ) -> None:  # fmt: skip
+        self.until = time.monotonic() + limit_s
+        self.tenants, self.workers, self.count, self.kills = tenants, workers, count, kills
+        self.rng, self.key, self.found = random.Random(seed), random.Random(seed).randbytes(16).hex(), Found()
+        self.processes: dict[tuple[str, int], ForkServerProcess] = {}
+        self.ends: dict[tuple[str, int], Connection] = {}
+        self.seen: list[tuple[int, dict[Any, int]] | None] = [None] * tenants
+
+    def run(self) -> Found:
+        memory = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None  # SIGKILL loses no page of a file
+        CONTEXT.set_forkserver_preload(["__main__", "bench._chaos"])
+        self.postgres = Postgres()
+        with tempfile.TemporaryDirectory(prefix="jumpgate-chaos-", dir=memory) as name:
+            self.folder = Path(name)
+            try:
+                for tenant in range(self.tenants):
+                    (self.folder / str(tenant)).mkdir()
+                    self._fill(tenant)
+                self._start()
+                for kill in range(1, self.kills + 1):
+                    if time.monotonic() > self.until:
+                        break
+                    self._wait(kill * self.count // (self.kills + 1))
+                    self._kill(self.rng.choices(KINDS, WEIGHTS)[0])
+                    for tenant in range(self.tenants):
+                        self._replay(tenant, but_last=True)
+                self._wait(self.count)
+                self._end()
+                for tenant in range(self.tenants):
+                    self._replay(tenant)
+                    self._check(tenant)
+            finally:
+                for process in self.processes.values():
+                    process.kill()
+                    process.join()
+                self.postgres.close()
+        return self.found
+
+    def _url(self, tenant: int) -> str:
+        return self.postgres.url.replace("/postgres?", f"/tenant{tenant}?")
+
+    def _fill(self, tenant: int) -> None:
+        self.postgres.execute(f"CREATE DATABASE tenant{tenant}")
+        with psycopg.connect(self._url(tenant), autocommit=True) as connection:
+            connection.execute("CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL CHECK (balance >= 0))")
+            connection.execute("CREATE TABLE counts (id int PRIMARY KEY, notes bigint NOT NULL)")
+            connection.execute("CREATE TABLE notes (id bigint PRIMARY KEY)")
+            connection.execute("INSERT INTO counts VALUES (0, 0)")
+            connection.execute(f"INSERT INTO accounts SELECT i, {EACH} FROM generate_series(0, {ACCOUNTS - 1}) i")
+
+    # ---- processes ----
+
+    def _spawn(self, role: str, number: int, run: Callable[..., None], *arguments: object) -> Any:
+        """Return what a process says once it is open, None if it does not."""
+        mine, its = CONTEXT.Pipe()
+        made = CONTEXT.Process(target=run, args=(its, *arguments))
+        made.start()
+        its.close()
+        self.processes[role, number], self.ends[role, number] = made, mine
+        with contextlib.suppress(EOFError):
+            if mine.poll(OPEN_S):
+                return mine.recv()
+        return None
+
+    def _start(self) -> bool:
+        """Start what does not run: the switch first, then coordinators, then nodes. Tell if all are open."""
+        gone = [of for of, process in self.processes.items() if not process.is_alive()]
+        for of in gone:
+            del self.processes[of]
+        if ("switch", 0) not in self.processes:
+            self.port = self._spawn("switch", 0, run_switch, self.key, self.rng.randrange(1000))
+        is_open = True
+        for role in ("coordinator", "node"):
+            for tenant in range(self.tenants):
+                if (role, tenant) not in self.processes:
+                    said = self._spawn(
+                        role, tenant, run_tenant, role, self._url(tenant), self.folder / str(tenant), tenant,
+                        self.workers, self.rng.randrange(1 << 30), self.port, self.key,
+                    )  # fmt: skip
+                    is_open &= said == "open"
+        return is_open
+
+    def _kill(self, kind: str) -> None:
+        tenant = self.rng.randrange(self.tenants)
+        mine = [of for of in self.processes if of[0] != "switch"]
+        killed = {
+            "node": [("node", tenant)], "coordinator": [("coordinator", tenant)],
+            "tenant": [("node", tenant), ("coordinator", tenant)], "switch": [("switch", 0)], "postgres": mine,
+            "all": list(self.processes),
+        }[kind]  # fmt: skip
+        if kind in ("postgres", "all"):
+            self._end_postgres()
+        for of in killed:
+            self.processes[of].kill()
+            self.processes[of].join()
+        if kind in ("postgres", "all"):
+            self.postgres.server.start()
+        if kind == "switch":  # whoever needs it says that it is lost, and ends
+            for of in mine:
+                self.processes[of].join(OPEN_S)
+        self.found.kills += 1
+        is_good = self._start()
+        self.found.recovered += is_good
+        if not is_good:
+            self.found.wrong.append(f"kill {self.found.kills} of {kind}: not opened again")
+        remark(f"kill {self.found.kills}: {kind} {tenant}, {self._acknowledged():,} acknowledged")
+
+    def _end_postgres(self) -> None:
+        """End the server without a checkpoint, as a crash does."""
+        folder = Path(self.postgres.folder.name)
+        pid = int((folder / "postmaster.pid").read_text().splitlines()[0])
+        os.kill(pid, 3)  # immediate
+        while (folder / "postmaster.pid").exists() or _lives(pid):
+            time.sleep(0.01)
+
+    def _end(self) -> None:
+        """Let nodes end, then coordinators, each by itself."""
+        for role in ("node", "coordinator"):
+            for tenant in range(self.tenants):
+                self.ends[role, tenant].send("end")
+                process = self.processes[role, tenant]
+                process.join(OPEN_S)
+                if process.exitcode:
+                    self.found.wrong.append(f"{role} {tenant} ended with {process.exitcode}")
+
+    # ---- what must hold ----
+
+    def _acks(self, tenant: int) -> Iterator[Path]:
+        return (self.folder / str(tenant)).glob("acks-*")
+
+    def _acknowledged(self) -> int:
+        sizes = (path.stat().st_size for tenant in range(self.tenants) for path in self._acks(tenant))
+        return sum(sizes) // ACK.size
+
+    def _wait(self, count: int) -> None:
+        """Until so many transactions were acknowledged; what ended by itself meanwhile is started again."""
+        before, since = self._acknowledged(), time.monotonic()
+        while (now := self._acknowledged()) < count and time.monotonic() < self.until:
+            if now > before:
+                before, since = now, time.monotonic()
+            assert time.monotonic() < since + OPEN_S, "nothing goes on"
+            ended = [of for of, process in self.processes.items() if not process.is_alive()]
+            if ended:
+                self.found.wrong.append(f"{ended} ended by themselves")
+                self._start()
+            time.sleep(0.05)
+
+    def _replay(self, tenant: int, but_last: bool = False) -> None:
+        """Replay the epochs that are over, in their order; of each the results, and the values that came out."""
+        folder = self.folder / str(tenant)
+        paths = sorted(path for path in folder.glob("epoch-*") if path.suffix != ".new")
+        for path in paths[: -1 if but_last else None]:
+            gid, before, entries, cells = pickle.loads(path.read_bytes())
+            last = self.seen[tenant]
+            if last is not None and (last[0] != gid or any(before[at] != last[1][at] for at in last[1])):
+                self.found.wrong.append(f"tenant {tenant}, {path.name}: does not begin as the one before ended")
+            reference = Reference()
+            reference.cells, reference.gid = dict(before), gid
+            with (folder / "history").open("ab") as history:
+                for at, instructions, results in sorted(entries, key=lambda entry: int(entry[0])):
+                    if tuple(reference.run(instructions)) != tuple(results) or at != reference.gid:
+                        self.found.wrong.append(f"tenant {tenant}, transaction {at} at {reference.gid}")
+                        reference.gid = at
+                    compiled = Compiled(instructions)
+                    is_done = compiled.is_done(results)
+                    values = [results[i] for i in compiled.accesses()] if is_done else []
+                    history.write(json.dumps([at, is_done, sorted(values)]).encode() + b"\n")
+                    self.found.transactions += 1
+            if any(reference.cells.get(at, 0) != value for at, value in cells.items()):
+                self.found.wrong.append(f"tenant {tenant}, {path.name}: another final state")
+            self.seen[tenant] = reference.gid, cells
+            path.unlink()
+
+    def _check(self, tenant: int) -> None:
+        """Compare what was acknowledged with the history, and rows with what the switch had."""
+        with (self.folder / str(tenant) / "history").open() as file:
+            history = {gid: (done, values) for gid, done, values in map(json.loads, file)}
+        wrong = self.found.wrong
+        for path in self._acks(tenant):
+            data = path.read_bytes()
+            for gid, done, count, *values in ACK.iter_unpack(data[: len(data) // ACK.size * ACK.size]):
+                self.found.acknowledged += 1
+                is_done, seen = history.get(gid, (None, []))
+                told = values[:count]
+                if is_done is not bool(done) or done and any(value not in seen for value in told):
+                    wrong.append(f"tenant {tenant}: {gid} told {done} {told}, was {is_done} {seen}")
+        with psycopg.connect(self._url(tenant), autocommit=True) as connection:
+            for query, expected in (
+                ("SELECT sum(balance) FROM accounts", ACCOUNTS * EACH),
+                ("SELECT (SELECT notes FROM counts) - (SELECT count(*) FROM notes)", 0),
+                ("SELECT count(*) FROM pg_prepared_xacts", 0),
+            ):
+                row = connection.execute(query).fetchone()
+                if row is None or row[0] != expected:
+                    wrong.append(f"tenant {tenant}: {query} is {row}, not {expected}")
+
+
+def _lives(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
