@@ -122,10 +122,12 @@ class Runs:
         await handle.call("configure")
 
     async def execute(self, handle: Any, stage: int) -> dict[str, Any]:
-        return await handle.call("execute", stage=stage)
+        found: dict[str, Any] = await handle.call("execute", stage=stage)
+        return found
 
     async def stats(self, handle: Any) -> dict[str, Any]:
-        return await handle.call("stats")
+        found: dict[str, Any] = await handle.call("stats")
+        return found
 
     async def destroy(self, handle: Any) -> None:
         await handle.call("destroy")

@@ -75,13 +75,13 @@ def run() -> Run:
 
 def test_success(run: Run) -> None:
     run.stream.put(BATCH, BATCH, "end")
-    run.call.items.put(RUNNING)
-    run.call.items.put("end")
+    for item in (RUNNING, DONE, "end"):
+        run.call.items.put(item)
     assert run.result.to_pylist() == [{"a": 1}, {"a": 2}, {"a": 1}, {"a": 2}]
     assert run.result.to_arrow().num_rows == 4
     assert list(run.result.to_pandas()["a"]) == [1, 2, 1, 2]
     assert sum(b.num_rows for b in run.result) == 4
-    assert run.result.events == (RUNNING,)
+    assert run.result.events == (RUNNING, DONE)
     assert run.call.cancelled == 0 and run.stream.closed
 
 
@@ -95,7 +95,7 @@ def test_nobody_waits_for_the_service_to_tidy_up(run: Run) -> None:
 
 def test_empty(run: Run) -> None:
     run.stream.put("end")
-    run.call.items.put("end")
+    run.call.items.put(DONE)
     assert run.result.to_arrow() == BATCH.schema.empty_table()
 
 
@@ -104,8 +104,15 @@ def test_batches_come_before_the_job_ends(run: Run) -> None:
     batches = iter(run.result)
     assert next(batches) == BATCH
     run.stream.put("end")
-    threading.Timer(0.01, run.call.items.put, ["end"]).start()
+    threading.Timer(0.01, run.call.items.put, [DONE]).start()
     assert list(batches) == []
+
+
+def test_events_without_an_end_are_no_answer(run: Run) -> None:
+    run.stream.put(BATCH, "end")
+    run.call.items.put("end")
+    with pytest.raises(ProtocolError, match="before it was done"):
+        run.result.to_arrow()
 
 
 def test_complete_stream_of_a_failed_job_is_no_answer(run: Run) -> None:
