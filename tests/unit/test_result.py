@@ -167,7 +167,7 @@ def test_cancel(run: Run) -> None:
 
 def test_iterated_once(run: Run) -> None:
     run.stream.put("end")
-    run.call.items.put("end")
+    run.call.items.put(DONE)
     list(run.result)
     with pytest.raises(ValueError, match="can be iterated once; use to_arrow"):
         list(run.result)
