@@ -16,6 +16,7 @@
 #include "executor/failures.h"
 #include "executor/file_states.h"
 #include "executor/instance_edges.h"
+#include "executor/limit.h"
 #include "executor/selection.h"
 #include "executor/work.h"
 #include "jg/instance.h"
@@ -30,18 +31,13 @@
 namespace jg {
 namespace {
 
-constexpr int64_t RUNTIME_FILTER_ROWS_MAX = 1 << 20;  // of a join build whose range is worth to find: some milliseconds
+constexpr int64_t kRuntimeFilterRowsMax = 1 << 20;  // of a join build whose range is worth to find: some milliseconds
 
 int64_t now_ns(clockid_t clock = CLOCK_REALTIME) {
   timespec t;
   clock_gettime(clock, &t);
   return t.tv_sec * 1'000'000'000ll + t.tv_nsec;
 }
-
-struct Limit {
-  LimitConfig config;
-  std::atomic<int64_t> taken{0};
-};
 
 class Executor;
 
@@ -354,10 +350,7 @@ Status Executor::build() {
     joins.push_back(tables.back()->join());
     completions.push_back(std::make_unique<TableWork>(this, static_cast<int>(i)));
   }
-  for (const LimitConfig& l : config.limits) {
-    limits.push_back(std::make_unique<Limit>());
-    limits.back()->config = l;
-  }
+  for (const LimitConfig& l : config.limits) limits.push_back(std::make_unique<Limit>(l));
   return {};
 }
 
@@ -397,7 +390,7 @@ void Executor::push_runtime_filters(PipelineWork* pipeline) {
   const JgPipelineInfo& info = program->pipelines[pipeline->id];
   for (int i = 0; i < info.filter_count; i++) {
     const JgJoinFilter& f = info.filters[i];
-    if (joins[f.table]->count > RUNTIME_FILTER_ROWS_MAX) continue;
+    if (joins[f.table]->count > kRuntimeFilterRowsMax) continue;
     int64_t low, high;
     f.range(joins[f.table]->rows, joins[f.table]->count, &low, &high);
     if (low > high)
@@ -645,13 +638,10 @@ int jg_stop(JgTask* task) {
 
 int jg_limit(JgTask* task, int limit, int n, int* skip) {
   auto* w = worker_of(task);
-  jg::Limit& l = *w->executor->limits[limit];
-  const int64_t first = l.taken.fetch_add(n);  // rows [first, first + n) of those that reach the limit
-  const int64_t end = l.config.count > INT64_MAX - l.config.offset ? INT64_MAX : l.config.offset + l.config.count;
-  if (first + n >= end) w->work->enough = true;
-  const int64_t from = std::max(first, l.config.offset), to = std::min(first + n, end);
-  *skip = static_cast<int>(std::min<int64_t>(n, from - first));
-  return static_cast<int>(std::max<int64_t>(0, to - from));
+  bool is_full;
+  const int passed = w->executor->limits[limit]->claim(n, skip, &is_full);
+  if (is_full) w->work->enough = true;
+  return passed;
 }
 
 }  // extern "C"
