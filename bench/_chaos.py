@@ -18,14 +18,14 @@ import random
 import select
 import socket
 import struct
+import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Client, Connection, Listener
 from multiprocessing.context import ForkServerProcess
-from multiprocessing.managers import BaseManager
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ from tests.support.pg import Postgres
 ACCOUNTS, EACH = 24, 1000
 WARM, COMPUTED, READS = 0.02, 0.02, 0.1
 LOSS, REPEATS, DELAYS = 0.02, 0.02, 0.02
-LOST_S, OPEN_S, CHECKPOINT_S = 3.0, 180.0, 10.0
+LOST_S, OPEN_S, CHECKPOINT_S = 10.0, 180.0, 5.0
 KINDS = ("node", "coordinator", "tenant", "switch", "postgres", "all")
 WEIGHTS = (40, 40, 8, 5, 4, 3)
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -55,29 +55,34 @@ ACK = struct.Struct("<QBB8q")
 # ---- the switch's process ----
 
 
-class Remote(BaseManager):
-    """Lends the switch's control to other processes."""
-
-
 class Control:
     """A LocalSwitch as other processes have it. `address` is the network's before it."""
 
     def __init__(self, port: int, key: str) -> None:
-        Remote.register("ask")
-        self._manager = Remote(("127.0.0.1", port), key.encode())
-        self._manager.connect()
-        self.index_bits = self._get("index_bits")
-        self.address = self._get("near")
+        self._connection, self._lock = Client(("127.0.0.1", port), authkey=key.encode()), threading.Lock()
+        self.index_bits = self._ask("index_bits")
+        self.address = self._ask("near")
 
-    def _get(self, name: str) -> Any:
-        return self._manager.ask(name)._getvalue()  # type: ignore[attr-defined]
+    def _ask(self, name: str, *arguments: Any) -> Any:
+        with self._lock:
+            self._connection.send((name, arguments))
+            return self._connection.recv()
 
     @property
     def incarnation(self) -> Any:
-        return self._get("incarnation")
+        return self._ask("incarnation")
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *arguments: self._manager.ask(name, *arguments)._getvalue()  # type: ignore[attr-defined]
+        return lambda *arguments: self._ask(name, *arguments)
+
+
+def answer(connection: Connection, switch: LocalSwitch, near: tuple[str, int]) -> None:
+    """Do what a coordinator asks of the switch, until it ends."""
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            name, arguments = connection.recv()
+            found = near if name == "near" else getattr(switch, name)
+            connection.send(found(*arguments) if callable(found) else found)
 
 
 def relay(switch: tuple[str, int], near: socket.socket, seed: int) -> None:
@@ -122,16 +127,15 @@ def run_switch(said: Connection, key: str, seed: int) -> None:
     near.bind(("127.0.0.1", 0))
     threading.Thread(target=relay, args=(switch.address, near, seed), daemon=True).start()
 
-    def ask(name: str, *arguments: Any) -> Any:
-        if name == "near":
-            return near.getsockname()
-        found = getattr(switch, name)
-        return found(*arguments) if callable(found) else found
+    listener = Listener(("127.0.0.1", 0), authkey=key.encode())
 
-    Remote.register("ask", callable=ask)
-    server = Remote(("127.0.0.1", 0), key.encode()).get_server()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    said.send(server.address[1])
+    def serve() -> None:
+        while True:
+            arguments = listener.accept(), switch, near.getsockname()
+            threading.Thread(target=answer, args=arguments, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    said.send(listener.address[1])
     while not told_to_end(said):
         pass
     os._exit(0)
@@ -253,14 +257,20 @@ class Found:
     wrong: list[str] = field(default_factory=list)
 
 
+def planned(kills: int, seed: int = 1) -> list[str]:
+    """Return what is killed, one after the other."""
+    return random.Random(seed).choices(KINDS, WEIGHTS, k=kills)
+
+
 class Chaos:
-    """`count` transactions in all, with `kills` spread over them; neither goes on after `limit_s`. Use `run`."""
+    """`count` transactions in all, with the kills of a `plan` spread over them; neither goes on after `limit_s`."""
 
     def __init__(
-        self, tenants: int, workers: int, count: int, kills: int, seed: int = 1, limit_s: float = 7200.0
+        self, tenants: int, workers: int, count: int, plan: Sequence[str], seed: int = 1, limit_s: float = 7200.0
     ) -> None:  # fmt: skip
+        self.plan = plan
         self.until = time.monotonic() + limit_s
-        self.tenants, self.workers, self.count, self.kills = tenants, workers, count, kills
+        self.tenants, self.workers, self.count = tenants, workers, count
         self.rng, self.key, self.found = random.Random(seed), random.Random(seed).randbytes(16).hex(), Found()
         self.processes: dict[tuple[str, int], ForkServerProcess] = {}
         self.ends: dict[tuple[str, int], Connection] = {}
@@ -277,11 +287,11 @@ class Chaos:
                     (self.folder / str(tenant)).mkdir()
                     self._fill(tenant)
                 self._start()
-                for kill in range(1, self.kills + 1):
+                for at, kind in enumerate(self.plan, 1):
                     if time.monotonic() > self.until:
                         break
-                    self._wait(kill * self.count // (self.kills + 1))
-                    self._kill(self.rng.choices(KINDS, WEIGHTS)[0])
+                    self._wait(at * self.count // (len(self.plan) + 1))
+                    self._kill(kind)
                     for tenant in range(self.tenants):
                         self._replay(tenant, but_last=True)
                 self._wait(self.count)
@@ -354,7 +364,7 @@ class Chaos:
             self.processes[of].kill()
             self.processes[of].join()
         if kind in ("postgres", "all"):
-            self.postgres.server.start()
+            self._start_postgres()
         if kind == "switch":  # whoever needs it says that it is lost, and ends
             for of in mine:
                 self.processes[of].join(OPEN_S)
@@ -372,6 +382,19 @@ class Chaos:
         os.kill(pid, 3)  # immediate
         while (folder / "postmaster.pid").exists() or _lives(pid):
             time.sleep(0.01)
+
+    def _start_postgres(self) -> None:
+        """Start the server, which recovers, however long that takes."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.postgres.server.start()
+        since = time.monotonic()
+        while True:
+            try:
+                psycopg.connect(self.postgres.url).close()
+                return
+            except psycopg.OperationalError:
+                assert time.monotonic() < since + OPEN_S, "PostgreSQL does not start again"
+                time.sleep(0.1)
 
     def _end(self) -> None:
         """Let nodes end, then coordinators, each by itself."""

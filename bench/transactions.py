@@ -22,13 +22,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from bench import _p4db, _tpcc, _ycsb
+from bench import _p4db, _smallbank, _tpcc, _ycsb
+from bench._chaos import Chaos, planned
 from bench._measure import Figure, remark, report
 from jumpgate.p4.compiler import report as model
 from jumpgate.p4.programs import transactions as p4
@@ -47,6 +49,8 @@ LOST_TIMES = 20
 KILLS = 200
 POINTS = ("prepared", "logged", "answered", "executed", "decided")
 CLIENTS, CLIENT_SECONDS = 32, 5.0
+SMALLBANK_HOT = 10
+TENANTS, TENANT_WORKERS = 3, 6
 GRAPHS = 40
 COUNT = 1_000_000
 SMALLBANK = [replace(_p4db.SMALLBANK, hot_rows=hot) for hot in (5, 10, 15)]
@@ -158,6 +162,18 @@ def exactly_once(count: int) -> Figure:
 def serialisable(count: int) -> Figure:
     notes = f"{count:,} random transactions of two databases, replayed by number: results and final state"
     return Figure("serialisable", lossy(count)[1], 1.0, "higher", notes)
+
+
+def histories(count: int) -> Figure:
+    """The share of kills after which all went on, none if anything did not hold."""
+    found = Chaos(TENANTS, TENANT_WORKERS, count, planned(KILLS)).run()
+    remark(f"{found}"[:2000])
+    notes = (
+        f"{found.kills} kills of nodes, coordinators, switch, PostgreSQL or all; {found.transactions:,} transactions "
+        f"of {TENANTS} tenants over a bad network, replayed by number"
+    )
+    good = 0.0 if found.wrong else found.recovered / KILLS
+    return Figure("histories", good, 1.0, "higher", notes)
 
 
 @contextmanager
@@ -448,6 +464,38 @@ def _ycsb_speedup(workload: str) -> Figure:
     return Figure(f"ycsb_{workload}_postgres_speedup", mine / before, 1.0, "higher", notes)
 
 
+def smallbank_postgres_speedup(_: int) -> Figure:
+    """All six transactions as plain SQL, and with hot customers in the switch; no money is made or lost."""
+    import psycopg
+
+    with _bank() as bank, tempfile.TemporaryDirectory(prefix="jumpgate-bench-") as name, LocalSwitch() as switch:
+        added = [0] * CLIENTS
+
+        def drawn(client: int, until: float) -> Iterator[_smallbank.Drawn]:
+            rng = random.Random(client)
+            while time.monotonic() < until:
+                yield _smallbank.draw(rng, SMALLBANK_HOT)
+
+        def run(client: int, until: float, by: Callable[[psycopg.Connection[Any], _smallbank.Drawn], int]) -> int:
+            with psycopg.connect(bank.url) as connection:
+                found = [by(connection, one) for one in drawn(client, until)]
+            added[client] += sum(found)
+            return len(found)
+
+        _smallbank.fill(bank)
+        start = _smallbank.total(bank)
+        before = _clients(lambda client, until: run(client, until, _smallbank.by_sql))
+        with Database(bank.url, switch, Path(name), workers=CLIENTS) as database:
+            _smallbank.offload(database, SMALLBANK_HOT)
+            by_switch = partial(_smallbank.by_switch, database)
+            mine = _clients(lambda client, until: run(client, until, by_switch))
+            database.release()
+        assert _smallbank.total(bank) == start + sum(added)
+    remark(f"SmallBank: transactions/s: PostgreSQL {before:,.0f}, with the switch {mine:,.0f}")
+    notes = f"SmallBank on PostgreSQL, {CLIENTS} clients, {SMALLBANK_HOT} hot customers, 90 % hot, sums checked"
+    return Figure("smallbank_postgres_speedup", mine / before, 2.0, "higher", notes)
+
+
 def ycsb_a_postgres_speedup(_: int) -> Figure:
     return _ycsb_speedup("a")
 
@@ -480,7 +528,9 @@ FIGURES = (
     layout_vs_optimum,
     layout_single_pass,
     stages,
+    histories,
     postgres_hot_row_speedup,
+    smallbank_postgres_speedup,
     payment_postgres_speedup,
     tpcc_postgres_speedup,
     ycsb_a_postgres_speedup,
