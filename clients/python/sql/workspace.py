@@ -1,4 +1,4 @@
-"""What the queries of one connection share: the database, the tables, the session, and what is known of texts."""
+"""The state that queries of one connection share: database, tables, session, and findings about texts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CLOCK = re.compile(r"(?i)\b(now|today|(get_)?current_\w+|localtime(stamp)?|\w+_
 
 @dataclass
 class Known:
-    """What is known of a text, as long as the tables stay the same.
+    """Findings about a text, which hold as long as the tables stay the same.
 
     is_own: only the connection's database can plan it, as it reads more than tables of the connection, or may mean
     something else than in a new database. lasts: it means the same the next time. description: DuckDB's types of the
@@ -100,7 +100,7 @@ class Opened:
 
 
 class Workspace:
-    """Thread-safe. address and options are those of jumpgate.client.session.Session."""
+    """The shared state of one connection. Thread-safe. address and options: as of jumpgate.client.session.Session."""
 
     def __init__(self, database: Database, address: str | None, options: Mapping[str, Any]) -> None:
         self.database = database
