@@ -92,6 +92,13 @@ def lift_memory_bound() -> None:
     _limit_data(resource.getrlimit(resource.RLIMIT_DATA)[1])
 
 
+def is_stopped(pid: int) -> bool:
+    """Return whether a signal has stopped the process; a debugger's stop does not count."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    return False
+
+
 def raise_open_files() -> None:
     """Lets this process have as many connections and files as it may: shells often set fewer."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from jumpgate.errors import TimedOut
+from jumpgate.machine import is_stopped
 
 #: of wall time for one program: a compiler that is stopped uses no CPU time, and would be waited for without end
 COMPILE_S_MAX = 600.0
+#: seconds between two looks, and looks after which one that a signal stopped is ended
+LOOK_S, STOPPED_LOOKS_MAX = 1.0, 3
 
 
 def run(
@@ -30,6 +34,11 @@ def run(
         errors="replace",
         env=environment,
     ) as process:
+        over, stopped = threading.Event(), threading.Event()
+        watch = threading.Thread(
+            target=_watch, args=(process.pid, over, stopped), name="jumpgate-compiler", daemon=True
+        )
+        watch.start()
         try:
             _, said = process.communicate(source, limit_s)
         except subprocess.TimeoutExpired:
@@ -38,7 +47,23 @@ def run(
         except BaseException:
             kill_tree(process.pid)
             raise
+        finally:
+            over.set()
+            watch.join()
+    if stopped.is_set():
+        raise TimedOut(f"{what} was not compiled: a signal had stopped the compiler, which was ended; run it again")
     return process.returncode, said
+
+
+def _watch(pid: int, over: threading.Event, stopped: threading.Event) -> None:
+    """Kill the compiler once a signal has stopped it, or what it has started, for several looks."""
+    seen = 0
+    while seen < STOPPED_LOOKS_MAX:
+        if over.wait(LOOK_S):
+            return
+        seen = seen + 1 if any(map(is_stopped, (pid, *_below(pid)))) else 0
+    stopped.set()
+    kill_tree(pid)
 
 
 def kill_tree(pid: int) -> None:

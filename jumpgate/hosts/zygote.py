@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import socket
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jumpgate.errors import InstanceFailed
+from jumpgate.machine import is_stopped
 
 #: bytes of an instance's name that the zygote is told, and of a whole request
 NAME_BYTES_MAX, REQUEST_BYTES_MAX = 200, 4096
@@ -119,7 +119,7 @@ class Zygote:
         looks: dict[int, int] = {}
         while self.alive:
             await asyncio.sleep(LOOK_S)
-            looks = {pid: looks.get(pid, 0) + 1 for pid in (self.pid, *self._ends) if _is_stopped(pid)}
+            looks = {pid: looks.get(pid, 0) + 1 for pid in (self.pid, *self._ends) if is_stopped(pid)}
             for pid in [pid for pid, seen in looks.items() if seen >= STOPPED_LOOKS_MAX]:
                 if pid == self.pid:
                     self._process.kill()
@@ -208,13 +208,6 @@ class Zygote:
         """Ends it, and with it every instance."""
         if self.alive:
             self._lost()
-
-
-def _is_stopped(pid: int) -> bool:
-    """Return whether a signal has stopped the process; a debugger's stop does not count."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-    return False
 
 
 def _ended() -> InstanceFailed:

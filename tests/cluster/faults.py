@@ -88,6 +88,7 @@ class Faults:
         if wide:
             self._kinds |= {
                 "compiler killed": self._kill_compiler,
+                "compiler stopped": self._stop_compiler,
                 "agent stopped": lambda server: _stopped(lambda: agents_of(server.machine)),
                 "zygote stopped": lambda server: _stopped(lambda: _named(server, "jghost")),
                 "instance stopped": lambda server: _stopped(lambda: _named(server, "jg ")),
@@ -122,7 +123,7 @@ class Faults:
         chance = random.Random(seed)
         name, host = chance.choice(list(self._kinds)), chance.choice(list(self.workers))
         delay_s = chance.uniform(0.0, 1.2 * self._usual_s)
-        builds = name in ("disk full", "compiler killed")  # which only a new program needs
+        builds = name == "disk full" or name.startswith("compiler")  # which only a new program needs
         if builds:
             self._shapes += 1
         flow = f"new{self._shapes}" if builds else "medium"
@@ -196,6 +197,10 @@ class Faults:
         wait_until(lambda: bool(_named(server, "cc1plus")), COMPILER_S)
         _kill(_named(server, "cc1plus"))
         yield
+
+    def _stop_compiler(self, server: Server) -> Iterator[None]:
+        wait_until(lambda: bool(_named(server, "cc1plus")), COMPILER_S)
+        return _stopped(lambda: _named(server, "cc1plus"))
 
     def _stop(self, server: Server) -> Iterator[None]:
         return _stopped(server.machine.pids)

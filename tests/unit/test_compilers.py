@@ -30,6 +30,14 @@ def test_a_compiler_that_does_not_end_is_killed_with_all_below_it(stop: str, tmp
         assert wait_until(lambda pid=pid: is_gone(pid))  # type: ignore[misc]
 
 
-def test_what_a_compiler_says_is_handed_on() -> None:
-    run = ["sh", "-c", "cat >&2; exit 3"]
-    assert compilers.run("f0", run, "no such type", dict(os.environ), None) == (3, "no such type")
+def test_a_compiler_that_stays_stopped_is_ended(tmp_path: Path) -> None:
+    script = f"echo $$ > {tmp_path}/pid; kill -STOP $$; sleep 1000"
+    with pytest.raises(TimedOut, match="f0 was not compiled: a signal had stopped the compiler, which was ended"):
+        compilers.run("f0", ["sh", "-c", script], "", dict(os.environ), None)
+    assert wait_until(lambda: is_gone(int((tmp_path / "pid").read_text())))
+
+
+@pytest.mark.parametrize("wait", ["", "sleep 1.5;"])
+def test_what_a_compiler_says_is_handed_on(wait: str) -> None:
+    run, source = ["sh", "-c", f"{wait} cat >&2; exit 3"], "no such type\n" * 100_000
+    assert compilers.run("f0", run, source, dict(os.environ), None) == (3, source)
