@@ -88,7 +88,9 @@ class _Agent(asyncio.Transport):
             case "release":
                 ended, self._instances = self._instances, []
                 for name in ended:
-                    network.answer(self._lines, {"event": "ended", "instance": name, "status": 0, "signal": 0})
+                    network.answer(
+                        self._lines, {"event": "ended", "instance": name, "status": 0, "signal": 0, "stopped": False}
+                    )
                 network.answer(self._lines, {"id": id, "ok": {}})
             case _:
                 network.answer(self._lines, {"id": id, "ok": {"path": "/cache/artifact.so"}})
