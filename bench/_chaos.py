@@ -313,7 +313,7 @@ class Chaos:
         self.postgres.execute(f"CREATE DATABASE tenant{tenant}")
         with psycopg.connect(self._url(tenant), autocommit=True) as connection:
             connection.execute("CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL CHECK (balance >= 0))")
-            connection.execute("CREATE TABLE counts (id int PRIMARY KEY, notes bigint NOT NULL)")
+            connection.execute("CREATE TABLE counts (id int PRIMARY KEY, notes int NOT NULL)")
             connection.execute("CREATE TABLE notes (id bigint PRIMARY KEY)")
             connection.execute("INSERT INTO counts VALUES (0, 0)")
             connection.execute(f"INSERT INTO accounts SELECT i, {EACH} FROM generate_series(0, {ACCOUNTS - 1}) i")

@@ -153,8 +153,8 @@ def test_what_the_switch_cannot_is_refused(bank: Postgres, switch: LocalSwitch, 
         with pytest.raises(InvalidDataflow, match=r"accounts\[2\].balance is not in the switch"):
             t.read("accounts", 2, "balance")
         t.add("accounts", 0, "balance", 1, at_least=0)
-        t.add("accounts", 1, "balance", 1, at_least=0)
-        with pytest.raises(InvalidDataflow, match="are both required"):
+        t.expect("accounts", 1, "balance", EACH)
+        with pytest.raises(InvalidDataflow, match="is required in a transaction that expects values"):
             database.commit(t)
         for statement in ("COMMIT", "/* x */ -- y\n rollback;"):
             with pytest.raises(InvalidDataflow, match="is no part of a transaction"):
