@@ -46,12 +46,11 @@ class Incoming {
       const Address& sender = envelopes_[i].sender;
       const uint8_t* bytes = &bytes_[i * size_t{jgudp::kMessageBytesMax}];
       const size_t total = messages_[i].msg_len;
-      if (messages_[i].msg_hdr.msg_flags & MSG_TRUNC) {  // it was cut off
-        use(sender, bytes, size_t{0});
-        continue;
-      }
-      const size_t segment = jgudp::segment_of(messages_[i].msg_hdr, messages_[i].msg_len);
-      for (size_t at = 0; at < total; at += segment) use(sender, bytes + at, std::min(segment, total - at));
+      const bool is_cut = messages_[i].msg_hdr.msg_flags & MSG_TRUNC;
+      const size_t segment = is_cut ? 0 : jgudp::segment_of(messages_[i].msg_hdr, messages_[i].msg_len);
+      if (segment == 0) use(sender, bytes, size_t{0});  // cut off, or empty
+      for (size_t at = 0; segment > 0 && at < total; at += segment)
+        use(sender, bytes + at, std::min(segment, total - at));
     }
     return count > 0;
   }
