@@ -96,26 +96,10 @@ bool Bounds::overlaps(Op op, const T& low, const T& high, const T& value) {
   return true;
 }
 
+// All values of a range match where even the farther of its ends does.
 template <class T>
 bool Bounds::lies_within(Op op, const T& low, const T& high, const T& value) {
-  switch (op) {
-    case Op::kAny:
-    case Op::kEq:
-      return !(low < value) && !(value < high);
-    case Op::kLt:
-      return high < value;
-    case Op::kLe:
-      return !(value < high);
-    case Op::kGt:
-      return value < low;
-    case Op::kGe:
-      return !(low < value);
-    case Op::kIsNull:
-      return false;
-    case Op::kIsNotNull:
-      return true;
-  }
-  return false;
+  return op != Op::kIsNull && overlaps(op, high, low, value);
 }
 
 template <class Holds>

@@ -19,4 +19,11 @@ ColumnRoom make_room(JgType type) {
   return room;
 }
 
+void fill_with_nulls(ColumnRoom& room, int32_t rows, JgCol* out) {
+  std::memset(room.data, 0, static_cast<size_t>(rows) * room.width);
+  std::memset(room.valid.get(), 0, static_cast<size_t>(rows));
+  out->data = room.data;
+  out->valid = room.valid.get();
+}
+
 }  // namespace jg::columnar

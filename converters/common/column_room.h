@@ -21,5 +21,7 @@ struct ColumnRoom {
 };
 
 ColumnRoom make_room(JgType type);
+// Fill `out` with NULLs.
+void fill_with_nulls(ColumnRoom& room, int32_t rows, JgCol* out);
 
 }  // namespace jg::columnar

@@ -22,6 +22,7 @@ struct PartRows {
   int64_t bytes = 0;  // that all of them take in the file
   // The rows that may match, and of these those that may have partners in the joins to come; ascending.
   std::vector<RowRange> matching, joining;
+  std::vector<RowRange> deleted;  // rows that are in no result; some are in ranges that are read
 
   // About those of the rows that cannot match.
   int64_t pruned_bytes() const { return bytes_of(rows - rows_of(matching)); }

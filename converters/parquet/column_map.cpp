@@ -120,10 +120,7 @@ class NullChunkReader final : public ChunkReader {
  public:
   void start(std::shared_ptr<arrow::io::RandomAccessFile>, const std::vector<ChunkPlace>&) override {}
   void read(int64_t, int32_t rows, const int32_t*, int32_t, ColumnRoom& room, JgCol* out) override {
-    std::memset(room.data, 0, static_cast<size_t>(rows) * room.width);
-    std::memset(room.valid.get(), 0, static_cast<size_t>(rows));
-    out->data = room.data;
-    out->valid = room.valid.get();
+    fill_with_nulls(room, rows, out);
   }
 };
 

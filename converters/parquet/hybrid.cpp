@@ -51,13 +51,13 @@ uint32_t load_le(const uint8_t* data, int bytes) {
 // Values of W bits from a byte boundary, 8 at a time; reads up to 8 bytes past the last one's first byte.
 template <int W>
 void unpack(const uint8_t* data, uint32_t* out, int64_t groups) {
-  constexpr uint64_t mask = (uint64_t{1} << W) - 1;
+  constexpr uint64_t kMask = (uint64_t{1} << W) - 1;
   for (int64_t g = 0; g < groups; ++g, data += W, out += 8) {
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
       uint64_t word;
       std::memcpy(&word, data + i * W / 8, 8);
-      out[i] = static_cast<uint32_t>(word >> (i * W % 8) & mask);
+      out[i] = static_cast<uint32_t>(word >> (i * W % 8) & kMask);
     }
   }
 }
@@ -155,16 +155,16 @@ void HybridDecoder::pick(const int32_t* positions, int32_t n, int32_t total, uin
 
 uint32_t largest_of(const uint32_t* values, int32_t n) {
   using Lanes [[gnu::vector_size(64)]] = uint32_t;
-  constexpr int32_t lanes = sizeof(Lanes) / sizeof(uint32_t);
+  constexpr int32_t kLanes = sizeof(Lanes) / sizeof(uint32_t);
   Lanes most{};
   int32_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
+  for (; i + kLanes <= n; i += kLanes) {
     Lanes next;
     std::memcpy(&next, values + i, sizeof next);
     most = next > most ? next : most;
   }
   uint32_t largest = 0;
-  for (int32_t lane = 0; lane < lanes; ++lane) largest = std::max<uint32_t>(largest, most[lane]);
+  for (int32_t lane = 0; lane < kLanes; ++lane) largest = std::max<uint32_t>(largest, most[lane]);
   for (; i < n; ++i) largest = std::max(largest, values[i]);
   return largest;
 }

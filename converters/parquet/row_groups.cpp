@@ -249,7 +249,7 @@ bool counts_julian_days(const parquet::FileMetaData& metadata) {
          said->Contains("org.apache.spark.legacyINT96");
 }
 
-void require_late_days(const std::vector<ColumnSpec>& columns, const ParquetFile& file) {
+void require_late_days(const std::vector<ColumnSpec>& columns, const ParquetFooter& file) {
   for (size_t i = 0; i < columns.size(); ++i) {
     if (!has_days(columns[i]) || file.columns[i].missing()) continue;
     const parquet::ColumnDescriptor* leaf = file.columns[i].leaves[0];
@@ -281,11 +281,11 @@ void append_bytes(const ChunkPlace& place, const RowGroup& group, RowRange rows,
   }
 }
 
-ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
-                        const Bounds& partners, const std::vector<RowRange>& deleted, RecyclingPool* pool) {
-  ParquetFile file;
-  file.path = path;
-  auto input = InputFile::open(path, pool);
+ParquetFooter read_footer(const std::string& path, const Wanted& wanted) {
+  const FileSourceOptions& options = wanted.options;
+  const std::vector<RowRange>& deleted = wanted.deleted;
+  ParquetFooter file;
+  auto input = InputFile::open(path, wanted.pool);
   int64_t file_bytes = take(input->GetSize());
   refuse_encrypted_footer(*input, file_bytes);
   auto reader = parquet::ParquetFileReader::Open(input);
@@ -299,12 +299,12 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
     if (group.rows() < 0) malformed("its footer gives a row group a negative number of rows");
     if (__builtin_add_overflow(first, group.rows(), &end)) malformed("its footer counts more rows than there can be");
     if (group.rows() == 0) continue;
-    RowGroup wanted;
-    wanted.deleted = within(deleted, first, end);
-    group.place(&wanted);
-    if (group.may_match(bounds)) group.set_rows(bounds, partners, &wanted);
-    file.pruned_bytes += wanted.pruned_bytes();
-    if (!wanted.matching.empty()) file.row_groups.push_back(std::move(wanted));
+    RowGroup rows;
+    rows.deleted = within(deleted, first, end);
+    group.place(&rows);
+    if (group.may_match(wanted.bounds)) group.set_rows(wanted.bounds, wanted.partners, &rows);
+    file.pruned_bytes += rows.pruned_bytes();
+    if (!rows.matching.empty()) file.row_groups.push_back(std::move(rows));
   }
   if (!deleted.empty() && deleted.back().end > first)
     malformed("its table deletes row " + std::to_string(deleted.back().end - 1) + ", and it has " +

@@ -6,21 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "common/bounds.h"
+#include "common/columnar_source.h"
 #include "common/object_reader.h"
-#include "common/row_ranges.h"
 #include "jg/stream.h"
 #include "parquet/chunk_reader.h"
 
 namespace jg::columnar {
 
 struct RowGroup : PartRows {
-  std::vector<RowRange> deleted;                // of its rows; some are in ranges that are read
   std::vector<std::vector<ChunkPlace>> chunks;  // of each wanted column's leaves
 };
 
-struct ParquetFile {
-  std::string path;
+struct ParquetFooter {
   std::shared_ptr<parquet::FileMetaData> metadata;  // owns the descriptors
   std::vector<FoundColumn> columns;                 // the wanted ones, by name
   std::vector<RowGroup> row_groups;                 // those that may hold a match
@@ -30,10 +27,8 @@ struct ParquetFile {
 // Adds where the bytes of a column chunk are that rows of the group within `rows` take.
 void append_bytes(const ChunkPlace& place, const RowGroup& group, RowRange rows, std::vector<ByteRange>* out);
 
-// Reads the footer and, of columns that are compared, Bloom filters and page indexes. Row groups out of `bounds` are
-// left out; rows may have partners unless they are out of `partners`. `deleted`: rows of the file that are in no
-// result. Throws ReadError or a library's exception.
-ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
-                        const Bounds& partners, const std::vector<RowRange>& deleted, RecyclingPool* pool);
+// Reads the footer and, of columns that are compared, Bloom filters and page indexes. Throws ReadError or a library's
+// exception.
+ParquetFooter read_footer(const std::string& path, const Wanted& wanted);
 
 }  // namespace jg::columnar

@@ -319,7 +319,7 @@ def _package(name: str) -> Path:
 
 def _sources() -> Iterator[tuple[str, Path]]:
     """Yield every file the runtime is built from, with a name that does not depend on where Jumpgate is installed."""
-    for package in ("jumpgate.ncas.runtime", "jumpgate.converters"):
+    for package in ("jumpgate.ncas.runtime", "jumpgate.converters", "jumpgate.udp"):
         base = _package(package)
         for path in sorted(base.rglob("*")):
             if path.suffix in (".cpp", ".h") or path.name == "CMakeLists.txt":
@@ -450,6 +450,7 @@ def compile_runtime(variant: str, march: str = "native") -> Path:
         f"-DCMAKE_CXX_COMPILER={compiler()}",
         f"-DJG_ARROW_INCLUDE={arrow / 'include'}", f"-DJG_ARROW_LIB={arrow}", f"-DJG_ARROW_SO={arrow_version()}",
         f"-DJG_SIMDJSON={_package('simdjson')}", f"-DJG_CONVERTERS={_package('jumpgate.converters')}",
+        f"-DJG_UDP={_package('jumpgate.udp') / 'include'}",
         f"-DJG_SANITIZE={SANITIZERS if variant == 'asan' else ''}", f"-DJG_MARCH={march}",
     ]  # fmt: skip
     jobs = min(os.cpu_count() or 1, max(1, memory_bytes() >> 30))

@@ -10,6 +10,7 @@ import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from jumpgate import udp
 from jumpgate.codegen import cache, toolchain
 from jumpgate.errors import BuildError, NotInstalled
 from jumpgate.ncas.fpga_join.kind import KEY_BYTES, SIGNATURES, TABLES_MAX, VERILATED
@@ -94,7 +95,12 @@ def build(name: str) -> Path:
         sources += [RUNTIME / "src" / source for source in SHARED]
     variant = toolchain.default_variant()
     flags = (*FLAGS, *toolchain.VARIANTS[variant], *OWN_FLAGS.get(name, ()))
-    headers = [*CARD.glob("*.h"), *(RUNTIME / "include").rglob("*.h"), *(RUNTIME / "src").rglob("*.h")]
+    headers = [
+        *CARD.glob("*.h"),
+        *(RUNTIME / "include").rglob("*.h"),
+        *(RUNTIME / "src").rglob("*.h"),
+        *udp.INCLUDE.rglob("*.h"),
+    ]
     digest = hashlib.sha256("\0".join((*flags, *VERILATOR_FLAGS, toolchain.compiler_version())).encode())
     if name in MODELLED:
         digest.update(f"{verilator()} {MODELLED[name]}".encode())
@@ -106,7 +112,7 @@ def build(name: str) -> Path:
         return target
     with cache.locked(target.name), cache.scratch() as work:
         if not cache.is_usable(target):
-            includes = [RUNTIME / "include", RUNTIME / "src", CARD]
+            includes = [RUNTIME / "include", RUNTIME / "src", udp.INCLUDE, CARD]
             if name in MODELLED:
                 sources += _verilate(work, MODELLED[name])
                 includes += [work, _verilator_include(), _verilator_include() / "vltstd"]

@@ -11,12 +11,14 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from jumpgate import udp
 from jumpgate.codegen import cache, toolchain
 from jumpgate.errors import BuildError
 from jumpgate.p4.switch import layout
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
+INCLUDES = ("-I", str(INCLUDE), "-I", str(udp.INCLUDE))
 PROGRAMS_BYTES_MAX = 256 << 20
 FLAGS = ("-std=gnu++20", "-march=native", "-fPIC", "-shared", "-pipe", "-pthread", "-fno-semantic-interposition")
 
@@ -33,7 +35,7 @@ def digest(*parts: bytes | str) -> str:
 @functools.cache
 def base_key(variant: str) -> str:
     """Return a hash of everything that each library depends on: compiler, machine, and the headers of the contract."""
-    headers = [path.read_bytes() for path in sorted(INCLUDE.rglob("*.h"))]
+    headers = [path.read_bytes() for folder in (INCLUDE, udp.INCLUDE) for path in sorted(folder.rglob("*.h"))]
     return digest(
         variant,
         *FLAGS,
@@ -64,7 +66,7 @@ def _compile(what: str, arguments: list[str], target: Path, variant: str, source
         cache.folder(*target.parent.relative_to(cache.root()).parts)
         with cache.scratch() as work:
             output = work / target.name
-            command = [toolchain.compiler(), *FLAGS, *toolchain.VARIANTS[variant], "-I", str(INCLUDE), *arguments]
+            command = [toolchain.compiler(), *FLAGS, *toolchain.VARIANTS[variant], *INCLUDES, *arguments]
             environment = {**os.environ, "TMPDIR": str(work), "LC_ALL": "C"}
             done = subprocess.run(
                 [*command, "-o", str(output)], input=source, capture_output=True, text=True, env=environment

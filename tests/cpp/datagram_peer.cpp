@@ -32,6 +32,7 @@
 #include "datagrams/flow.h"
 #include "datagrams/socket.h"
 #include "jg/ntf.h"
+#include "on_threads.h"
 
 namespace {
 
@@ -70,23 +71,6 @@ std::string counted(const jg::Counters& c) {
   out << "rows " << c.rows << " bytes " << c.bytes << " batches " << c.batches << " repeated " << c.repeated_packets
       << " dropped " << c.dropped_packets;
   return out.str();
-}
-
-// Runs `body(thread)` on so many threads; the first error wins.
-template <class F>
-Status on_threads(int threads, F body) {
-  std::mutex mutex;
-  Status first;
-  std::vector<std::thread> running;
-  for (int t = 0; t < threads; t++) {
-    running.emplace_back([&, t] {
-      const Status status = body(t);
-      const std::lock_guard lock(mutex);
-      if (first.ok()) first = status;
-    });
-  }
-  for (std::thread& t : running) t.join();
-  return first;
 }
 
 Status send(const jg::EdgeOptions& edge, jg::DatagramOptions options, jg::net::Fd socket, std::string* ok) {
@@ -208,7 +192,7 @@ int answer() {
     const auto said = split(line, ' ');
     jg::datagram::Address to;
     if (!jg::datagram::resolve("127.0.0.1:" + said[1], socket.get(), &to).ok()) return 1;
-    jg::datagram::Header header{jg::datagram::ACK, 0, static_cast<uint16_t>(std::stoul(said[3])), jg::datagram::BUSY,
+    jg::datagram::Header header{jg::datagram::ACK, 0, static_cast<uint16_t>(std::stoul(said[3])), jg::datagram::kBusy,
                                 std::stoull(said[2])};
     if (said[0] == "busy") answers.add(to, header);
     if (said[0] == "run") {

@@ -22,6 +22,7 @@
 
 #include "edges/tls.h"
 #include "jg/ntf.h"
+#include "on_threads.h"
 
 namespace {
 
@@ -133,23 +134,6 @@ int finish(const Status& status, const std::string& ok) {
   else
     std::printf("error %s %s\n", status.error().code.c_str(), status.error().message.c_str());
   return status.ok() ? 0 : 1;
-}
-
-// Runs `body(thread)` on so many threads; the first error wins.
-template <class F>
-Status on_threads(int threads, F body) {
-  std::mutex mutex;
-  Status first;
-  std::vector<std::thread> running;
-  for (int t = 0; t < threads; t++) {
-    running.emplace_back([&, t] {
-      const Status status = body(t);
-      const std::lock_guard lock(mutex);
-      if (first.ok()) first = status;
-    });
-  }
-  for (std::thread& t : running) t.join();
-  return first;
 }
 
 int send(jg::EdgeOptions options, int argc, char** argv) {

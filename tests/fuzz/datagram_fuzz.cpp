@@ -51,12 +51,12 @@ struct Ends {
     const bool is_header = parse_header(packet, size, &header);
     if (!(header.flow & TOGETHER)) {
       const bool is_given_up = !sender.due(now, 40, true, &numbers);
-      if (!is_given_up && !sender.ended() && sender.wake_at() == NEVER) std::abort();  // it would stand still
+      if (!is_given_up && !sender.ended() && sender.wake_at() == kNever) std::abort();  // it would stand still
     }
     if (!drain.due(now, &requests)) return;
     if (!is_header) return;
     if (header.kind == ACK) {
-      if (header.sequence == BUSY)
+      if (header.sequence == kBusy)
         sender.busy(now);
       else
         sender.acknowledged(header.sequence, now);
@@ -74,10 +74,10 @@ struct Ends {
   void data(const uint8_t* packet, size_t size, const Header& header) {
     Data data;
     if (!parse_data(packet, size, header, shape.slots, &data)) return;
-    uint8_t again[PACKET_BYTES_MAX];
+    uint8_t again[kPacketBytesMax];
     put_header(again, header);
-    for (int i = 0; i < data.tuples; i++) put_tuple(again + HEADER_BYTES + TUPLE_BYTES * i, data.tuple[i]);
-    if (std::memcmp(again, packet, HEADER_BYTES + TUPLE_BYTES * data.tuples) != 0) std::abort();
+    for (int i = 0; i < data.tuples; i++) put_tuple(again + kHeaderBytes + kTupleBytes * i, data.tuple[i]);
+    if (std::memcmp(again, packet, kHeaderBytes + kTupleBytes * data.tuples) != 0) std::abort();
     for (int i = 0; i < data.tuples; i++) {
       if (slot_of(data.tuple[i].key, shape.slots) >= shape.slots) std::abort();
     }

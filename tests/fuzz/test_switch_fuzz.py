@@ -34,6 +34,6 @@ def test_hostile_packets_and_writes(tmp_path: Path) -> None:
     seeds(corpus)
     source = library.HERE / "src"
     sources = [*sorted(path for path in source.glob("*.cpp") if path.stem != "api"), switch_by_hand.SOURCE]
-    include = ("-I", str(library.INCLUDE), "-I", str(source))
+    include = (*library.INCLUDES, "-I", str(source))
     tried = fuzz.fuzz("switch", [HERE / "switch_fuzz.cpp", *sources], HERE / "mutate_main.cpp", corpus, include)
     assert tried > 100

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from jumpgate import udp
 from jumpgate.codegen import cache, toolchain
 from jumpgate.errors import BuildError
 
@@ -56,11 +57,16 @@ def build(name: str, sources: Sequence[Path], flags: Sequence[str] = SANITIZED, 
     runtime = runtime_source()
     command = [
         compiler, "-std=gnu++20", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread",
-        "-I", str(runtime / "include"), "-I", str(runtime / "src"), "-x", "c++", "-", "-x", "none", *flags,
+        "-I", str(runtime / "include"), "-I", str(runtime / "src"), "-I", str(udp.INCLUDE),
+        "-x", "c++", "-", "-x", "none", *flags,
     ]  # fmt: skip
     together = "".join(f'#include "{source}"\n' for source in sources)
     digest = hashlib.sha256("\0".join([*command, together]).encode())
-    folders = [runtime, *(Path(folder) for flag, folder in zip(flags, flags[1:], strict=False) if flag == "-I")]
+    folders = [
+        runtime,
+        udp.INCLUDE,
+        *(Path(folder) for flag, folder in zip(flags, flags[1:], strict=False) if flag == "-I"),
+    ]
     headers = [path for folder in folders for path in sorted(folder.rglob("*.h"))]
     headers += [path for folder in sorted({s.parent for s in sources}) for path in sorted(folder.glob("*.h"))]
     for path in [*sources, *headers]:

@@ -36,7 +36,7 @@ MAY_KNOW = {
     "nca": {"dataflow", "ntf", "trust"},  # a job's certificate
     "codegen": {"dataflow", "ntf", "nca", "templates", "trust"},
     "converters": {"dataflow", "nca", "stores"},  # of nca: Statistics
-    "ncas": {"dataflow", "ntf", "nca", "codegen", "converters", "p4", "stores", "trust"},
+    "ncas": {"dataflow", "ntf", "nca", "codegen", "converters", "p4", "stores", "trust", "udp"},
     "compiler": {"dataflow", "ntf", "nca"},
     "lakes": {"dataflow", "converters", "stores"},
     # of converters: what a host's files hold
@@ -57,7 +57,8 @@ MAY_KNOW = {
     "trino": {"presto"},  # copies one likewise
     "templates": set(),
     "transactions": {"ncas", "p4"},  # of ncas: the switch's controller
-    "p4": {"ntf", "templates", "codegen", "trust"},  # packet headers; programs and generated C++
+    "udp": set(),  # headers of C++
+    "p4": {"ntf", "templates", "codegen", "trust", "udp"},  # packet headers; programs and generated C++
 }
 #: these may know everybody
 FREE = {"service", "cli", "testing"}

@@ -23,7 +23,7 @@ template <class V, size_t DATA_BITS>
 class AxiMemory : public Memory {
  public:
   AxiMemory(size_t buckets, AxiTiming timing) : Memory(buckets), timing_(timing), random_(timing.seed) {
-    bus_.base = BASE;
+    bus_.base = kBase;
     bus_.rst = 1;
     for (int i = 0; i < 4; i++) edge();
     bus_.rst = 0;
@@ -42,7 +42,7 @@ class AxiMemory : public Memory {
   void write(uint32_t address, const Bucket& bucket) override {
     bus_.write_valid = 1;
     bus_.write_address = address;
-    std::memcpy(&bus_.write_data, bucket.bytes, BUCKET_BYTES);
+    std::memcpy(&bus_.write_data, bucket.bytes, kBucketBytes);
   }
   void take() override { bus_.answer_ready = 1; }
 
@@ -72,7 +72,7 @@ class AxiMemory : public Memory {
       waited_.data = false;
     }
     if (bus_.axi_rvalid && bus_.axi_rready) {
-      if (++read_beat_ == BEATS) {
+      if (++read_beat_ == kBeats) {
         reads_.pop_front();
         read_beat_ = 0;
       }
@@ -90,14 +90,14 @@ class AxiMemory : public Memory {
   }
 
  private:
-  static constexpr size_t BEAT_BYTES = DATA_BITS / 8, BEATS = BUCKET_BYTES / BEAT_BYTES;
-  static constexpr uint64_t BASE = uint64_t{3} << 30;
+  static constexpr size_t kBeatBytes = DATA_BITS / 8, kBeats = kBucketBytes / kBeatBytes;
+  static constexpr uint64_t kBase = uint64_t{3} << 30;
 
   // What the manager offers, where it was not taken.
   struct Waiting {
     bool read = false, write = false, data = false, last = false;
     uint64_t read_address = 0, write_address = 0;
-    std::array<uint8_t, BEAT_BYTES> beat{};
+    std::array<uint8_t, kBeatBytes> beat{};
   };
 
   [[noreturn]] static void wrong(const char* what) {
@@ -113,22 +113,22 @@ class AxiMemory : public Memory {
     found.last = bus_.axi_wlast;
     found.read_address = bus_.axi_araddr;
     found.write_address = bus_.axi_awaddr;
-    std::memcpy(found.beat.data(), &bus_.axi_wdata, BEAT_BYTES);
+    std::memcpy(found.beat.data(), &bus_.axi_wdata, kBeatBytes);
     return found;
   }
   static uint32_t bucket_of(uint64_t address) {
-    if (address < BASE || address % BUCKET_BYTES != 0) wrong("a burst that does not begin at a bucket");
-    return static_cast<uint32_t>((address - BASE) / BUCKET_BYTES);
+    if (address < kBase || address % kBucketBytes != 0) wrong("a burst that does not begin at a bucket");
+    return static_cast<uint32_t>((address - kBase) / kBucketBytes);
   }
   static void check_burst(unsigned length, unsigned size, unsigned kind) {
-    if (length != BEATS - 1 || 1u << size != BEAT_BYTES || kind != 1) wrong("a burst that is no bucket");
+    if (length != kBeats - 1 || 1u << size != kBeatBytes || kind != 1) wrong("a burst that is no bucket");
   }
   void beat() {
     const uint64_t strobes = bus_.axi_wstrb;
-    if (~strobes << (64 - BEAT_BYTES) != 0) wrong("a beat that is not written whole");
-    if (bus_.axi_wlast != (write_beat_ == BEATS - 1)) wrong("a last beat too early or too late");
-    std::memcpy(coming_.bytes + BEAT_BYTES * write_beat_, &bus_.axi_wdata, BEAT_BYTES);
-    if (++write_beat_ < BEATS) return;
+    if (~strobes << (64 - kBeatBytes) != 0) wrong("a beat that is not written whole");
+    if (bus_.axi_wlast != (write_beat_ == kBeats - 1)) wrong("a last beat too early or too late");
+    std::memcpy(coming_.bytes + kBeatBytes * write_beat_, &bus_.axi_wdata, kBeatBytes);
+    if (++write_beat_ < kBeats) return;
     whole_.push_back({now_ + static_cast<uint64_t>(timing_.latency), coming_});
     write_beat_ = 0;
   }
@@ -142,12 +142,12 @@ class AxiMemory : public Memory {
     bus_.axi_wready = likes();
     offers_read_ |= !reads_.empty() && reads_.front().first <= now_ && likes();
     bus_.axi_rvalid = offers_read_;
-    bus_.axi_rlast = read_beat_ == BEATS - 1;
-    if (offers_read_) std::memcpy(&bus_.axi_rdata, reads_.front().second.bytes + BEAT_BYTES * read_beat_, BEAT_BYTES);
+    bus_.axi_rlast = read_beat_ == kBeats - 1;
+    if (offers_read_) std::memcpy(&bus_.axi_rdata, reads_.front().second.bytes + kBeatBytes * read_beat_, kBeatBytes);
     bus_.axi_bvalid = !whole_.empty() && !addresses_.empty() && whole_.front().first <= now_ && likes();
     bus_.eval();
     if (bus_.failed) wrong("the manager says that an answer failed");
-    std::memcpy(answer_.bytes, &bus_.answer_data, BUCKET_BYTES);
+    std::memcpy(answer_.bytes, &bus_.answer_data, kBucketBytes);
   }
   void edge() {
     bus_.clk = 0;

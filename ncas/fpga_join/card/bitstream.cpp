@@ -9,10 +9,10 @@
 namespace jg::card {
 namespace {
 
-constexpr size_t TABLES = 4, BANKS = 2, SLOTS = slots_of(VALUE_BYTES), NULL_BITS = 64;
-constexpr int ADDRESS_BITS = 26, MEMORY_BITS = 28, LATENCY = 40;
-constexpr size_t TABLE_NULLS = 8 * ((VALUE_BYTES + 8) / 8), JOINED_NULLS = NULL_BITS + TABLES * TABLE_NULLS;
-constexpr size_t JOINED_BYTES = NULL_BITS / 8 + ROW_MAX + TABLES * (KEY_BYTES + VALUE_BYTES);
+constexpr size_t kTables = 4, kBanks = 2, kSlots = slots_of(VALUE_BYTES), kNullBits = 64;
+constexpr int kAddressBits = 26, kMemoryBits = 28, kLatency = 40;
+constexpr size_t kTableNulls = 8 * ((VALUE_BYTES + 8) / 8), kJoinedNulls = kNullBits + kTables * kTableNulls;
+constexpr size_t kJoinedBytes = kNullBits / 8 + kRowMax + kTables * (kKeyBytes + VALUE_BYTES);
 
 class Verilated : public Bitstream {
  public:
@@ -26,7 +26,7 @@ class Verilated : public Bitstream {
 
   void push(size_t flow, const uint8_t* rows, size_t size) override {
     const bool probes = flow == shape_.tables.size();
-    model_.push(frame_of(static_cast<uint16_t>(probes ? TABLES : flow), Bytes(rows, rows + size), shape_.secret));
+    model_.push(frame_of(static_cast<uint16_t>(probes ? kTables : flow), Bytes(rows, rows + size), shape_.secret));
   }
   size_t arriving() const override { return model_.arriving(); }
   bool idle() const override { return model_.idle(); }
@@ -40,16 +40,16 @@ class Verilated : public Bitstream {
   }
 
  private:
-  using Model = CardModel<Vcard, BANKS, MEMORY_BITS>;
+  using Model = CardModel<Vcard, kBanks, kMemoryBits>;
 
   uint64_t buckets_in_a_bank(const TableShape& table) const {
-    return std::max<uint64_t>(1, (uint64_t{1} << table.bucket_bits) / BANKS);
+    return std::max<uint64_t>(1, (uint64_t{1} << table.bucket_bits) / kBanks);
   }
   typename Model::Memories memories() const {
     uint64_t buckets = 0;
     for (const TableShape& table : shape_.tables) buckets += buckets_in_a_bank(table);
     typename Model::Memories found;
-    while (found.size() < BANKS) found.push_back(std::make_unique<IdealMemory>(buckets, LATENCY));
+    while (found.size() < kBanks) found.push_back(std::make_unique<IdealMemory>(buckets, kLatency));
     return found;
   }
 
@@ -57,21 +57,21 @@ class Verilated : public Bitstream {
   void configure() {
     Vcard& card = model_.card;
     card.secret = shape_.secret;
-    card.udp_port = PORT;
+    card.udp_port = kPort;
     card.aggregates = shape_.totals > 0;
     card.probe_nulls = static_cast<uint8_t>(shape_.probe.null_bytes);
     uint64_t base = 0;
     for (size_t t = 0; t < shape_.tables.size(); t++) {
-      static constexpr RtlKind KINDS[] = {INNER, LEFT, SEMI, ANTI};
+      static constexpr RtlKind kKinds[] = {INNER, LEFT, SEMI, ANTI};
       const TableShape& table = shape_.tables[t];
-      set_field(&card.kinds, 3 * t, 3, KINDS[static_cast<size_t>(table.kind)]);
+      set_field(&card.kinds, 3 * t, 3, kKinds[static_cast<size_t>(table.kind)]);
       set_field(&card.build_nulls, 4 * t, 4, table.row.null_bytes);
       set_field(&card.strides, 7 * t, 7, table.row.stride());
-      set_field(&card.masks, ADDRESS_BITS * t, ADDRESS_BITS, (uint64_t{1} << table.bucket_bits) - 1);
-      set_field(&card.bases, MEMORY_BITS * t, MEMORY_BITS, base);
+      set_field(&card.masks, kAddressBits * t, kAddressBits, (uint64_t{1} << table.bucket_bits) - 1);
+      set_field(&card.bases, kMemoryBits * t, kMemoryBits, base);
       base += buckets_in_a_bank(table);
     }
-    set_field(&card.strides, 7 * TABLES, 7, shape_.probe.stride());
+    set_field(&card.strides, 7 * kTables, 7, shape_.probe.stride());
     const Bytes own = headers(shape_.secret);
     put(&card.headers, own.data(), own.size());
   }
@@ -81,15 +81,15 @@ class Verilated : public Bitstream {
     const RowShape& probe = shape_.probe;
     std::vector<size_t> null_of(probe.columns), byte_of(probe.bytes);
     std::iota(null_of.begin(), null_of.end(), size_t{0});
-    std::iota(byte_of.begin(), byte_of.end(), NULL_BITS / 8 + probe.null_bytes);
+    std::iota(byte_of.begin(), byte_of.end(), kNullBits / 8 + probe.null_bytes);
     for (size_t t = 0; t < shape_.tables.size(); t++) {
       const TableShape& table = shape_.tables[t];
       if (!table.pairs()) continue;
-      const size_t key = NULL_BITS / 8 + ROW_MAX + t * (KEY_BYTES + VALUE_BYTES);
-      for (size_t c = 0; c < table.row.columns; c++) null_of.push_back(NULL_BITS + t * TABLE_NULLS + c);
-      for (size_t i = 0; i < KEY_BYTES; i++) byte_of.push_back(key + i);
+      const size_t key = kNullBits / 8 + kRowMax + t * (kKeyBytes + VALUE_BYTES);
+      for (size_t c = 0; c < table.row.columns; c++) null_of.push_back(kNullBits + t * kTableNulls + c);
+      for (size_t i = 0; i < kKeyBytes; i++) byte_of.push_back(key + i);
       for (size_t i = 0; i < table.payload_bytes(); i++) {
-        byte_of.push_back(key + KEY_BYTES + table.row.null_bytes + i);
+        byte_of.push_back(key + kKeyBytes + table.row.null_bytes + i);
       }
     }
     std::vector<size_t> nulls, bytes(shape_.out().null_bytes);
@@ -99,10 +99,10 @@ class Verilated : public Bitstream {
       for (size_t i = 0; i < leaver.bytes; i++) bytes.push_back(byte_of[leaver.offset + i]);
     }
     Vcard& card = model_.card;
-    const Bytes of_nulls = gathering(nulls, JOINED_NULLS), of_bytes = gathering(bytes, JOINED_BYTES);
+    const Bytes of_nulls = gathering(nulls, kJoinedNulls), of_bytes = gathering(bytes, kJoinedBytes);
     put(&card.null_places, of_nulls.data(), of_nulls.size());
     put(&card.byte_places, of_bytes.data(), of_bytes.size());
-    const uint64_t mask = nulls.size() >= NULL_BITS ? ~uint64_t{0} : (uint64_t{1} << nulls.size()) - 1;
+    const uint64_t mask = nulls.size() >= kNullBits ? ~uint64_t{0} : (uint64_t{1} << nulls.size()) - 1;
     card.null_mask = shape_.out_null_bytes > 0 ? mask : 0;
     card.out_stride = static_cast<uint8_t>(bytes.size());
   }
@@ -118,7 +118,7 @@ class Verilated : public Bitstream {
     std::vector<Answer> answers(shape_.tables.size());
     for (size_t t = 0; t < answers.size(); t++) {
       answers[t].overflown = card.rest_overflown >> t & 1;
-      for (size_t slot = t * SLOTS; slot < (t + 1) * SLOTS; slot++) {
+      for (size_t slot = t * kSlots; slot < (t + 1) * kSlots; slot++) {
         if (!(card.rest_matches >> slot & 1)) continue;
         std::memcpy(answers[t].values + answers[t].count++ * VALUE_BYTES, values + slot * VALUE_BYTES, VALUE_BYTES);
       }

@@ -36,7 +36,7 @@ class Bitstream {
   virtual Counts counts() const = 0;
 };
 
-inline constexpr const char* BITSTREAM_SYMBOL = "jg_bitstream";
+inline constexpr const char* kBitstreamSymbol = "jg_bitstream";
 // Throws std::bad_alloc.
 using MakeBitstream = Bitstream*(const JoinShape&, Bitstream::Host*);
 

@@ -10,24 +10,24 @@
 
 namespace jg::card {
 
-inline constexpr size_t BUCKET_BYTES = 64, KEY_BYTES = 8, SLOTS_MAX = 7;
-inline constexpr uint8_t COUNT_BITS = 0x07, OVERFLOWN = 0x80;
+inline constexpr size_t kBucketBytes = 64, kKeyBytes = 8, kSlotsMax = 7;
+inline constexpr uint8_t kCountBits = 0x07, kOverflown = 0x80;
 
 struct Bucket {
-  uint8_t bytes[BUCKET_BYTES];
+  uint8_t bytes[kBucketBytes];
 };
-static_assert(sizeof(Bucket) == BUCKET_BYTES);
+static_assert(sizeof(Bucket) == kBucketBytes);
 
 // The entries of a key in its bucket; `overflown`: the rest may have others.
 struct Answer {
   uint8_t count = 0;
   bool overflown = false;
-  uint8_t values[BUCKET_BYTES];  // one behind the other
+  uint8_t values[kBucketBytes];  // one behind the other
 };
 
 constexpr size_t slots_of(size_t value_bytes) {
-  const size_t slots = (BUCKET_BYTES - 1) / (KEY_BYTES + value_bytes);
-  return slots < SLOTS_MAX ? slots : SLOTS_MAX;
+  const size_t slots = (kBucketBytes - 1) / (kKeyBytes + value_bytes);
+  return slots < kSlotsMax ? slots : kSlotsMax;
 }
 static_assert(slots_of(1) == 7 && slots_of(8) == 3 && slots_of(23) == 2 && slots_of(55) == 1);
 

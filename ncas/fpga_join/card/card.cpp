@@ -8,28 +8,28 @@ namespace jg::card {
 namespace {
 
 using datagram::Header;
-using datagram::HEADER_BYTES;
-using datagram::PACKET_BYTES_MAX;
+using datagram::kHeaderBytes;
+using datagram::kPacketBytesMax;
 
-constexpr int QUEUED_WINDOWS = 4;     // packets that leave and are held, in windows
-constexpr size_t WAITING_MAX = 4096;  // packets of probing rows that wait for room among those that leave
-constexpr uint32_t LEAD_MAX = 64;     // packets that a receiver may have more than another: links are to be used evenly
-constexpr int ADDED_AT_ONCE = 1 << 16;  // joined rows, before what is due is sent
-constexpr int RECEIVES_AT_ONCE = 8;     // calls, before what is due is sent
+constexpr int kQueuedWindows = 4;     // packets that leave and are held, in windows
+constexpr size_t kWaitingMax = 4096;  // packets of probing rows that wait for room among those that leave
+constexpr uint32_t kLeadMax = 64;     // packets that a receiver may have more than another: links are to be used evenly
+constexpr int kAddedAtOnce = 1 << 16;  // joined rows, before what is due is sent
+constexpr int kReceivesAtOnce = 8;     // calls, before what is due is sent
 
 }  // namespace
 
 Card::Leaving::Leaving(const datagram::Address& to, int window_bits)
     : to(to),
       sender(window_bits),
-      capacity(QUEUED_WINDOWS << window_bits),
-      bytes(capacity * PACKET_BYTES_MAX),
+      capacity(kQueuedWindows << window_bits),
+      bytes(capacity * kPacketBytesMax),
       sizes(capacity) {}
 
 // Whether all flows of the probing, or of the build sides, have.
 bool Card::Running::have_ended(bool probing) const {
   return std::all_of(flows.begin(), flows.end(),
-                     [&](const auto& flow) { return (flow.second.table == PROBE) != probing || flow.second.ended; });
+                     [&](const auto& flow) { return (flow.second.table == kProbe) != probing || flow.second.ended; });
 }
 
 Status Card::open(const std::string& host, int* port) {
@@ -41,7 +41,7 @@ Status Card::open(const std::string& host, int* port) {
 
 std::string Card::add_join(const std::string& id, const JoinShape& shape, int window_bits) {
   if (joins_.count(id)) return "that join is there already";
-  if (shape.out().stride() > PACKET_BYTES_MAX - HEADER_BYTES) return "its rows fit no packet";
+  if (shape.out().stride() > kPacketBytesMax - kHeaderBytes) return "its rows fit no packet";
   std::string why;
   auto join = make_join(shape, bitstreams_[shape.tables[0].value_bytes], &why);
   if (join) joins_[id] = std::make_unique<Running>(std::move(join), shape, window_bits);
@@ -62,7 +62,7 @@ std::string Card::add_receiver(const std::string& id, uint16_t number, const std
 std::string Card::add_flow(const std::string& id, uint16_t number, int table, const std::string& sender) {
   const auto at = joins_.find(id);
   if (at == joins_.end() || owners_.count(number)) return "no such join, or that flow is there already";
-  if (table < PROBE || table >= static_cast<int>(at->second->shape.tables.size())) return "no such table";
+  if (table < kProbe || table >= static_cast<int>(at->second->shape.tables.size())) return "no such table";
   datagram::Address from;
   const Status found = datagram::resolve(sender, socket_.get(), &from);
   if (!found.ok()) return found.error().message;
@@ -99,7 +99,7 @@ void Card::fail(const std::string& id, Running* running, const std::string& what
 double Card::work() {
   const double now = datagram::seconds_now();
   bool any = false;
-  for (int i = 0; i < RECEIVES_AT_ONCE; i++) {
+  for (int i = 0; i < kReceivesAtOnce; i++) {
     if (!incoming_->receive([&](const datagram::Address& from, const uint8_t* packet, size_t size) {
           arrived(from, packet, size, now);
         })) {
@@ -107,7 +107,7 @@ double Card::work() {
     }
     any = true;
   }
-  double wake_at = datagram::NEVER;
+  double wake_at = datagram::kNever;
   for (auto& [id, running] : joins_) {
     if (running->failed || !running->started) continue;
     any |= produce(running.get());
@@ -130,7 +130,7 @@ void Card::arrived(const datagram::Address& from, const uint8_t* packet, size_t 
     datagram::FlowSender& sender = out->second.sender;
     if (header.kind == datagram::ACK_RUN) {
       sender.acknowledged_run(header.sequence, header.present, now);
-    } else if (header.kind == datagram::ACK && header.sequence == datagram::BUSY) {
+    } else if (header.kind == datagram::ACK && header.sequence == datagram::kBusy) {
       sender.busy(now);
     } else if (header.kind == datagram::ACK) {
       sender.acknowledged(header.sequence, now);
@@ -148,24 +148,24 @@ void Card::received(const std::string& id, Running* running, uint16_t number, Ar
   if (header.kind == datagram::END) {
     flow->ended = true;
     return answers_.add(flow->from, {datagram::ACK, 0, number, 0, flow->secret});
-  } else if (header.kind != datagram::DATA || header.sequence == 0 || header.sequence > datagram::SEQUENCE_MAX ||
+  } else if (header.kind != datagram::DATA || header.sequence == 0 || header.sequence > datagram::kSequenceMax ||
              !datagram::parse_rows(packet, size, header, &data)) {
     return;
   } else if (!flow->ended && flow->protocol.is_new(header.sequence)) {
-    if (flow->table != PROBE) {
+    if (flow->table != kProbe) {
       std::string why;
       if (!running->join->build(static_cast<size_t>(flow->table), data.payload, data.payload_bytes, &why)) {
         if (why == "memory") fail(id, running, "memory the entries without room in their buckets exceed rest_bytes");
         return;
       }
-    } else if (!running->have_ended(false) || running->join->waiting() >= WAITING_MAX) {
+    } else if (!running->have_ended(false) || running->join->waiting() >= kWaitingMax) {
       has_room = false;
     } else if (!running->join->probe(data.payload, data.payload_bytes)) {
       return;
     }
     if (has_room) {
       flow->protocol.delivered(header.sequence);
-      if (flow->table == PROBE) {  // a sender is ahead by the packets of a window that wait
+      if (flow->table == kProbe) {  // a sender is ahead by the packets of a window that wait
         flow->held.insert(header.sequence);
         running->held.emplace_back(number, header.sequence);
         return;
@@ -177,14 +177,14 @@ void Card::received(const std::string& id, Running* running, uint16_t number, Ar
   if (has_room) {
     answers_.acknowledge(flow->from, header, header.sequence, further(*flow, header.sequence));
   } else {
-    answers_.add(flow->from, {datagram::ACK, 0, number, datagram::BUSY, flow->secret});
+    answers_.add(flow->from, {datagram::ACK, 0, number, datagram::kBusy, flow->secret});
   }
 }
 
 // Packets behind that number that are acknowledged already: of a repetition their answers may be lost, too.
 uint32_t Card::further(const Arriving& flow, uint32_t number) {
   uint32_t found = 0;
-  while (found + 1 < datagram::RUN_MAX && flow.protocol.has(number + found + 1) &&
+  while (found + 1 < datagram::kRunMax && flow.protocol.has(number + found + 1) &&
          !flow.held.count(number + found + 1)) {
     found++;
   }
@@ -197,10 +197,10 @@ bool Card::produce(Running* running) {
   bool any = adds && add_up(running);
   for (bool more = !adds; more;) {
     more = false;
-    uint32_t least = datagram::SEQUENCE_MAX;
+    uint32_t least = datagram::kSequenceMax;
     for (const auto& [number, out] : running->leaving) least = std::min(least, out.queued);
     for (auto& [number, out] : running->leaving) {
-      if (out.has_room() && out.queued - least < LEAD_MAX && fill(running, number, &out)) any = more = true;
+      if (out.has_room() && out.queued - least < kLeadMax && fill(running, number, &out)) any = more = true;
     }
   }
   for (; running->held.size() > running->join->waiting(); running->held.pop_front()) {
@@ -219,8 +219,8 @@ bool Card::produce(Running* running) {
 // Adds up joined rows as long as there are some; whether there may be more.
 bool Card::add_up(Running* running) {
   const RowShape out = running->shape.out();
-  uint8_t row[PACKET_BYTES_MAX];
-  for (int i = 0; i < ADDED_AT_ONCE; i++) {
+  uint8_t row[kPacketBytesMax];
+  for (int i = 0; i < kAddedAtOnce; i++) {
     if (!running->join->produce(row)) return false;
     running->totals.rows++;
     if (running->shape.totals == 1 || out.is_null(row, 0)) continue;
@@ -237,7 +237,7 @@ void Card::put_totals(const Running& running, uint16_t flow, Leaving* out) {
   const auto sum = static_cast<unsigned __int128>(running.totals.sum + of_card.sum);
   uint8_t* packet = out->packet(++out->queued);
   datagram::put_header(packet, {datagram::DATA, 1, flow, out->queued, running.shape.secret});
-  uint8_t* to = packet + HEADER_BYTES;
+  uint8_t* to = packet + kHeaderBytes;
   const bool all = running.shape.totals > 1;
   if (all) *to++ = values == 0 ? 1u << 2 : 0;  // of its NULL bits the sum's
   ntf::store(to, running.totals.rows + of_card.rows, true);
@@ -252,15 +252,15 @@ void Card::put_totals(const Running& running, uint16_t flow, Leaving* out) {
 // A packet of the next joined rows; false if there are none.
 bool Card::fill(Running* running, uint16_t flow, Leaving* out) {
   const size_t stride = running->shape.out().stride();
-  uint8_t row[PACKET_BYTES_MAX];
+  uint8_t row[kPacketBytesMax];
   if (!running->join->produce(row)) return false;
   uint8_t* packet = out->packet(++out->queued);
   datagram::put_header(packet, {datagram::DATA, 1, flow, out->queued, running->shape.secret});
-  size_t size = HEADER_BYTES;
+  size_t size = kHeaderBytes;
   do {
     std::memcpy(packet + size, row, stride);
     size += stride;
-  } while (size + stride <= PACKET_BYTES_MAX && running->join->produce(row));
+  } while (size + stride <= kPacketBytesMax && running->join->produce(row));
   out->sizes[out->queued % out->capacity] = static_cast<uint16_t>(size);
   return true;
 }

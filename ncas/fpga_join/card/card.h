@@ -16,7 +16,7 @@
 
 namespace jg::card {
 
-inline constexpr int PROBE = -1;  // in place of a table's number
+inline constexpr int kProbe = -1;  // in place of a table's number
 
 class Card {
  public:
@@ -44,7 +44,7 @@ class Card {
  private:
   struct Arriving {
     datagram::Address from;
-    int table;  // or PROBE
+    int table;  // or kProbe
     uint64_t secret;
     datagram::FlowReceiver protocol;
     bool ended = false;
@@ -59,11 +59,11 @@ class Card {
     const uint32_t capacity;
     std::vector<uint8_t> bytes;
     std::vector<uint16_t> sizes;
-    uint8_t end[datagram::HEADER_BYTES];
+    uint8_t end[datagram::kHeaderBytes];
     uint32_t queued = 0;
 
-    uint8_t* packet(uint32_t sequence) { return &bytes[sequence % capacity * datagram::PACKET_BYTES_MAX]; }
-    bool has_room() const { return queued - (sender.oldest() - 1) < capacity && queued < datagram::SEQUENCE_MAX; }
+    uint8_t* packet(uint32_t sequence) { return &bytes[sequence % capacity * datagram::kPacketBytesMax]; }
+    bool has_room() const { return queued - (sender.oldest() - 1) < capacity && queued < datagram::kSequenceMax; }
   };
   struct Running {
     std::unique_ptr<Join> join;

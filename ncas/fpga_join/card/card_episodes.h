@@ -14,9 +14,9 @@ namespace jg::card {
 
 using Random = std::mt19937_64;
 
-constexpr uint64_t SECRET = 0x0123456789ABCDEF;
-constexpr size_t COLUMN_BYTES = 8;
-constexpr int ADDRESS_BITS = 26;
+constexpr uint64_t kSecret = 0x0123456789ABCDEF;
+constexpr size_t kColumnBytes = 8;
+constexpr int kAddressBits = 26;
 
 [[noreturn]] inline void wrong(const char* what, size_t at) {
   std::fprintf(stderr, "the card differs from the reference: %s %zu\n", what, at);
@@ -27,10 +27,10 @@ constexpr int ADDRESS_BITS = 26;
 inline std::vector<Bytes> frames_of(uint16_t flow, const std::vector<Bytes>& rows, Random* random) {
   std::vector<Bytes> frames;
   for (size_t i = 0; i < rows.size();) {
-    const size_t most = PAYLOAD_MAX / rows[0].size(), end = std::min(rows.size(), i + 1 + (*random)() % most);
+    const size_t most = kPayloadMax / rows[0].size(), end = std::min(rows.size(), i + 1 + (*random)() % most);
     Bytes payload;
     for (; i < end; i++) payload.insert(payload.end(), rows[i].begin(), rows[i].end());
-    frames.push_back(frame_of(flow, payload, SECRET));
+    frames.push_back(frame_of(flow, payload, kSecret));
   }
   return frames;
 }
@@ -53,16 +53,16 @@ struct NullBytes {
   std::vector<size_t> build;
 };
 
-// A row: NULL bits, keys, then a column of COLUMN_BYTES, which is a number.
+// A row: NULL bits, keys, then a column of kColumnBytes, which is a number.
 inline Bytes row_of(const std::vector<uint64_t>& keys, const std::vector<bool>& nulls, uint64_t value, size_t key_bytes,
                     size_t null_bytes) {
-  Bytes row(null_bytes + keys.size() * key_bytes + COLUMN_BYTES);
+  Bytes row(null_bytes + keys.size() * key_bytes + kColumnBytes);
   for (size_t i = 0; i < nulls.size(); i++) {
     if (nulls[i]) row[0] = static_cast<uint8_t>(row[0] | 1u << i);
   }
   uint8_t* at = &row[null_bytes];
   for (size_t i = 0; i < keys.size(); i++, at += key_bytes) big_endian(at, nulls[i] ? 0 : keys[i], key_bytes);
-  big_endian(at, nulls.back() ? 0 : value, COLUMN_BYTES);
+  big_endian(at, nulls.back() ? 0 : value, kColumnBytes);
   return row;
 }
 
@@ -70,14 +70,14 @@ struct Rate {
   double build, probe;  // entries and look-ups a second
 };
 
-template <class V, size_t TABLES, size_t BANKS, size_t KEY, size_t VALUE>
+template <class V, size_t TABLES, size_t kBanks, size_t KEY, size_t VALUE>
 struct Bench {
-  static constexpr int MEMORY_BITS = ADDRESS_BITS + (TABLES > 2 ? 2 : static_cast<int>(TABLES) - 1);
+  static constexpr int kMemoryBits = kAddressBits + (TABLES > 2 ? 2 : static_cast<int>(TABLES) - 1);
   // values hold a byte of NULL bits, if rows have one, and a column as far as there is room
-  static constexpr size_t COLUMN = std::min(VALUE - 1, COLUMN_BYTES), SLOTS = std::min<size_t>(7, 63 / (KEY + VALUE));
-  static constexpr size_t PROBE_BYTES = TABLES * KEY + COLUMN_BYTES, NULLS = 8 * ((VALUE + 8) / 8);
-  static constexpr size_t JOINED_NULLS = 64 + TABLES * NULLS, JOINED_BYTES = 8 + ROW_MAX + TABLES * (KEY + VALUE);
-  using Model = CardModel<V, BANKS, MEMORY_BITS>;
+  static constexpr size_t kColumn = std::min(VALUE - 1, kColumnBytes), kSlots = std::min<size_t>(7, 63 / (KEY + VALUE));
+  static constexpr size_t kProbeBytes = TABLES * KEY + kColumnBytes, kNulls = 8 * ((VALUE + 8) / 8);
+  static constexpr size_t kJoinedNulls = 64 + TABLES * kNulls, kJoinedBytes = 8 + kRowMax + TABLES * (KEY + VALUE);
+  using Model = CardModel<V, kBanks, kMemoryBits>;
 
   struct Entry {
     uint64_t key;
@@ -90,24 +90,24 @@ struct Bench {
 
   static void configure(V* card, const std::vector<RtlKind>& kinds, const std::vector<int>& bits,
                         const NullBytes& nulls) {
-    card->secret = SECRET;
-    card->udp_port = PORT;
+    card->secret = kSecret;
+    card->udp_port = kPort;
     card->probe_nulls = static_cast<uint8_t>(nulls.probe);
     for (size_t t = 0; t < TABLES; t++) {
       set_field(&card->kinds, 3 * t, 3, kinds[t]);
-      set_field(&card->masks, ADDRESS_BITS * t, ADDRESS_BITS, (uint64_t{1} << bits[t]) - 1);
-      set_field(&card->bases, MEMORY_BITS * t, MEMORY_BITS, buckets_in_a_bank({bits.begin(), bits.begin() + t}));
+      set_field(&card->masks, kAddressBits * t, kAddressBits, (uint64_t{1} << bits[t]) - 1);
+      set_field(&card->bases, kMemoryBits * t, kMemoryBits, buckets_in_a_bank({bits.begin(), bits.begin() + t}));
       set_field(&card->build_nulls, 4 * t, 4, nulls.build[t]);
       // the rows of a table that is not used have no size: the parser drops their frames
-      set_field(&card->strides, 7 * t, 7, kinds[t] == UNUSED ? 0 : nulls.build[t] + KEY + COLUMN);
+      set_field(&card->strides, 7 * t, 7, kinds[t] == UNUSED ? 0 : nulls.build[t] + KEY + kColumn);
     }
-    set_field(&card->strides, 7 * TABLES, 7, nulls.probe + PROBE_BYTES);
-    const Bytes own = headers(SECRET);
+    set_field(&card->strides, 7 * TABLES, 7, nulls.probe + kProbeBytes);
+    const Bytes own = headers(kSecret);
     put(&card->headers, own.data(), own.size());
   }
   static size_t buckets_in_a_bank(const std::vector<int>& bits) {
     size_t buckets = 0;
-    for (const int b : bits) buckets += std::max<size_t>(1, (size_t{1} << b) / BANKS);
+    for (const int b : bits) buckets += std::max<size_t>(1, (size_t{1} << b) / kBanks);
     return buckets;
   }
   // Which columns leave: of the row that probes, then key and column of each table, by numbers from 0.
@@ -117,13 +117,13 @@ struct Bench {
     for (const size_t c : columns) {
       const bool probing = c <= TABLES;
       const size_t t = probing ? 0 : (c - TABLES - 1) / 2, part = probing ? 0 : (c - TABLES - 1) % 2;
-      nulls.push_back(probing ? c : 64 + t * NULLS + part);
-      const size_t base = 8 + ROW_MAX + t * (KEY + VALUE);
+      nulls.push_back(probing ? c : 64 + t * kNulls + part);
+      const size_t base = 8 + kRowMax + t * (KEY + VALUE);
       const size_t first = probing ? 8 + of.probe + c * KEY : part == 0 ? base : base + KEY + of.build[t];
-      const size_t size = probing ? (c < TABLES ? KEY : COLUMN_BYTES) : part == 0 ? KEY : COLUMN;
+      const size_t size = probing ? (c < TABLES ? KEY : kColumnBytes) : part == 0 ? KEY : kColumn;
       for (size_t i = 0; i < size; i++) bytes.push_back(first + i);
     }
-    const Bytes of_nulls = gathering(nulls, JOINED_NULLS), of_bytes = gathering(bytes, JOINED_BYTES);
+    const Bytes of_nulls = gathering(nulls, kJoinedNulls), of_bytes = gathering(bytes, kJoinedBytes);
     put(&card->null_places, of_nulls.data(), of_nulls.size());
     put(&card->byte_places, of_bytes.data(), of_bytes.size());
     card->null_mask = of.out == 0 ? 0 : columns.size() >= 64 ? ~uint64_t{0} : (uint64_t{1} << columns.size()) - 1;
@@ -166,7 +166,7 @@ struct Bench {
     const size_t buckets = buckets_in_a_bank(e.bits);
     const uint64_t idle = e.below(3) * 20, pressure = e.below(3) * 25;  // percent
     typename Model::Memories memories;
-    for (size_t b = 0; b < BANKS; b++) {
+    for (size_t b = 0; b < kBanks; b++) {
       if (ddr3) {
         memories.push_back(std::make_unique<Ddr3Memory>(buckets));
       } else {
@@ -202,7 +202,7 @@ struct Bench {
       if (e->aggregates) e->columns = {TABLES};
       e->nulls.out = nullable(e->columns, e->kinds, e->nulls) ? (e->columns.size() + 7) / 8 : 0;
       e->stride = e->columns.empty() ? 0 : choose(&model->card, e->columns, e->nulls);
-    } while (e->stride == 0 || e->stride > ROW_MAX);
+    } while (e->stride == 0 || e->stride > kRowMax);
   }
 
   // Frames of random rows of the build sides, among frames of another job; `built`: how many rows a table takes.
@@ -213,15 +213,17 @@ struct Bench {
       for (size_t i = 0, n = e->below(400); i < n; i++) {
         const size_t first = e->nulls.build[t];
         const bool null_key = first > 0 && e->below(12) == 0, null_column = first > 0 && e->below(6) == 0;
-        Bytes row(first + KEY + COLUMN);
+        Bytes row(first + KEY + kColumn);
         if (first > 0) row[0] = static_cast<uint8_t>((null_key ? 1 : 0) | (null_column ? 2 : 0));
         if (!null_key) big_endian(&row[first], e->a_key(), KEY);
-        for (size_t c = 0; c < COLUMN && !null_column; c++) row[first + KEY + c] = static_cast<uint8_t>((*e->random)());
+        for (size_t c = 0; c < kColumn && !null_column; c++)
+          row[first + KEY + c] = static_cast<uint8_t>((*e->random)());
         rows.push_back(row);
         *built += !null_key && e->kinds[t] != UNUSED;
       }
       for (Bytes& frame : frames_of(static_cast<uint16_t>(t), rows, e->random)) frames.push_back(std::move(frame));
-      if (e->below(2)) frames.push_back(frame_of(static_cast<uint16_t>(t), {1, 2, 3}, SECRET + 1)), coverage->dropped++;
+      if (e->below(2))
+        frames.push_back(frame_of(static_cast<uint16_t>(t), {1, 2, 3}, kSecret + 1)), coverage->dropped++;
     }
     std::shuffle(frames.begin(), frames.end(), *e->random);
     pad(&frames, e->random);
@@ -311,7 +313,7 @@ struct Bench {
   // A reset amid another job's rows of one table, or its look-ups, with reads on their way.
   static void interrupt(Model* model, const NullBytes& nulls, Random* random) {
     const size_t flow = (*random)() % (TABLES + 1);
-    const size_t size = flow == TABLES ? nulls.probe + PROBE_BYTES : nulls.build[flow] + KEY + COLUMN;
+    const size_t size = flow == TABLES ? nulls.probe + kProbeBytes : nulls.build[flow] + KEY + kColumn;
     std::vector<Bytes> rows(300, Bytes(size));
     for (Bytes& row : rows) {
       for (uint8_t& byte : row) byte = static_cast<uint8_t>((*random)());
@@ -329,15 +331,15 @@ struct Bench {
   static void fill(const std::vector<Bytes>& frames, Episode* e) {
     for (const Bytes& frame : frames) {
       const size_t t = frame[45], size = number(&frame[38], 2) - 24;
-      const size_t first = e->nulls.build[t], stride = first + KEY + COLUMN;
-      if (number(&frame[50], 8) != SECRET || e->kinds[t] == UNUSED) continue;
-      for (size_t at = HEADERS; at < HEADERS + size; at += stride) {
+      const size_t first = e->nulls.build[t], stride = first + KEY + kColumn;
+      if (number(&frame[50], 8) != kSecret || e->kinds[t] == UNUSED) continue;
+      for (size_t at = kHeaders; at < kHeaders + size; at += stride) {
         if (first > 0 && (frame[at] & 1)) continue;
         Entry entry{number(&frame[at + first], KEY), Bytes(&frame[at], &frame[at] + first)};
         entry.value.insert(entry.value.end(), &frame[at + first + KEY], &frame[at] + stride);
         List& list = e->tables[t][bucket_of(entry.key, e->bits[t])];
-        list.overflown |= list.entries.size() == SLOTS;
-        (list.entries.size() == SLOTS ? e->overflow[t] : list.entries).push_back(entry);
+        list.overflown |= list.entries.size() == kSlots;
+        (list.entries.size() == kSlots ? e->overflow[t] : list.entries).push_back(entry);
       }
     }
   }
@@ -385,13 +387,13 @@ struct Bench {
       bool null = false;
       if (c <= TABLES) {
         const size_t first = e.nulls.probe + c * KEY;
-        bytes.assign(&row[first], &row[first] + (c < TABLES ? KEY : COLUMN_BYTES));
+        bytes.assign(&row[first], &row[first] + (c < TABLES ? KEY : kColumnBytes));
         null = e.nulls.probe > 0 && (row[0] >> c & 1);
       } else {
         const size_t t = (c - TABLES - 1) / 2;
         const bool key = (c - TABLES - 1) % 2 == 0;
         const Bytes* value = values[t];
-        bytes.assign(key ? KEY : COLUMN, 0);
+        bytes.assign(key ? KEY : kColumn, 0);
         null = value == nullptr || (!key && e.nulls.build[t] > 0 && (*value)[0] & 2);
         const uint8_t* own = &row[e.nulls.probe + t * KEY];
         if (value && key) bytes.assign(own, own + KEY);
@@ -407,13 +409,13 @@ struct Bench {
     size_t at = 0;
     for (size_t f = 0; f < frames.size(); f++) {
       const Bytes& frame = frames[f];
-      const size_t size = frame.size() - HEADERS;
+      const size_t size = frame.size() - kHeaders;
       if (number(&frame[16], 2) != size + 44 || number(&frame[38], 2) != size + 24 || ip_sum(frame) != 0xFFFF ||
-          number(&frame[46], 4) != f + 1 || number(&frame[50], 8) != SECRET || size % stride != 0 ||
-          size > PAYLOAD_MAX) {
+          number(&frame[46], 4) != f + 1 || number(&frame[50], 8) != kSecret || size % stride != 0 ||
+          size > kPayloadMax) {
         wrong("headers of frame", f);
       }
-      for (size_t i = HEADERS; i < frame.size(); i += stride, at++) {
+      for (size_t i = kHeaders; i < frame.size(); i += stride, at++) {
         if (at == expected.size() || std::memcmp(&frame[i], expected[at].data(), stride) != 0) wrong("row", at);
       }
     }
@@ -425,7 +427,7 @@ struct Bench {
     const std::vector<int> bits(TABLES, 20);
     Random random(1);
     typename Model::Memories memories;
-    for (size_t b = 0; b < BANKS; b++) memories.push_back(make(buckets_in_a_bank(bits)));
+    for (size_t b = 0; b < kBanks; b++) memories.push_back(make(buckets_in_a_bank(bits)));
     Model model(std::move(memories));
     const NullBytes nulls{1, 1, std::vector<size_t>(TABLES, 1)};
     configure(&model.card, std::vector<RtlKind>(TABLES, SEMI), bits, nulls);
@@ -440,9 +442,9 @@ struct Bench {
         Bytes payload;
         for (size_t r = 0; r < per_frame; r++) {
           const Bytes row = row_of({random()}, {false, false}, 1, KEY, 1);
-          payload.insert(payload.end(), row.begin(), row.begin() + 1 + KEY + COLUMN);
+          payload.insert(payload.end(), row.begin(), row.begin() + 1 + KEY + kColumn);
         }
-        frames.push_back(frame_of(static_cast<uint16_t>(t), payload, SECRET));
+        frames.push_back(frame_of(static_cast<uint16_t>(t), payload, kSecret));
       }
       Bytes payload;
       for (size_t r = 0; r < per_frame; r++) {
@@ -451,9 +453,9 @@ struct Bench {
         const Bytes row = row_of(keys, std::vector<bool>(TABLES + 1), 1, KEY, 1);
         payload.insert(payload.end(), row.begin(), row.end());
       }
-      probes.push_back(frame_of(TABLES, payload, SECRET));
+      probes.push_back(frame_of(TABLES, payload, kSecret));
     }
-    const double per_s = 1e9 / Ddr3Memory::CYCLE_NS;
+    const double per_s = 1e9 / Ddr3Memory::kCycleNs;
     const auto measure = [&](const std::vector<Bytes>& which, size_t tuples) {
       const uint64_t first = model.cycles();
       if (!model.run(which, 1000 * rows)) wrong("stands still", 0);

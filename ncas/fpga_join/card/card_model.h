@@ -10,7 +10,7 @@
 
 namespace jg::card {
 
-inline constexpr size_t ROW_MAX = 64;
+inline constexpr size_t kRowMax = 64;
 enum RtlKind { UNUSED, INNER, LEFT, SEMI, ANTI };  // of a table, as rtl/bucket_pkg.sv has them
 
 // Copies bytes into a port of Verilator's, whose words are little endian, and back.
@@ -46,7 +46,7 @@ inline Bytes gathering(const std::vector<size_t>& chosen, size_t items) {
   return bits;
 }
 
-template <class V, size_t BANKS, int MEMORY_BITS>
+template <class V, size_t kBanks, int kMemoryBits>
 class CardModel {
  public:
   using Memories = std::vector<std::unique_ptr<Memory>>;
@@ -96,19 +96,19 @@ class CardModel {
     card.in_valid = !arriving_.empty() && offers();
     if (card.in_valid) {
       const Bytes& frame = arriving_.front();
-      put(&card.in_data, &frame[at_], std::min(BUS_BYTES, frame.size() - at_));
-      card.in_last = at_ + BUS_BYTES >= frame.size();
+      put(&card.in_data, &frame[at_], std::min(kBusBytes, frame.size() - at_));
+      card.in_last = at_ + kBusBytes >= frame.size();
     }
     card.out_ready = takes();
     card.overflow_ready = takes();
     card.rest_ready = takes();
-    for (size_t b = 0; b < BANKS; b++) {
+    for (size_t b = 0; b < kBanks; b++) {
       set(&card.read_ready, b, memories_[b]->can_read());
       set(&card.write_ready, b, memories_[b]->can_write());
       set(&card.answer_valid, b, memories_[b]->has_answer());
       if (memories_[b]->has_answer()) {
-        std::memcpy(reinterpret_cast<uint8_t*>(&card.answer_data) + b * BUCKET_BYTES, memories_[b]->answer().bytes,
-                    BUCKET_BYTES);
+        std::memcpy(reinterpret_cast<uint8_t*>(&card.answer_data) + b * kBucketBytes, memories_[b]->answer().bytes,
+                    kBucketBytes);
       }
     }
     card.eval();  // what is combinational follows its inputs
@@ -120,13 +120,13 @@ class CardModel {
       leaving_.insert(leaving_.end(), word, word + card.out_bytes);
       if (card.out_last) sent.push_back(std::exchange(leaving_, {}));
     }
-    for (size_t b = 0; b < BANKS; b++) {
+    for (size_t b = 0; b < kBanks; b++) {
       Memory& memory = *memories_[b];
       const bool answered = card.answer_valid >> b & card.answer_ready >> b & 1;
       if (card.read_valid >> b & card.read_ready >> b & 1) memory.read(address(card.read_address, b));
       if (card.write_valid >> b & card.write_ready >> b & 1) {
         Bucket bucket;
-        std::memcpy(bucket.bytes, reinterpret_cast<const uint8_t*>(&card.write_data) + b * BUCKET_BYTES, BUCKET_BYTES);
+        std::memcpy(bucket.bytes, reinterpret_cast<const uint8_t*>(&card.write_data) + b * kBucketBytes, kBucketBytes);
         memory.write(address(card.write_address, b), bucket);
       }
       if (answered) memory.take();
@@ -135,7 +135,7 @@ class CardModel {
     edge();
     cycles_++;
     if (!taken) return;
-    at_ += BUS_BYTES;
+    at_ += kBusBytes;
     if (at_ >= arriving_.front().size()) {
       arriving_.pop_front();
       at_ = 0;
@@ -151,8 +151,8 @@ class CardModel {
   static uint32_t address(const Port& port, size_t bank) {
     uint32_t found = 0;
     const auto* bytes = reinterpret_cast<const uint8_t*>(&port);
-    for (size_t i = 0; i < MEMORY_BITS; i++) {
-      const size_t bit = bank * MEMORY_BITS + i;
+    for (size_t i = 0; i < kMemoryBits; i++) {
+      const size_t bit = bank * kMemoryBits + i;
       found |= static_cast<uint32_t>(bytes[bit / 8] >> (bit % 8) & 1) << i;
     }
     return found;

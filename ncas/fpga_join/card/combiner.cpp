@@ -7,7 +7,7 @@
 namespace jg::card {
 namespace {
 
-constexpr bool SWAP = true;  // network order
+constexpr bool kSwap = true;  // network order
 
 // Copies `count` bits from bit `from` on to bit `to` on; bits of `out` there are 0.
 void copy_bits(const uint8_t* in, size_t from, size_t count, uint8_t* out, size_t to) {
@@ -20,7 +20,7 @@ void copy_bits(const uint8_t* in, size_t from, size_t count, uint8_t* out, size_
 }  // namespace
 
 uint64_t key_at(const uint8_t* row, const RowShape& shape, size_t column) {
-  return ntf::load<uint64_t>(row + shape.null_bytes + column * KEY_BYTES, SWAP);
+  return ntf::load<uint64_t>(row + shape.null_bytes + column * kKeyBytes, kSwap);
 }
 
 Combiner::Combiner(const JoinShape& shape)
@@ -111,8 +111,8 @@ void Combiner::write() {
       }
       continue;
     }
-    std::memcpy(to, row_ + probe.null_bytes + t * KEY_BYTES, KEY_BYTES);
-    std::memcpy(to + KEY_BYTES, value + shape.row.null_bytes, shape.payload_bytes());
+    std::memcpy(to, row_ + probe.null_bytes + t * kKeyBytes, kKeyBytes);
+    std::memcpy(to + kKeyBytes, value + shape.row.null_bytes, shape.payload_bytes());
     if (shape.row.null_bytes > 0) copy_bits(value, 0, shape.row.columns, out, table.first_column);
   }
 }

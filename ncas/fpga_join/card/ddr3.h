@@ -12,25 +12,25 @@ namespace jg::card {
 class Ddr3Memory : public Memory {
  public:
   using Memory::Memory;
-  static constexpr double CYCLE_NS = 5;
+  static constexpr double kCycleNs = 5;
 
-  bool can_read() const override { return reads_.size() < QUEUE; }
-  bool can_write() const override { return writes_.size() < QUEUE; }
-  bool has_answer() const override { return !order_.empty() && done_[order_.front() % DONE] <= now_; }
+  bool can_read() const override { return reads_.size() < kQueue; }
+  bool can_write() const override { return writes_.size() < kQueue; }
+  bool has_answer() const override { return !order_.empty() && done_[order_.front() % kDone] <= now_; }
   void tick() override {
-    for (int i = 0; i < CLOCKS; i++, now_++) command();
+    for (int i = 0; i < kClocks; i++, now_++) command();
   }
 
   uint64_t row_hits = 0, activations = 0, refreshes = 0;
 
  private:
   // command clocks of 1.25 ns
-  static constexpr int CLOCKS = 4, T_RCD = 11, T_RP = 11, T_CL = 11, T_CWL = 8, T_BURST = 4, T_RAS = 28, T_RRD = 5,
-                       T_FAW = 24, T_WTR = 6, T_WR = 12, T_RTP = 6, T_REFI = 6240, T_RFC = 208;
-  static constexpr int BANKS = 8, CONTROLLER = 8;  // clocks that the controller itself takes, both ways together
-  static constexpr size_t QUEUE = 64, DONE = 4096, WRITES_HIGH = 48, WRITES_LOW = 8;
-  static constexpr uint64_t NEVER = ~uint64_t{0};
-  static constexpr uint32_t ROW_BUCKETS = 128;  // a row of 8 chips has 8 KB
+  static constexpr int kClocks = 4, kTRcd = 11, kTRp = 11, kTCl = 11, kTCwl = 8, kTBurst = 4, kTRas = 28, kTRrd = 5,
+                       kTFaw = 24, kTWtr = 6, kTWr = 12, kTRtp = 6, kTRefi = 6240, kTRfc = 208;
+  static constexpr int kBanks = 8, kController = 8;  // clocks that the controller itself takes, both ways together
+  static constexpr size_t kQueue = 64, kDone = 4096, kWritesHigh = 48, kWritesLow = 8;
+  static constexpr uint64_t kNever = ~uint64_t{0};
+  static constexpr uint32_t kRowBuckets = 128;  // a row of 8 chips has 8 KB
 
   struct Access {
     uint64_t number;
@@ -44,11 +44,11 @@ class Ddr3Memory : public Memory {
   };
 
   Access access(uint32_t address, uint64_t number) const {
-    const uint32_t above = address / BANKS;  // neighbours are in different banks
-    return {number, static_cast<int>(address % BANKS), above / ROW_BUCKETS};
+    const uint32_t above = address / kBanks;  // neighbours are in different banks
+    return {number, static_cast<int>(address % kBanks), above / kRowBuckets};
   }
   void on_read(uint32_t address) override {
-    done_[next_ % DONE] = NEVER;
+    done_[next_ % kDone] = kNever;
     order_.push_back(next_);
     reads_.push_back(access(address, next_++));
   }
@@ -58,8 +58,8 @@ class Ddr3Memory : public Memory {
   // One command at most in a clock: a column of an open row first, the oldest first, else a row for the oldest.
   void command() {
     if (now_ >= refresh_at_) return refresh();
-    if (writes_.size() >= WRITES_HIGH || (reads_.empty() && !writes_.empty())) writing_ = true;
-    if (writes_.size() <= (reads_.empty() ? 0 : WRITES_LOW)) writing_ = false;
+    if (writes_.size() >= kWritesHigh || (reads_.empty() && !writes_.empty())) writing_ = true;
+    if (writes_.size() <= (reads_.empty() ? 0 : kWritesLow)) writing_ = false;
     std::vector<Access>& queue = writing_ ? writes_ : reads_;
     if (column(&queue)) return;
     for (const Access& a : queue) {
@@ -67,7 +67,7 @@ class Ddr3Memory : public Memory {
       if (!bank.open && may_activate(bank)) return activate(&bank, a.row);
       if (bank.open && bank.row != a.row && now_ >= bank.precharge_at && !wanted(queue, a.bank, bank.row)) {
         bank.open = false;
-        bank.activate_at = std::max(bank.activate_at, now_ + T_RP);
+        bank.activate_at = std::max(bank.activate_at, now_ + kTRp);
         return;
       }
     }
@@ -78,21 +78,21 @@ class Ddr3Memory : public Memory {
   }
 
   bool column(std::vector<Access>* queue) {
-    const int delay = writing_ ? T_CWL : T_CL;
+    const int delay = writing_ ? kTCwl : kTCl;
     if (now_ + delay < bus_at_ || now_ < (writing_ ? write_at_ : read_at_)) return false;
     for (size_t i = 0; i < queue->size(); i++) {
       const Access a = (*queue)[i];
       Bank& bank = banks_[a.bank];
       if (!bank.open || bank.row != a.row || now_ < bank.column_at) continue;
-      const uint64_t end = now_ + delay + T_BURST;
+      const uint64_t end = now_ + delay + kTBurst;
       bus_at_ = end;
       if (writing_) {
-        read_at_ = std::max(read_at_, end + T_WTR);
-        bank.precharge_at = std::max(bank.precharge_at, end + T_WR);
+        read_at_ = std::max(read_at_, end + kTWtr);
+        bank.precharge_at = std::max(bank.precharge_at, end + kTWr);
       } else {
-        write_at_ = std::max(write_at_, now_ + T_CL + T_BURST + 2 - T_CWL);
-        bank.precharge_at = std::max(bank.precharge_at, now_ + T_RTP);
-        done_[a.number % DONE] = end + CONTROLLER;
+        write_at_ = std::max(write_at_, now_ + kTCl + kTBurst + 2 - kTCwl);
+        bank.precharge_at = std::max(bank.precharge_at, now_ + kTRtp);
+        done_[a.number % kDone] = end + kController;
       }
       row_hits++;
       queue->erase(queue->begin() + static_cast<std::ptrdiff_t>(i));
@@ -102,15 +102,15 @@ class Ddr3Memory : public Memory {
   }
 
   bool may_activate(const Bank& bank) const {
-    return now_ >= bank.activate_at && now_ >= row_at_ && now_ >= four_[four_next_ % 4] + T_FAW;
+    return now_ >= bank.activate_at && now_ >= row_at_ && now_ >= four_[four_next_ % 4] + kTFaw;
   }
   void activate(Bank* bank, uint32_t row) {
     bank->open = true;
     bank->row = row;
-    bank->column_at = now_ + T_RCD;
-    bank->precharge_at = now_ + T_RAS;
-    bank->activate_at = now_ + T_RAS + T_RP;
-    row_at_ = now_ + T_RRD;
+    bank->column_at = now_ + kTRcd;
+    bank->precharge_at = now_ + kTRas;
+    bank->activate_at = now_ + kTRas + kTRp;
+    row_at_ = now_ + kTRrd;
     four_[four_next_++ % 4] = now_;
     activations++;
     row_hits--;  // the column that it is for
@@ -119,24 +119,24 @@ class Ddr3Memory : public Memory {
   // All banks are closed, then the chips are busy.
   void refresh() {
     uint64_t at = now_;
-    for (const Bank& bank : banks_) at = std::max(at, bank.open ? bank.precharge_at + T_RP : bank.activate_at);
+    for (const Bank& bank : banks_) at = std::max(at, bank.open ? bank.precharge_at + kTRp : bank.activate_at);
     for (Bank& bank : banks_) {
       bank.open = false;
-      bank.activate_at = at + T_RFC;
+      bank.activate_at = at + kTRfc;
     }
-    refresh_at_ += T_REFI;
+    refresh_at_ += kTRefi;
     refreshes++;
   }
 
-  uint64_t now_ = 1000, next_ = 0, refresh_at_ = 1000 + T_REFI;
+  uint64_t now_ = 1000, next_ = 0, refresh_at_ = 1000 + kTRefi;
   uint64_t bus_at_ = 0, read_at_ = 0, write_at_ = 0, row_at_ = 0;
   std::array<uint64_t, 4> four_{};
   size_t four_next_ = 0;
   bool writing_ = false;
-  std::array<Bank, BANKS> banks_;
+  std::array<Bank, kBanks> banks_;
   std::vector<Access> reads_, writes_;
   std::deque<uint64_t> order_;
-  std::array<uint64_t, DONE> done_{};
+  std::array<uint64_t, kDone> done_{};
 };
 
 }  // namespace jg::card

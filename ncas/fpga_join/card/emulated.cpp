@@ -35,7 +35,7 @@ class Emulated : public Join {
       if (shape.row.is_null(row, 0)) continue;  // equals nothing
       uint8_t* value = &values_[keys_.size() * shape.value_bytes];
       std::memcpy(value, row, nulls);
-      std::memcpy(value + nulls, row + nulls + KEY_BYTES, shape.payload_bytes());
+      std::memcpy(value + nulls, row + nulls + kKeyBytes, shape.payload_bytes());
       keys_.push_back(key_at(row, shape.row, 0));
     }
     overflown_.clear();
@@ -107,7 +107,7 @@ class Emulated : public Join {
 
 }  // namespace
 
-const char* const BACKEND = "emulated";
+const char* const kBackend = "emulated";
 
 std::unique_ptr<Join> make_join(const JoinShape& shape, const std::string&, std::string* why) {
   auto join = std::make_unique<Emulated>(shape);

@@ -9,8 +9,8 @@ namespace jg::card {
 
 using Bytes = std::vector<uint8_t>;
 
-inline constexpr size_t BUS_BYTES = 64, HEADERS = 58, PAYLOAD_MAX = 1384;
-inline constexpr uint16_t PORT = 9801;
+inline constexpr size_t kBusBytes = 64, kHeaders = 58, kPayloadMax = 1384;
+inline constexpr uint16_t kPort = 9801;
 
 inline void big_endian(uint8_t* to, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; i++) to[i] = static_cast<uint8_t>(value >> 8 * (bytes - 1 - i));
@@ -28,7 +28,7 @@ inline uint16_t ip_sum(const Bytes& frame) {
 }
 
 inline Bytes headers(uint64_t secret) {
-  Bytes frame(HEADERS);
+  Bytes frame(kHeaders);
   big_endian(&frame[0], 0x020000000001, 6);
   big_endian(&frame[6], 0x020000000002, 6);
   big_endian(&frame[12], 0x0800, 2);
@@ -37,8 +37,8 @@ inline Bytes headers(uint64_t secret) {
   frame[23] = 17;
   big_endian(&frame[26], 0x0A000001, 4);
   big_endian(&frame[30], 0x0A000002, 4);
-  big_endian(&frame[34], PORT, 2);
-  big_endian(&frame[36], PORT, 2);
+  big_endian(&frame[34], kPort, 2);
+  big_endian(&frame[36], kPort, 2);
   frame[42] = 1;
   frame[43] = 1;
   big_endian(&frame[50], secret, 8);

@@ -35,7 +35,7 @@ class Join {
 };
 
 // The back end's name.
-extern const char* const BACKEND;
+extern const char* const kBackend;
 // Null, with what is wrong, if there cannot be one. `bitstream`: the file of the RTL's model, where there is one.
 std::unique_ptr<Join> make_join(const JoinShape& shape, const std::string& bitstream, std::string* why);
 

@@ -13,34 +13,34 @@
 namespace jg::card {
 namespace {
 
-constexpr size_t TABLES_MAX = 8, COLUMNS_MAX = 1400;
-constexpr int BUCKET_BITS_MAX = 26;
+constexpr size_t kTablesMax = 8, kColumnsMax = 1400;
+constexpr int kBucketBitsMax = 26;
 
 std::string say(const std::string& wrong) { return wrong.empty() ? "ok" : "no " + wrong; }
 
 // `COLUMNS NULL_BYTES BYTES`.
 bool read_row(std::istream& in, RowShape* row) {
   in >> row->columns >> row->null_bytes >> row->bytes;
-  return in && row->columns >= 1 && row->columns <= COLUMNS_MAX && row->bytes <= datagram::PACKET_BYTES_MAX &&
+  return in && row->columns >= 1 && row->columns <= kColumnsMax && row->bytes <= datagram::kPacketBytesMax &&
          (row->null_bytes == 0 || row->null_bytes == (row->columns + 7) / 8);
 }
 
 // `KIND`, a table's row, `VALUE_BYTES BUCKET_BITS`.
 bool read_table(std::istream& in, TableShape* table) {
-  static constexpr const char* KINDS[] = {"inner", "left", "semi", "anti"};
+  static constexpr const char* kKinds[] = {"inner", "left", "semi", "anti"};
   std::string kind;
   in >> kind;
-  const auto* found = std::find(std::begin(KINDS), std::end(KINDS), kind);
-  table->kind = static_cast<Kind>(found - std::begin(KINDS));
-  return found != std::end(KINDS) && read_row(in, &table->row) && in >> table->value_bytes >> table->bucket_bits &&
-         table->row.bytes >= KEY_BYTES && table->value_bytes >= table->row.null_bytes + table->payload_bytes() &&
-         table->bucket_bits >= 0 && table->bucket_bits <= BUCKET_BITS_MAX;
+  const auto* found = std::find(std::begin(kKinds), std::end(kKinds), kind);
+  table->kind = static_cast<Kind>(found - std::begin(kKinds));
+  return found != std::end(kKinds) && read_row(in, &table->row) && in >> table->value_bytes >> table->bucket_bits &&
+         table->row.bytes >= kKeyBytes && table->value_bytes >= table->row.null_bytes + table->payload_bytes() &&
+         table->bucket_bits >= 0 && table->bucket_bits <= kBucketBitsMax;
 }
 
 // How many columns leave and the bytes of their NULL bits, and for each `COLUMN OFFSET BYTES`.
 bool read_leaving(std::istream& in, JoinShape* shape) {
   size_t leaving = 0;
-  if (!(in >> leaving >> shape->out_null_bytes) || leaving < 1 || leaving > COLUMNS_MAX) return false;
+  if (!(in >> leaving >> shape->out_null_bytes) || leaving < 1 || leaving > kColumnsMax) return false;
   if (shape->out_null_bytes != 0 && shape->out_null_bytes != (leaving + 7) / 8) return false;
   const RowShape joined = shape->joined();
   for (size_t i = 0; i < leaving; i++) {
@@ -63,7 +63,7 @@ std::string add_join(Card* card, std::istream& in) {
   JoinShape shape;
   in >> id >> std::hex >> shape.secret >> std::dec >> window_bits >> shape.rest_bytes;
   bool right = read_row(in, &shape.probe) && in >> tables && window_bits >= 1 && window_bits <= 16 && tables >= 1 &&
-               tables <= TABLES_MAX && shape.probe.columns >= tables && shape.probe.bytes >= tables * KEY_BYTES;
+               tables <= kTablesMax && shape.probe.columns >= tables && shape.probe.bytes >= tables * kKeyBytes;
   for (size_t t = 0; right && t < tables; t++) {
     TableShape table;
     right = read_table(in, &table);
@@ -142,7 +142,7 @@ bool control(Card* card, std::string* buffer) {
 }
 
 int run(const std::string& host) {
-  constexpr double SLEEP_MAX_S = 60;
+  constexpr double kSleepMaxS = 60;
   Card card;
   int port = 0;
   const Status opened = card.open(host, &port);
@@ -150,12 +150,12 @@ int run(const std::string& host) {
     std::cerr << opened.error().message << std::endl;
     return 1;
   }
-  std::cout << BACKEND << ' ' << host << ':' << port << std::endl;
+  std::cout << kBackend << ' ' << host << ':' << port << std::endl;
   std::string buffer;
   double wait_s = 0;
   while (true) {
     pollfd ready[] = {{STDIN_FILENO, POLLIN, 0}, {card.fd(), POLLIN, 0}};
-    poll(ready, 2, static_cast<int>(std::ceil(std::min(wait_s, SLEEP_MAX_S) * 1000)));
+    poll(ready, 2, static_cast<int>(std::ceil(std::min(wait_s, kSleepMaxS) * 1000)));
     if (ready[0].revents != 0 && !control(&card, &buffer)) return 0;
     wait_s = card.work();
     for (const std::string& event : card.events()) std::cout << event << std::endl;

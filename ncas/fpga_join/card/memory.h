@@ -12,7 +12,7 @@ namespace jg::card {
 
 class Memory {
  public:
-  explicit Memory(size_t buckets) : bytes_(buckets * BUCKET_BYTES) {
+  explicit Memory(size_t buckets) : bytes_(buckets * kBucketBytes) {
     void* at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) throw std::bad_alloc();
     buckets_ = static_cast<Bucket*>(at);

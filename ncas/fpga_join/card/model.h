@@ -17,14 +17,14 @@ struct Cycle {
   // of the table
   bool accepted = false, overflowed = false, answered = false;
   uint64_t overflow_key = 0;
-  uint8_t overflow_value[BUCKET_BYTES];
+  uint8_t overflow_value[kBucketBytes];
   Answer answer;
 };
 
 template <class V, size_t VALUE_BYTES>
 class Model {
  public:
-  static constexpr size_t SLOTS = slots_of(VALUE_BYTES);
+  static constexpr size_t kSlots = slots_of(VALUE_BYTES);
 
   Model(std::unique_ptr<Memory> memory, int address_bits) : memory_(std::move(memory)) {
     table_.mask = static_cast<uint32_t>((uint64_t{1} << address_bits) - 1);
@@ -52,7 +52,7 @@ class Model {
     table_.read_ready = memory_->can_read();
     table_.write_ready = memory_->can_write();
     table_.answer_valid = memory_->has_answer();
-    if (table_.answer_valid) std::memcpy(&table_.answer_data, memory_->answer().bytes, BUCKET_BYTES);
+    if (table_.answer_valid) std::memcpy(&table_.answer_data, memory_->answer().bytes, kBucketBytes);
     table_.eval();  // what is combinational follows its inputs
     c->accepted = table_.in_valid && table_.in_ready;
     c->overflowed = table_.overflow_valid && table_.overflow_ready;
@@ -66,7 +66,7 @@ class Model {
     if (table_.read_valid && table_.read_ready) memory_->read(table_.read_address);
     if (table_.write_valid && table_.write_ready) {
       Bucket bucket;
-      std::memcpy(bucket.bytes, &table_.write_data, BUCKET_BYTES);
+      std::memcpy(bucket.bytes, &table_.write_data, kBucketBytes);
       memory_->write(table_.write_address, bucket);
     }
     if (takes) memory_->take();
@@ -85,7 +85,7 @@ class Model {
     const auto* values = reinterpret_cast<const uint8_t*>(&table_.out_values);
     out->count = 0;
     out->overflown = table_.out_overflown;
-    for (size_t slot = 0; slot < SLOTS; slot++) {
+    for (size_t slot = 0; slot < kSlots; slot++) {
       if (!(table_.out_matches >> slot & 1)) continue;
       std::memcpy(out->values + out->count * VALUE_BYTES, values + slot * VALUE_BYTES, VALUE_BYTES);
       out->count++;

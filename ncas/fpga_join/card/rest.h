@@ -14,9 +14,9 @@ class Rest {
 
   // False if it is full. `once`: a key's further entries are of no use.
   bool add(uint64_t key, const uint8_t* value, bool once) {
-    const auto [place, is_new] = last_.try_emplace(key, NONE);
+    const auto [place, is_new] = last_.try_emplace(key, kNone);
     if (!is_new && once) return true;
-    if ((next_.size() + 1) * (value_bytes_ + ENTRY_COST) > bytes_max_ || next_.size() >= NONE) return false;
+    if ((next_.size() + 1) * (value_bytes_ + kEntryCost) > bytes_max_ || next_.size() >= kNone) return false;
     next_.push_back(place->second);
     place->second = static_cast<uint32_t>(next_.size() - 1);
     values_.insert(values_.end(), value, value + value_bytes_);
@@ -26,13 +26,13 @@ class Rest {
   void find(uint64_t key, std::vector<const uint8_t*>* out) const {
     const auto place = last_.find(key);
     if (place == last_.end()) return;
-    for (uint32_t i = place->second; i != NONE; i = next_[i]) out->push_back(&values_[i * value_bytes_]);
+    for (uint32_t i = place->second; i != kNone; i = next_[i]) out->push_back(&values_[i * value_bytes_]);
   }
   size_t size() const { return next_.size(); }
 
  private:
-  static constexpr uint32_t NONE = 0xFFFFFFFF;
-  static constexpr size_t ENTRY_COST = 64;  // of the map, if no keys are equal
+  static constexpr uint32_t kNone = 0xFFFFFFFF;
+  static constexpr size_t kEntryCost = 64;  // of the map, if no keys are equal
 
   const size_t value_bytes_, bytes_max_;
   std::unordered_map<uint64_t, uint32_t> last_;

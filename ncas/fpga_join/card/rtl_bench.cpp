@@ -18,23 +18,23 @@
 namespace jg::card {
 namespace {
 
-constexpr int WINDOW = 64;
+constexpr int kWindow = 64;
 
 using Random = std::mt19937_64;
 using Keys = std::vector<uint64_t>;
 
 // Keys of one of these kinds, for a table of 2^bits buckets.
-const char* const KINDS[] = {"uniform", "sequential", "all_equal", "adversarial"};
+const char* const kKinds[] = {"uniform", "sequential", "all_equal", "adversarial"};
 
 Keys keys_of(const std::string& kind, size_t count, int bits, Random* random) {
   Keys keys(count);
   if (kind == "adversarial") {  // different keys of few buckets that take turns
-    constexpr uint32_t TARGETS = 5;
+    constexpr uint32_t kTargets = 5;
     const uint32_t mask = static_cast<uint32_t>((uint64_t{1} << bits) - 1);
     for (size_t i = 0; i < count; i++) {
       // CRC-32C is linear: a low word that any high word needs for the bucket wanted is found by trying few bits
       uint64_t key = (*random)();
-      while ((hash_of(key) & mask) >= TARGETS && bits <= 12) key = (*random)();
+      while ((hash_of(key) & mask) >= kTargets && bits <= 12) key = (*random)();
       keys[i] = key;
     }
     return keys;
@@ -79,7 +79,7 @@ struct Reference {
 
 struct Coverage {
   uint64_t built = 0, overflowed = 0, probed = 0, matched = 0, nulls = 0, forwards = 0;
-  uint64_t distances[WINDOW + 1] = {};  // tuples whose bucket was last used so many tuples before
+  uint64_t distances[kWindow + 1] = {};  // tuples whose bucket was last used so many tuples before
 };
 
 [[noreturn]] void wrong(const char* what, size_t at) {
@@ -186,7 +186,7 @@ void episode(Random* random, Behind behind, bool forgetful, Coverage* coverage) 
   Reference<VALUE_BYTES> reference{{}, static_cast<uint32_t>((1u << bits) - 1)};
 
   const size_t count = 400 + below(400);
-  Keys keys = keys_of(KINDS[below(4)], count, bits, random);
+  Keys keys = keys_of(kKinds[below(4)], count, bits, random);
   const uint64_t narrow = 1 + below(200);  // some keys come again
   for (uint64_t& key : keys) {
     if (below(3) == 0) key %= narrow;
@@ -199,7 +199,7 @@ void episode(Random* random, Behind behind, bool forgetful, Coverage* coverage) 
   std::vector<size_t> overflowing;
   for (size_t i = 0; i < count; i++) {
     const uint32_t bucket = hash_of(keys[i]) & reference.mask;
-    if (const auto at = last.find(bucket); at != last.end() && i - at->second <= WINDOW) {
+    if (const auto at = last.find(bucket); at != last.end() && i - at->second <= kWindow) {
       coverage->distances[i - at->second]++;
     }
     last[bucket] = i;
@@ -221,7 +221,7 @@ int check(uint64_t seed, int episodes, bool forgetful) {
     episode<Vtable_8, 8>(&random, behind, forgetful, &coverage);
     episode<Vtable_23, 23>(&random, behind, forgetful, &coverage);
   }
-  const uint64_t least = *std::min_element(coverage.distances + 1, coverage.distances + WINDOW + 1);
+  const uint64_t least = *std::min_element(coverage.distances + 1, coverage.distances + kWindow + 1);
   std::printf(
       "{\"built\": %llu, \"overflowed\": %llu, \"forwards\": %llu, \"probed\": %llu, \"matched\": %llu, "
       "\"nulls\": %llu, \"least_covered_distance\": %llu}\n",
@@ -280,26 +280,26 @@ Rate measure(std::unique_ptr<Memory> memory, int bits, const Keys& keys) {
 }
 
 int rates(size_t count) {
-  constexpr int LATENCY = 40, SMALL_BITS = 8, DDR3_BITS = 20;
+  constexpr int kLatency = 40, kSmallBits = 8, kDdr3Bits = 20;
   std::printf("{");
-  for (const char* kind : KINDS) {
+  for (const char* kind : kKinds) {
     Random random(1);
-    const int bits = std::string(kind) == "adversarial" ? SMALL_BITS : DDR3_BITS;
+    const int bits = std::string(kind) == "adversarial" ? kSmallBits : kDdr3Bits;
     const Keys keys = keys_of(kind, count, bits, &random);
     const size_t buckets = size_t{1} << bits;
-    const Rate r = measure(std::make_unique<IdealMemory>(buckets, LATENCY), bits, keys);
+    const Rate r = measure(std::make_unique<IdealMemory>(buckets, kLatency), bits, keys);
     const Rate axi =
-        measure(std::make_unique<AxiMemory<Vaxi_512, 512>>(buckets, AxiTiming{LATENCY, 100, 0}), bits, keys);
+        measure(std::make_unique<AxiMemory<Vaxi_512, 512>>(buckets, AxiTiming{kLatency, 100, 0}), bits, keys);
     std::printf(
         "\"%s\": {\"build\": %.6f, \"probe\": %.6f, \"stalled\": %s, \"build_latency\": %d, "
         "\"probe_latency\": %d, \"axi_build\": %.6f, \"axi_probe\": %.6f, \"axi_probe_latency\": %d}, ",
         kind, r.build, r.probe, r.stalled ? "true" : "false", r.build_latency, r.probe_latency, axi.build, axi.probe,
         axi.probe_latency);
   }
-  const double per_s = 1e9 / Ddr3Memory::CYCLE_NS;
+  const double per_s = 1e9 / Ddr3Memory::kCycleNs;
   Random random(1);
-  const Rate r = measure(std::make_unique<Ddr3Memory>(size_t{1} << DDR3_BITS), DDR3_BITS,
-                         keys_of("uniform", count, DDR3_BITS, &random));
+  const Rate r = measure(std::make_unique<Ddr3Memory>(size_t{1} << kDdr3Bits), kDdr3Bits,
+                         keys_of("uniform", count, kDdr3Bits, &random));
   std::printf("\"ddr3\": {\"build_per_s\": %.0f, \"probe_per_s\": %.0f, \"probe_latency\": %d}}\n", r.build * per_s,
               r.probe * per_s, r.probe_latency);
   return 0;

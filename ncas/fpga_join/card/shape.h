@@ -29,7 +29,7 @@ struct TableShape {
 
   bool pairs() const { return kind == Kind::INNER || kind == Kind::LEFT; }
   // A value is the row without its key: the bits of NULLs, then the payload.
-  size_t payload_bytes() const { return row.bytes - KEY_BYTES; }
+  size_t payload_bytes() const { return row.bytes - kKeyBytes; }
 };
 
 // A column of joined rows that leaves: its number, and where its bytes are behind the bits.

@@ -13,24 +13,24 @@ namespace jg::card {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr size_t VALUE_BYTES = 8, BATCH = 80;  // rows of a packet
+constexpr size_t kValueBytes = 8, kBatch = 80;  // rows of a packet
 
 int rates(size_t tuples, int bucket_bits) {
-  const size_t count = tuples / BATCH * BATCH;
-  const auto table = make_table(VALUE_BYTES, bucket_bits);
+  const size_t count = tuples / kBatch * kBatch;
+  const auto table = make_table(kValueBytes, bucket_bits);
   if (!table) return 1;
   std::mt19937_64 random(1);
   std::vector<uint64_t> keys(count);
   for (uint64_t& key : keys) key = random();
-  const std::vector<uint8_t> values(BATCH * VALUE_BYTES, 7);
+  const std::vector<uint8_t> values(kBatch * kValueBytes, 7);
   std::vector<uint32_t> overflown;
-  std::vector<Answer> answers(BATCH);
+  std::vector<Answer> answers(kBatch);
   uint64_t found = 0;
   const auto start = Clock::now();
-  for (size_t i = 0; i < count; i += BATCH) table->build(&keys[i], values.data(), BATCH, &overflown);
+  for (size_t i = 0; i < count; i += kBatch) table->build(&keys[i], values.data(), kBatch, &overflown);
   const auto built = Clock::now();
-  for (size_t i = 0; i < count; i += BATCH) {
-    table->probe(&keys[i], BATCH, answers.data());
+  for (size_t i = 0; i < count; i += kBatch) {
+    table->probe(&keys[i], kBatch, answers.data());
     for (const Answer& answer : answers) found += answer.count;
   }
   const auto probed = Clock::now();
@@ -45,9 +45,9 @@ int rates(size_t tuples, int bucket_bits) {
 // Shares of entries that have no room in their buckets, and of keys whose bucket had such: rows that ask for these are
 // the host's. `copies` entries have the same key, and come in any order.
 void rest(int bucket_bits, double load, size_t copies, bool last) {
-  const auto table = make_table(VALUE_BYTES, bucket_bits);
+  const auto table = make_table(kValueBytes, bucket_bits);
   if (!table) std::exit(1);
-  const size_t places = slots_of(VALUE_BYTES) << bucket_bits;
+  const size_t places = slots_of(kValueBytes) << bucket_bits;
   const auto distinct = static_cast<size_t>(load * static_cast<double>(places) / static_cast<double>(copies));
   std::mt19937_64 random(1);
   std::vector<uint64_t> keys(distinct);
@@ -55,7 +55,7 @@ void rest(int bucket_bits, double load, size_t copies, bool last) {
   std::vector<uint64_t> entries;
   for (size_t i = 0; i < copies; i++) entries.insert(entries.end(), keys.begin(), keys.end());
   std::shuffle(entries.begin(), entries.end(), random);
-  const std::vector<uint8_t> values(entries.size() * VALUE_BYTES, 7);
+  const std::vector<uint8_t> values(entries.size() * kValueBytes, 7);
   std::vector<uint32_t> overflown;
   table->build(entries.data(), values.data(), entries.size(), &overflown);
   std::vector<Answer> answers(keys.size());

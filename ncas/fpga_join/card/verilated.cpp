@@ -12,13 +12,13 @@
 namespace jg::card {
 namespace {
 
-constexpr size_t TABLES_MAX = 4, ROW_BYTES_MAX = 64;  // of the RTL
+constexpr size_t kTablesMax = 4, kRowBytesMax = 64;  // of the RTL
 
 bool fits(const JoinShape& shape) {
-  bool found = shape.tables.size() <= TABLES_MAX && shape.probe.stride() <= ROW_BYTES_MAX &&
-               shape.out().stride() <= ROW_BYTES_MAX;
+  bool found =
+      shape.tables.size() <= kTablesMax && shape.probe.stride() <= kRowBytesMax && shape.out().stride() <= kRowBytesMax;
   for (const TableShape& table : shape.tables) {
-    found &= table.row.stride() <= ROW_BYTES_MAX && table.value_bytes == shape.tables[0].value_bytes;
+    found &= table.row.stride() <= kRowBytesMax && table.value_bytes == shape.tables[0].value_bytes;
   }
   return found;
 }
@@ -63,7 +63,7 @@ class Verilated : public Join, Bitstream::Host {
       } else if (!frames_.empty()) {
         frame_ = std::move(frames_.front());
         frames_.pop_front();
-        at_ = HEADERS;
+        at_ = kHeaders;
       } else if (!rtl_->idle()) {
         rtl_->step();
         for (Bytes& frame : rtl_->left()) frames_.push_back(std::move(frame));
@@ -114,7 +114,7 @@ class Verilated : public Join, Bitstream::Host {
 
 }  // namespace
 
-const char* const BACKEND = "verilated";
+const char* const kBackend = "verilated";
 
 std::unique_ptr<Join> make_join(const JoinShape& shape, const std::string& bitstream, std::string* why) {
   if (!fits(shape)) {
@@ -122,7 +122,7 @@ std::unique_ptr<Join> make_join(const JoinShape& shape, const std::string& bitst
     return nullptr;
   }
   void* library = dlopen(bitstream.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays, for the next job
-  auto* make = library ? reinterpret_cast<MakeBitstream*>(dlsym(library, BITSTREAM_SYMBOL)) : nullptr;
+  auto* make = library ? reinterpret_cast<MakeBitstream*>(dlsym(library, kBitstreamSymbol)) : nullptr;
   if (make == nullptr) {
     *why = dlerror();
     return nullptr;

@@ -13,12 +13,14 @@
 
 #include "address.h"
 #include "buffer.h"
+#include "jgudp/messages.h"
 
 namespace jgsw {
 
-inline constexpr uint32_t kMessages = 16;               // of one receiving or sending call
-inline constexpr uint32_t kMessageBytesMax = 64 << 10;  // segments that the kernel coalesced
-inline constexpr uint32_t kSegmentsMax = 64;            // UDP_MAX_SEGMENTS
+using jgudp::kMessageBytesMax;
+using jgudp::kSegmentsMax;
+
+inline constexpr uint32_t kMessages = 16;  // of one receiving or sending call
 
 class Inbox {
  public:
@@ -39,8 +41,7 @@ class Inbox {
   const uint8_t* gather(uint32_t message);
 
   std::array<mmsghdr, kMessages> messages;
-  std::array<Address, kMessages> senders;
-  std::array<std::array<uint8_t, 64>, kMessages> controls;
+  std::array<jgudp::Envelope, kMessages> envelopes;
 
  private:
   struct Message {

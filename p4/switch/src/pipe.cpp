@@ -12,7 +12,7 @@ Pipe::Pipe(const Program& program, uint16_t cpu_port, uint64_t seed) : program_(
   for (uint32_t i = 0; i < program.register_count; ++i) {
     const RegisterInfo& info = program.registers[i];
     if (info.home == i) {
-      registers_.emplace_back(new (std::align_val_t{LINE_BYTES}) uint8_t[size_t{info.size} * info.stride]());
+      registers_.emplace_back(new (std::align_val_t{kLineBytes}) uint8_t[size_t{info.size} * info.stride]());
       register_views_.push_back(registers_.back().get());
     } else {
       register_views_.push_back(register_bytes(info.home) + info.offset);

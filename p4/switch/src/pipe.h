@@ -15,9 +15,9 @@
 
 namespace jgsw {
 
-inline constexpr size_t LINE_BYTES = 64;
+inline constexpr size_t kLineBytes = 64;
 struct AlignedDelete {
-  void operator()(uint8_t* bytes) const { ::operator delete[](bytes, std::align_val_t{LINE_BYTES}); }
+  void operator()(uint8_t* bytes) const { ::operator delete[](bytes, std::align_val_t{kLineBytes}); }
 };
 
 inline constexpr uint32_t kBuffers = 4096;

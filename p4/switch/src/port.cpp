@@ -5,13 +5,13 @@
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
-#include <netinet/udp.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "jgsw/externs.h"
+#include "jgudp/socket.h"
 
 #ifndef PACKET_IGNORE_OUTGOING
 #define PACKET_IGNORE_OUTGOING 23
@@ -28,13 +28,6 @@ void put16(uint8_t* at, uint32_t value) {
 
 std::string system_problem(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
 
-void widen(int socket) {
-  const int bytes = kSocketBytes;
-  for (const auto& [forced, plain] : {std::pair{SO_RCVBUFFORCE, SO_RCVBUF}, std::pair{SO_SNDBUFFORCE, SO_SNDBUF}})
-    if (setsockopt(socket, SOL_SOCKET, forced, &bytes, sizeof bytes) != 0)
-      setsockopt(socket, SOL_SOCKET, plain, &bytes, sizeof bytes);
-}
-
 }  // namespace
 
 Port::~Port() { close(socket_); }
@@ -42,19 +35,16 @@ Port::~Port() { close(socket_); }
 Port* Port::open_udp(uint16_t number, PortKind kind, const Address& local, const Address& peer, uint16_t shown_port,
                      const StandIns& stand_ins, std::string& problem) {
   if (peer.is_v6() && !local.is_v6()) return problem = "an IPv6 peer takes a port with an IPv6 address", nullptr;
-  const int socket = ::socket(local.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (socket < 0) return problem = system_problem("socket"), nullptr;
-  Port* port = new Port(number, kind, socket);
-  const int on = 1, off = 0;
-  setsockopt(socket, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
-  if (local.is_v6()) setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  widen(socket);
-  socklen_t size = sizeof port->local_;
-  if (bind(socket, &local.any, local.size()) != 0 || getsockname(socket, &port->local_.any, &size) != 0) {
-    problem = system_problem("bind") + "; choose another UDP port (0 takes a free one)";
-    delete port;
+  Address bound = local;
+  int socket;
+  if (!jgudp::open(&bound, &socket)) {
+    problem = socket < 0 ? system_problem("socket")
+                         : system_problem("bind") + "; choose another UDP port (0 takes a free one)";
+    if (socket >= 0) close(socket);
     return nullptr;
   }
+  Port* port = new Port(number, kind, socket);
+  port->local_ = bound;
   port->peer_ = local.is_v6() && !peer.is_v6() ? stand_ins.meant(peer.v4.sin_addr.s_addr, peer.port(), local) : peer;
   port->stand_ins_ = &stand_ins;
   port->shown_port_ = shown_port != 0 ? shown_port : ntohs(port->local_.port());
@@ -74,7 +64,7 @@ Port* Port::open_interface(uint16_t number, const char* name, std::string& probl
   packet_mreq promiscuous{};
   promiscuous.mr_ifindex = address.sll_ifindex;
   promiscuous.mr_type = PACKET_MR_PROMISC;
-  widen(socket);
+  jgudp::widen(socket);
   if (address.sll_ifindex == 0 || setsockopt(socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0 ||
       setsockopt(socket, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous) != 0 ||
       bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
@@ -122,63 +112,51 @@ void Port::fill_headers(uint8_t* frame, uint32_t payload_bytes) const {
 }
 
 void Port::receive(Inbox& inbox, Pipe& pipe, Outlet& outlet, uint64_t now_ns) {
-  const uint32_t made = kind_ == PortKind::datagrams ? kUdpFrameBytes : 0;
-  inbox.prepare(segment_, made, pipe.pool);
+  inbox.prepare(segment_, made_bytes(), pipe.pool);
   if (kind_ != PortKind::interface)
-    for (uint32_t i = 0; i < kMessages; ++i) {
-      msghdr& header = inbox.messages[i].msg_hdr;
-      header.msg_name = &inbox.senders[i];
-      header.msg_namelen = sizeof(Address);
-      header.msg_control = inbox.controls[i].data();
-      header.msg_controllen = inbox.controls[i].size();
-    }
+    for (uint32_t i = 0; i < kMessages; ++i) inbox.envelopes[i].prepare(&inbox.messages[i].msg_hdr);
   const int count =
       recvmmsg(socket_, inbox.messages.data(), segment_ != 0 ? kLongMessages : kMessages, MSG_DONTWAIT, nullptr);
-  if (count < 0) {
-    if (errno != EAGAIN && errno != EINTR) ++counts.receive_errors;
+  if (count < 0 && errno != EAGAIN && errno != EINTR) ++counts.receive_errors;
+  for (int i = 0; i < count; ++i) deliver(inbox, static_cast<uint32_t>(i), pipe, outlet, now_ns);
+}
+
+// The packets of a message that arrived.
+void Port::deliver(Inbox& inbox, uint32_t message, Pipe& pipe, Outlet& outlet, uint64_t now_ns) {
+  msghdr& header = inbox.messages[message].msg_hdr;
+  if (header.msg_flags & MSG_TRUNC) {
+    ++counts.truncated;
     return;
   }
-  for (uint32_t i = 0; i < static_cast<uint32_t>(count); ++i) {
-    msghdr& header = inbox.messages[i].msg_hdr;
-    const uint32_t total = inbox.messages[i].msg_len;
-    uint32_t segment = total;
-    if (header.msg_flags & MSG_TRUNC) {
-      ++counts.truncated;
-      continue;
+  const uint32_t made = made_bytes(), total = inbox.messages[message].msg_len;
+  const uint32_t segment = jgudp::segment_of(header, total);
+  const Address& sender = inbox.envelopes[message].sender;
+  if (made != 0 && !same(sender, last_sender_)) prepare_headers(sender);
+  if (const uint32_t segments = inbox.scattered(message, segment); segments > 0) {
+    uint32_t left = total;
+    for (uint32_t k = 0; k < segments; ++k) {
+      const uint32_t length = std::min(segment, left);
+      run(inbox.take(message), length, pipe, outlet, now_ns);
+      left -= length;
     }
-    if (made != 0 && !same(inbox.senders[i], last_sender_)) prepare_headers(inbox.senders[i]);
-    for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c))
-      if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
-        int size;
-        std::memcpy(&size, CMSG_DATA(c), sizeof size);
-        if (size > 0) segment = static_cast<uint32_t>(size);
-      }
-    if (const uint32_t segments = inbox.scattered(i, segment); segments > 0) {
-      uint32_t left = total;
-      for (uint32_t k = 0; k < segments; ++k) {
-        const uint32_t length = std::min(segment, left);
-        run(inbox.take(i), length, pipe, outlet, now_ns);
-        left -= length;
-      }
-      continue;
-    }
-    if (total >= kLongBytes && segment < total && made + segment <= kFrameBytesMax) segment_ = segment;
-    const uint8_t* bytes = inbox.gather(i);
-    uint32_t at = 0;
-    do {  // an empty datagram is a packet too
-      const uint32_t length = std::min(segment, total - at);
-      Buffer* buffer = made + length > kFrameBytesMax ? nullptr : pipe.take(outlet);
-      if (buffer != nullptr) {
-        std::memcpy(buffer->packet.data + made, bytes + at, length);
-        run(buffer, length, pipe, outlet, now_ns);
-      } else {
-        if (made + length > kFrameBytesMax) ++pipe.counts.oversized;
-        ++counts.received;
-        counts.received_bytes += length;
-      }
-      at += length;
-    } while (at < total);
+    return;
   }
+  if (total >= kLongBytes && segment < total && made + segment <= kFrameBytesMax) segment_ = segment;
+  const uint8_t* bytes = inbox.gather(message);
+  uint32_t at = 0;
+  do {  // an empty datagram is a packet too
+    const uint32_t length = std::min(segment, total - at);
+    Buffer* buffer = made + length > kFrameBytesMax ? nullptr : pipe.take(outlet);
+    if (buffer != nullptr) {
+      std::memcpy(buffer->packet.data + made, bytes + at, length);
+      run(buffer, length, pipe, outlet, now_ns);
+    } else {
+      if (made + length > kFrameBytesMax) ++pipe.counts.oversized;
+      ++counts.received;
+      counts.received_bytes += length;
+    }
+    at += length;
+  } while (at < total);
 }
 
 // A packet whose payload is in its buffer, behind the place of headers.
@@ -215,106 +193,41 @@ bool Port::destination(const Packet& packet, Address& to) const {
   return port != 0 && !same(to, local_);
 }
 
-// Messages that leave by one call, with what they point to.
-struct Port::Outbox {
-  struct alignas(cmsghdr) Control {
-    uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
-  };
-  std::array<mmsghdr, kMessages> messages;
-  std::array<Address, kMessages> to;
-  std::array<Control, kMessages> controls;
-  std::array<uint32_t, kMessages> bytes;
-  std::array<iovec, kQueuedMax> vectors;
-  uint32_t count = 0, used = 0;
-
-  // Completes a message of the vectors from `first` on; datagrams of `size` bytes, of which the last may be shorter.
-  void add(uint32_t first, uint32_t size, bool addressed) {
-    msghdr& header = messages[count].msg_hdr;
-    header = {};
-    header.msg_iov = &vectors[first];
-    header.msg_iovlen = used - first;
-    if (addressed) {
-      header.msg_name = &to[count];
-      header.msg_namelen = to[count].size();
-    }
-    if (used - first > 1) {
-      header.msg_control = controls[count].bytes;
-      header.msg_controllen = sizeof controls[count].bytes;
-      cmsghdr* c = CMSG_FIRSTHDR(&header);
-      c->cmsg_level = IPPROTO_UDP;
-      c->cmsg_type = UDP_SEGMENT;
-      c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-      const uint16_t segment = static_cast<uint16_t>(size);
-      std::memcpy(CMSG_DATA(c), &segment, sizeof segment);
-    }
-    ++count;
-  }
-};
-
-// Takes packets from queue_[at] on into a message to the outbox's next address, and moves `at` behind them: neighbours
-// of one destination and size, of which the last may be shorter. Returns how many bytes they have.
-uint32_t Port::gather(size_t& at, uint32_t cut, Outbox& out) const {
-  const Address& target = out.to[out.count];
-  const uint32_t size = queue_[at]->packet.length - cut, first = out.used;
-  uint32_t total = 0;
-  while (at < queue_.size() && out.used < kQueuedMax) {
-    const Packet& packet = queue_[at]->packet;
-    const uint32_t length = packet.length < cut ? 0 : packet.length - cut, segments = out.used - first;
-    Address other;
-    if (segments > 0 && (!segmentation_ || segments == kSegmentsMax || length == 0 || length > size ||
-                         total + length > 65000 || !destination(packet, other) || !same(other, target)))
-      break;
-    out.vectors[out.used++] = {packet.data + cut, length};
-    total += length;
-    ++at;
-    if (length < size) break;
-  }
-  return total;
-}
-
-// Sends up to kMessages messages from queue_[at] on, and moves `at` behind them.
+// Sends packets from queue_[at] on, as many as leave by one call, and moves `at` behind them.
 void Port::send_batch(size_t& at) {
-  Outbox out;
-  const uint32_t cut = kind_ == PortKind::datagrams ? kUdpFrameBytes : 0;
-  while (out.count < kMessages && at < queue_.size() && out.used < kQueuedMax) {
-    const Packet& head = queue_[at]->packet;
-    if (!destination(head, out.to[out.count])) {
+  const uint32_t cut = made_bytes();
+  Address to;
+  const Address* const target = kind_ == PortKind::interface ? nullptr : &to;
+  for (; at < queue_.size(); ++at) {
+    const Packet& packet = queue_[at]->packet;
+    if (!destination(packet, to))
       ++counts.no_peer;
-      ++at;
-      continue;
-    }
-    const uint32_t size = head.length - cut, first = out.used;
-    out.bytes[out.count] = gather(at, cut, out);
-    out.add(first, size, kind_ != PortKind::interface);
+    else if (!outbox_.add(target, packet.data + cut, packet.length - cut, segmentation_))
+      break;
   }
-  for (uint32_t sent = 0; sent < out.count;) {
-    const int done = sendmmsg(socket_, &out.messages[sent], out.count - sent, MSG_DONTWAIT);
-    if (done > 0) {
-      for (int i = 0; i < done; ++i, ++sent) {
-        counts.sent += out.messages[sent].msg_hdr.msg_iovlen;
-        counts.sent_bytes += out.bytes[sent];
-      }
-    } else if (errno != EINTR) {
-      give_up(out.messages[sent].msg_hdr, errno);
-      ++sent;
-    }
-  }
+  outbox_.send(
+      socket_,
+      [this](size_t packets, uint32_t bytes) {
+        counts.sent += packets;
+        counts.sent_bytes += bytes;
+      },
+      [this](const msghdr& message, int reason) {
+        give_up(message, reason);
+        return false;
+      });
 }
 
 // A message that the socket refused: its packets leave singly if together they cannot, else they are lost.
-void Port::give_up(const msghdr& header, int reason) {
-  if (header.msg_iovlen == 1 || (reason != EINVAL && reason != EMSGSIZE && reason != EIO)) {
-    (reason == EAGAIN || reason == ENOBUFS ? counts.send_blocked : counts.send_errors) += header.msg_iovlen;
+void Port::give_up(const msghdr& message, int reason) {
+  if (!jgudp::cannot_segment(message, reason)) {
+    (reason == EAGAIN || reason == ENOBUFS ? counts.send_blocked : counts.send_errors) += message.msg_iovlen;
     return;
   }
-  segmentation_ = false;  // larger than the path takes, or a device that cannot: one datagram a packet from now on
-  for (size_t k = 0; k < header.msg_iovlen; ++k) {
-    const iovec& vector = header.msg_iov[k];
-    const bool ok = sendto(socket_, vector.iov_base, vector.iov_len, MSG_DONTWAIT,
-                           static_cast<const sockaddr*>(header.msg_name), header.msg_namelen) >= 0;
-    ++(ok ? counts.sent : counts.send_errors);
-    if (ok) counts.sent_bytes += vector.iov_len;
-  }
+  segmentation_ = false;  // one datagram a packet from now on
+  jgudp::send_singly(socket_, message, [this](size_t bytes, bool left) {
+    ++(left ? counts.sent : counts.send_errors);
+    if (left) counts.sent_bytes += bytes;
+  });
 }
 
 // Packets of one destination keep their order; side by side they make long messages.

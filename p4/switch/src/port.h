@@ -10,13 +10,13 @@
 
 #include "address.h"
 #include "inbox.h"
+#include "jgudp/messages.h"
 #include "pipe.h"
 
 namespace jgsw {
 
-inline constexpr uint32_t kSocketBytes = 8 << 20;  // of each socket's buffers, as far as the kernel permits
-inline constexpr uint32_t kQueuedMax = 256;        // packets that wait at a port for the end of a batch
-inline constexpr uint32_t kLongBytes = 8 << 10;    // of messages whose copying counts
+inline constexpr uint32_t kQueuedMax = 256;      // packets that wait at a port for the end of a batch
+inline constexpr uint32_t kLongBytes = 8 << 10;  // of messages whose copying counts
 inline constexpr uint32_t kLongMessages = 4;  // of one receiving call: their packets stay in the cache until they leave
 inline constexpr uint32_t kUdpFrameBytes = 14 + 20 + 8;
 
@@ -64,14 +64,13 @@ class Port {
     queue_.reserve(kQueuedMax);
   }
   void prepare_headers(const Address& sender);
+  uint32_t made_bytes() const { return kind_ == PortKind::datagrams ? kUdpFrameBytes : 0; }
+  void deliver(Inbox& inbox, uint32_t message, Pipe& pipe, Outlet& outlet, uint64_t now_ns);
   void run(Buffer* buffer, uint32_t payload_bytes, Pipe& pipe, Outlet& outlet, uint64_t now_ns);
   void fill_headers(uint8_t* frame, uint32_t payload_bytes) const;
   bool destination(const Packet& packet, Address& to) const;
-  struct Outbox;
-
-  uint32_t gather(size_t& at, uint32_t cut, Outbox& out) const;
   void send_batch(size_t& at);
-  void give_up(const msghdr& header, int reason);
+  void give_up(const msghdr& message, int reason);
 
   const uint16_t number_;
   const PortKind kind_;
@@ -86,6 +85,7 @@ class Port {
   std::array<uint8_t, kUdpFrameBytes> headers_{};
   uint32_t header_sum_ = 0;
   std::vector<Buffer*> queue_;
+  jgudp::Outbox<kMessages, kQueuedMax> outbox_;
 };
 
 }  // namespace jgsw

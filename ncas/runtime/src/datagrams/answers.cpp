@@ -14,7 +14,7 @@ void Answers::acknowledge(const Address& to, const Header& flow, uint32_t first,
   if (!is_first) {
     Header& before = answers_[latest->second].header;
     const uint64_t next = uint64_t{before.sequence} + before.present + 1, end = uint64_t{first} + further + 1;
-    if (first >= before.sequence && first <= next && end - before.sequence <= RUN_MAX) {
+    if (first >= before.sequence && first <= next && end - before.sequence <= kRunMax) {
       before.present = static_cast<uint8_t>(std::max(next, end) - before.sequence - 1);
       return;
     }

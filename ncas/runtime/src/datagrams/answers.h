@@ -22,7 +22,7 @@ class Answers {
   struct Answer {
     Address to;
     Header header;
-    uint8_t bytes[HEADER_BYTES];
+    uint8_t bytes[kHeaderBytes];
   };
   std::vector<Answer> answers_;
   // The latest acknowledgement of each flow in answers_, if it is a run. Cards of a pool number their flows alike,

@@ -16,7 +16,7 @@ Status BlockFormat::make(const EdgeOptions& edge, const DatagramOptions& options
     if (options.only_rows()) {
       if (out->layout_->has_text || out->layout_->stride == 0) return mistake("its rows have no fixed width");
       out->only_rows_ = true;
-      out->packet_rows_max_ = PACKET_BYTES_MAX / out->layout_->stride;
+      out->packet_rows_max_ = kPacketBytesMax / out->layout_->stride;
     }
     out->never_null_.assign(out->layout_->null_bytes, 0xFF);
     for (size_t c = 0; c < columns.size(); c++) {
@@ -26,13 +26,13 @@ Status BlockFormat::make(const EdgeOptions& edge, const DatagramOptions& options
   }
   if (options.outputs.size() != columns.size() || columns.empty()) return mistake("one output for each column");
   for (size_t c = 0; c < columns.size(); c++) {
-    static constexpr std::pair<const char*, Output> NAMES[] = {{"key", Output::KEY},
-                                                               {"count", Output::COUNT},
-                                                               {"sum", Output::SUM},
-                                                               {"min", Output::MIN},
-                                                               {"max", Output::MAX}};
+    static constexpr std::pair<const char*, Output> kNames[] = {{"key", Output::KEY},
+                                                                {"count", Output::COUNT},
+                                                                {"sum", Output::SUM},
+                                                                {"min", Output::MIN},
+                                                                {"max", Output::MAX}};
     const size_t before = out->outputs_.size();
-    for (const auto& [name, output] : NAMES) {
+    for (const auto& [name, output] : kNames) {
       if (options.outputs[c] == name) out->outputs_.push_back(output);
     }
     if (out->outputs_.size() == before) return mistake("unknown output '" + options.outputs[c] + "'");

@@ -22,7 +22,7 @@ struct Block {
   // Return whether another packet of any size, with at most this many rows, may not fit.
   bool is_full(size_t packet_rows_max) const {
     return static_cast<size_t>(rows) + packet_rows_max > JG_BATCH_ROWS ||
-           tuples.size() + texts.size() > BYTES_MAX - PACKET_BYTES_MAX;
+           tuples.size() + texts.size() > kBytesMax - kPacketBytesMax;
   }
   void clear() {
     groups.clear();
@@ -36,7 +36,7 @@ struct Block {
   }
 
  private:
-  static constexpr size_t BYTES_MAX = 256 << 10;
+  static constexpr size_t kBytesMax = 256 << 10;
 };
 
 // The format of an edge's packets; the same for its thread and all workers.
@@ -60,7 +60,7 @@ class BlockFormat {
   ntf::Descriptor descriptor_;
   std::unique_ptr<ntf::RowLayout> layout_;
   std::vector<Output> outputs_;
-  size_t packet_rows_max_ = SLOTS_MAX;
+  size_t packet_rows_max_ = kSlotsMax;
   bool only_rows_ = false;
   std::vector<uint8_t> never_null_;  // null bits that must not be set
 };

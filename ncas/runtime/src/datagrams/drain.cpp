@@ -7,21 +7,21 @@
 namespace jg::datagram {
 namespace {
 
-constexpr int WINDOW_BITS = 8;
+constexpr int kWindowBits = 8;
 
 }  // namespace
 
 Drain::Drain(int slots, uint16_t flow, uint64_t secret, uint32_t first, uint32_t buckets)
     : slots_(slots), flow_(flow), secret_(secret), first_(first), wanted_(buckets), answered_(buckets) {
   std::iota(wanted_.begin(), wanted_.end(), first);
-  sender_.emplace(WINDOW_BITS);
+  sender_.emplace(kWindowBits);
 }
 
 void Drain::next_phase() {
   while (number() > wanted_.size() && kind_ != CLEAR) {
     if (kind_ == READ_FIRST) std::erase_if(wanted_, [&](uint32_t bucket) { return of(bucket).present == 0; });
     kind_ = kind_ == READ_FIRST ? READ_SECOND : CLEAR;
-    sender_.emplace(WINDOW_BITS);
+    sender_.emplace(kWindowBits);
   }
 }
 
@@ -44,13 +44,13 @@ bool Drain::answered(const uint8_t* packet, size_t size, const Header& header, d
   const auto number = static_cast<uint32_t>(at - wanted_.begin() + 1);
   Answered& answer = answered_[header.sequence - first_];
   if (kind_ == READ_FIRST) {
-    FirstWords words[SLOTS_MAX];
+    FirstWords words[kSlotsMax];
     if (!parse_first(packet, size, header, slots_, words)) return false;
     if (!sender_->acknowledged(number, now)) return true;  // once more
     answer = {header.present, static_cast<uint32_t>(firsts_.size())};
     firsts_.insert(firsts_.end(), words, words + std::popcount(header.present));
   } else if (kind_ == READ_SECOND) {
-    SecondWords words[SLOTS_MAX];
+    SecondWords words[kSlotsMax];
     if (header.present != answer.present || !parse_second(packet, size, header, slots_, words)) return false;
     if (block == nullptr) {
       sender_->busy(now);
@@ -60,7 +60,7 @@ bool Drain::answered(const uint8_t* packet, size_t size, const Header& header, d
     for (int i = 0; i < std::popcount(answer.present); i++)
       block->add(group_of(firsts_[answer.at + i], words[i]), false);
   } else {
-    if (size != HEADER_BYTES) return false;
+    if (size != kHeaderBytes) return false;
     sender_->acknowledged(number, now);
   }
   return true;

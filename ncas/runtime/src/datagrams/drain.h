@@ -15,7 +15,7 @@ class Drain {
  public:
   Drain(int slots, uint16_t flow, uint64_t secret, uint32_t first, uint32_t buckets);
 
-  // Headers of the requests to send now. False if one was sent SENDS_MAX times without an answer.
+  // Headers of the requests to send now. False if one was sent kSendsMax times without an answer.
   bool due(double now, std::vector<Header>* out);
   double wake_at() const { return sender_->wake_at(); }
   // An answer whose header was parsed; groups go to `block`, null if there is no room for any (then it is asked for

@@ -6,36 +6,36 @@
 namespace jg::datagram {
 namespace {
 
-constexpr double TIMEOUT_FIRST_S = 0.05, TIMEOUT_MIN_S = 0.002, TIMEOUT_MAX_S = 0.5, BUSY_S = 0.02;
-constexpr double WINDOW_FIRST = 16;  // and least
+constexpr double kTimeoutFirstS = 0.05, kTimeoutMinS = 0.002, kTimeoutMaxS = 0.5, kBusyS = 0.02;
+constexpr double kWindowFirst = 16;  // and least
 // A packet counts as lost after this many round trips, if one that was sent later has arrived (RFC 8985).
-constexpr double OVERTAKEN_TRIPS = 1.25;
+constexpr double kOvertakenTrips = 1.25;
 // Time-outs before the first that is twice as long, and between further such.
-constexpr int TIMEOUTS_EQUAL = 2;
+constexpr int kTimeoutsEqual = 2;
 // After a time-out, for so many windows of packets, those of a round trip are spread over so many bursts, of which each
 // has so many packets at least: a burst that is lost is then noticed by the answers to the others.
-constexpr uint32_t SPREAD_WINDOWS = 4, SPREAD_BURSTS = 8, SPREAD_LEAST = 4;
+constexpr uint32_t kSpreadWindows = 4, kSpreadBursts = 8, kSpreadLeast = 4;
 // The share of packets that are answered is measured over about so many.
-constexpr double SHARE_PACKETS = 128;
+constexpr double kSharePackets = 128;
 // Below this share the network counts as lossy: bursts are always spread, and lost packets are sent in copies, so many
 // that at most one packet of ten loses them all.
-constexpr double LOSSY_SHARE = 0.9;
-constexpr int COPIES_MAX = 8;
+constexpr double kLossyShare = 0.9;
+constexpr int kCopiesMax = 8;
 // Of a lossy network so many windows at most are on the way, so that one window of them is answered.
-constexpr double LOSSY_WINDOWS = 4;
+constexpr double kLossyWindows = 4;
 // Losses are taken for those of a full queue if round trips are so many times the least.
-constexpr double QUEUED_TRIPS = 2;
+constexpr double kQueuedTrips = 2;
 
 }  // namespace
 
 FlowSender::FlowSender(int window_bits)
     : mask_((1u << window_bits) - 1),
       cells_(mask_ + 1),
-      settled_(WINDOW_FIRST),
-      answered_(WINDOW_FIRST),
-      congestion_(WINDOW_FIRST),
+      settled_(kWindowFirst),
+      answered_(kWindowFirst),
+      congestion_(kWindowFirst),
       threshold_(mask_ + 1.0),
-      timeout_(TIMEOUT_FIRST_S) {}
+      timeout_(kTimeoutFirstS) {}
 
 void FlowSender::send(uint32_t number, double now) {
   Sent& sent = cell(number) = {};
@@ -50,7 +50,7 @@ bool FlowSender::due(double now, uint32_t packets, bool complete, std::vector<ui
   const size_t before = out->size();
   uint32_t room = burst(now);
   if (wake_at_ <= now && room > 0) {
-    wake_at_ = NEVER;
+    wake_at_ = kNever;
     earliest_ = now;
     const uint64_t end = busy_ ? std::min(oldest_ + 1, next_) : next_;
     for (uint64_t number = oldest_; number <= end; number++) {
@@ -82,22 +82,22 @@ bool FlowSender::due(double now, uint32_t packets, bool complete, std::vector<ui
     out->push_back(0);
   }
   if (is_spread()) {
-    if (out->size() > before) burst_at_ = now + mean_ / SPREAD_BURSTS;
+    if (out->size() > before) burst_at_ = now + mean_ / kSpreadBursts;
     if (fits()) wake_at_ = std::min(wake_at_, burst_at_);
   }
   return true;
 }
 
-bool FlowSender::is_spread() const { return mean_ >= 0 && (oldest_ < spread_before_ || share() < LOSSY_SHARE); }
+bool FlowSender::is_spread() const { return mean_ >= 0 && (oldest_ < spread_before_ || share() < kLossyShare); }
 
 uint32_t FlowSender::congestion() const {
-  if (share() >= LOSSY_SHARE) return static_cast<uint32_t>(congestion_);
-  return static_cast<uint32_t>(std::max(congestion_, WINDOW_FIRST / std::max(share(), 1 / LOSSY_WINDOWS)));
+  if (share() >= kLossyShare) return static_cast<uint32_t>(congestion_);
+  return static_cast<uint32_t>(std::max(congestion_, kWindowFirst / std::max(share(), 1 / kLossyWindows)));
 }
 
 uint32_t FlowSender::burst(double now) const {
   if (!is_spread()) return mask_ + 1;
-  return now < burst_at_ ? 0 : std::max(congestion() / SPREAD_BURSTS, SPREAD_LEAST);
+  return now < burst_at_ ? 0 : std::max(congestion() / kSpreadBursts, kSpreadLeast);
 }
 
 bool FlowSender::acknowledged(uint32_t number, double now) {
@@ -156,12 +156,12 @@ void FlowSender::busy(double now) {
   timeouts_ = 0;
 }
 
-double FlowSender::overtaken_at(double sent_at) const { return sent_at + OVERTAKEN_TRIPS * mean_; }
+double FlowSender::overtaken_at(double sent_at) const { return sent_at + kOvertakenTrips * mean_; }
 
 double FlowSender::lost_at(uint32_t number) const {
   const Sent& sent = cell(number);
-  const bool times_out = number == oldest_ || number == 0 || heard_at_ == -NEVER;
-  const double timeout_at = times_out ? std::max(sent.timeout_at, acknowledged_at_ + timeout_) : NEVER;
+  const bool times_out = number == oldest_ || number == 0 || heard_at_ == -kNever;
+  const double timeout_at = times_out ? std::max(sent.timeout_at, acknowledged_at_ + timeout_) : kNever;
   const bool overtaken = !busy_ && mean_ >= 0 && sent.repeated_at < newest_;
   return overtaken ? std::min(timeout_at, overtaken_at(sent.at)) : timeout_at;
 }
@@ -169,26 +169,26 @@ double FlowSender::lost_at(uint32_t number) const {
 bool FlowSender::repeat(uint32_t number, double now) {
   Sent& sent = cell(number);
   if (sent.at <= heard_at_) sent.unanswered = 0;
-  if (sent.unanswered >= SENDS_MAX) {
+  if (sent.unanswered >= kSendsMax) {
     given_up_ = number;
     return false;
   }
   if (!busy_ && number >= halved_before_) {
-    const bool is_queued = mean_ > QUEUED_TRIPS * least_;
-    if (is_queued || (mean_ >= 0 && share() < LOSSY_SHARE)) {
-      threshold_ = congestion_ = std::max(congestion_ / 2, WINDOW_FIRST);
+    const bool is_queued = mean_ > kQueuedTrips * least_;
+    if (is_queued || (mean_ >= 0 && share() < kLossyShare)) {
+      threshold_ = congestion_ = std::max(congestion_ / 2, kWindowFirst);
     }
     halved_before_ = next_;
   }
-  const double timeout = busy_ ? std::max(timeout_, BUSY_S) : timeout_;
+  const double timeout = busy_ ? std::max(timeout_, kBusyS) : timeout_;
   if ((number == oldest_ || number == 0) && std::max(sent.timeout_at, acknowledged_at_ + timeout_) <= now) {
     timeouts_++;
-    if (!busy_) spread_before_ = uint64_t{next_} + SPREAD_WINDOWS * (mask_ + 1);
+    if (!busy_) spread_before_ = uint64_t{next_} + kSpreadWindows * (mask_ + 1);
   }
   sent.at = sent.repeated_at = now;
-  sent.timeout_at = now + std::min(std::ldexp(timeout, timeouts_ / TIMEOUTS_EQUAL), TIMEOUT_MAX_S);
+  sent.timeout_at = now + std::min(std::ldexp(timeout, timeouts_ / kTimeoutsEqual), kTimeoutMaxS);
   sent.copies = busy_ || mean_ < 0 ? 0 : copies() - 1;
-  sent.copy_at = sent.copies > 0 ? now + timeout_ / COPIES_MAX : NEVER;
+  sent.copy_at = sent.copies > 0 ? now + timeout_ / kCopiesMax : kNever;
   sent.sends++;
   sent.unanswered++;
   repeated_++;
@@ -199,21 +199,21 @@ bool FlowSender::repeat(uint32_t number, double now) {
 void FlowSender::copy(Sent* sent, double now) {
   sent->at = now;
   sent->copies--;
-  sent->copy_at = sent->copies > 0 ? now + timeout_ / COPIES_MAX : NEVER;
+  sent->copy_at = sent->copies > 0 ? now + timeout_ / kCopiesMax : kNever;
   repeated_++;
   settle(1, 0);
 }
 
 int FlowSender::copies() const {
   int copies = 1;
-  for (double lost = 1 - share(); lost > 1 - LOSSY_SHARE && copies < COPIES_MAX; lost *= 1 - share()) copies++;
+  for (double lost = 1 - share(); lost > 1 - kLossyShare && copies < kCopiesMax; lost *= 1 - share()) copies++;
   return copies;
 }
 
 void FlowSender::settle(int settled, int answered) {
   settled_ += settled;
   answered_ = std::min(answered_ + answered, settled_);
-  if (settled_ <= SHARE_PACKETS) return;
+  if (settled_ <= kSharePackets) return;
   settled_ /= 2;
   answered_ /= 2;
 }
@@ -227,7 +227,7 @@ void FlowSender::measure(double trip) {
     deviation_ += (std::abs(mean_ - trip) - deviation_) / 4;
     mean_ += (trip - mean_) / 8;
   }
-  timeout_ = std::min(std::max(mean_ + 4 * deviation_, TIMEOUT_MIN_S), TIMEOUT_MAX_S);
+  timeout_ = std::min(std::max(mean_ + 4 * deviation_, kTimeoutMinS), kTimeoutMaxS);
 }
 
 }  // namespace jg::datagram

@@ -9,8 +9,8 @@
 namespace jg::datagram {
 
 // A packet that was sent so often while nothing at all was answered ends the job.
-inline constexpr int SENDS_MAX = 36;
-inline constexpr double NEVER = std::numeric_limits<double>::infinity();
+inline constexpr int kSendsMax = 36;
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class FlowSender {
  public:
@@ -39,7 +39,7 @@ class FlowSender {
   struct Sent {
     double at = 0, timeout_at = 0;
     double repeated_at = 0;  // when its latest copies began
-    double copy_at = NEVER;
+    double copy_at = kNever;
     int copies = 0;      // further ones that may leave before it is lost again
     int sends = 0;       // 0: not on its way
     int unanswered = 0;  // sends since the receiver was last heard
@@ -69,15 +69,15 @@ class FlowSender {
   Sent end_;
   uint32_t oldest_ = 1, next_ = 1, on_the_way_ = 0, halved_before_ = 0, given_up_ = 0;
   uint64_t spread_before_ = 0;  // packets below that number go in bursts
-  double burst_at_ = -NEVER;    // when the next may
+  double burst_at_ = -kNever;   // when the next may
   int timeouts_ = 0;            // since the receiver last answered
   double settled_, answered_;   // packets that were answered or taken for lost, and those answered
-  double congestion_, threshold_, mean_ = -1, deviation_ = 0, least_ = NEVER, timeout_;  // mean_: of round trips
-  double newest_ = -NEVER;           // when the latest sent of the acknowledged packets was sent
-  double earliest_ = -NEVER;         // no packet on its way was sent before
-  double acknowledged_at_ = -NEVER;  // when a packet last was, by a receiver that had room
-  double heard_at_ = -NEVER;         // when the receiver last answered, if only that it has no room
-  double wake_at_ = NEVER;
+  double congestion_, threshold_, mean_ = -1, deviation_ = 0, least_ = kNever, timeout_;  // mean_: of round trips
+  double newest_ = -kNever;           // when the latest sent of the acknowledged packets was sent
+  double earliest_ = -kNever;         // no packet on its way was sent before
+  double acknowledged_at_ = -kNever;  // when a packet last was, by a receiver that had room
+  double heard_at_ = -kNever;         // when the receiver last answered, if only that it has no room
+  double wake_at_ = kNever;
   int64_t repeated_ = 0;
   bool ended_ = false, busy_ = false;
 };

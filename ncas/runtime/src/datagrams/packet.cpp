@@ -9,7 +9,7 @@
 namespace jg::datagram {
 namespace {
 
-constexpr bool SWAP = true;  // network order
+constexpr bool kSwap = true;  // network order
 
 // Tables of a reflected CRC-32: the contribution of byte i of eight to the remainder.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
@@ -32,17 +32,17 @@ constexpr Tables make_tables(uint32_t polynomial) {
   return tables;
 }
 
-constexpr Tables SLOT_TABLES = make_tables(0x814141AB);
+constexpr Tables kSlotTables = make_tables(0x814141AB);
 
 template <class Words>
 bool parse_words(const uint8_t* packet, size_t size, const Header& header, int slots, Words* out) {
   static_assert(sizeof(Words) % sizeof(uint32_t) == 0 && alignof(Words) == alignof(uint32_t));
   const auto count = static_cast<size_t>(std::popcount(header.present));
-  if (header.present >> slots != 0 || size != HEADER_BYTES + count * sizeof(Words)) return false;
+  if (header.present >> slots != 0 || size != kHeaderBytes + count * sizeof(Words)) return false;
   for (size_t i = 0; i < count; i++) {
     uint32_t words[sizeof(Words) / sizeof(uint32_t)];
     for (size_t k = 0; k < std::size(words); k++) {
-      words[k] = ntf::load<uint32_t>(packet + HEADER_BYTES + i * sizeof(Words) + k * sizeof(uint32_t), SWAP);
+      words[k] = ntf::load<uint32_t>(packet + kHeaderBytes + i * sizeof(Words) + k * sizeof(uint32_t), kSwap);
     }
     out[i] = std::bit_cast<Words>(words);
   }
@@ -54,32 +54,32 @@ bool parse_words(const uint8_t* packet, size_t size, const Header& header, int s
 void put_header(uint8_t* at, const Header& header) {
   at[0] = header.kind;
   at[1] = header.present;
-  ntf::store(at + 2, header.flow, SWAP);
-  ntf::store(at + 4, header.sequence, SWAP);
-  ntf::store(at + 8, header.secret, SWAP);
+  ntf::store(at + 2, header.flow, kSwap);
+  ntf::store(at + 4, header.sequence, kSwap);
+  ntf::store(at + 8, header.secret, kSwap);
 }
 
 void put_tuple(uint8_t* at, const Tuple& tuple) {
   at[0] = tuple.nulls;
-  ntf::store(at + 1, tuple.key, SWAP);
-  ntf::store(at + 9, tuple.value, SWAP);
+  ntf::store(at + 1, tuple.key, kSwap);
+  ntf::store(at + 9, tuple.value, kSwap);
 }
 
 bool parse_header(const uint8_t* packet, size_t size, Header* out) {
-  if (size < HEADER_BYTES) return false;
-  *out = {packet[0], packet[1], ntf::load<uint16_t>(packet + 2, SWAP), ntf::load<uint32_t>(packet + 4, SWAP),
-          ntf::load<uint64_t>(packet + 8, SWAP)};
+  if (size < kHeaderBytes) return false;
+  *out = {packet[0], packet[1], ntf::load<uint16_t>(packet + 2, kSwap), ntf::load<uint32_t>(packet + 4, kSwap),
+          ntf::load<uint64_t>(packet + 8, kSwap)};
   return true;
 }
 
 bool parse_data(const uint8_t* packet, size_t size, const Header& header, int slots, Data* out) {
   if (header.present == 0 || header.present >> slots != 0) return false;
   out->tuples = std::popcount(header.present);
-  const size_t used = HEADER_BYTES + TUPLE_BYTES * out->tuples;
+  const size_t used = kHeaderBytes + kTupleBytes * out->tuples;
   if (size < used || (slots > 1 && size != used)) return false;
   for (int i = 0; i < out->tuples; i++) {
-    const uint8_t* at = packet + HEADER_BYTES + TUPLE_BYTES * i;
-    out->tuple[i] = {at[0], ntf::load<uint64_t>(at + 1, SWAP), ntf::load<uint64_t>(at + 9, SWAP)};
+    const uint8_t* at = packet + kHeaderBytes + kTupleBytes * i;
+    out->tuple[i] = {at[0], ntf::load<uint64_t>(at + 1, kSwap), ntf::load<uint64_t>(at + 9, kSwap)};
   }
   out->payload = packet + used;
   out->payload_bytes = size - used;
@@ -87,9 +87,9 @@ bool parse_data(const uint8_t* packet, size_t size, const Header& header, int sl
 }
 
 bool parse_rows(const uint8_t* packet, size_t size, const Header& header, Data* out) {
-  if (header.present != 1 || size <= HEADER_BYTES) return false;
-  out->payload = packet + HEADER_BYTES;
-  out->payload_bytes = size - HEADER_BYTES;
+  if (header.present != 1 || size <= kHeaderBytes) return false;
+  out->payload = packet + kHeaderBytes;
+  out->payload_bytes = size - kHeaderBytes;
   return true;
 }
 
@@ -102,16 +102,16 @@ bool parse_second(const uint8_t* packet, size_t size, const Header& header, int 
 }
 
 Group group_of(const FirstWords& first, const SecondWords& second) {
-  constexpr uint64_t BIAS = 1ull << 63;
+  constexpr uint64_t kBias = 1ull << 63;
   const auto wide = [](uint32_t high, uint32_t low) { return static_cast<uint64_t>(high) << 32 | low; };
   const auto count = static_cast<int64_t>(first.count);
   jg_i128 sum = first.sum_low;
   sum += (static_cast<jg_i128>(second.carries_low) + first.sum_high) << 32;
   sum += static_cast<jg_i128>(second.carries_high) << 64;
-  sum -= static_cast<jg_i128>(BIAS) * count;
+  sum -= static_cast<jg_i128>(kBias) * count;
   return {static_cast<int64_t>(wide(first.key_high, second.key_low)), count,
-          static_cast<int64_t>(wide(first.min_high, first.min_low) ^ BIAS),
-          static_cast<int64_t>(~wide(first.max_high, first.max_low) ^ BIAS), sum};
+          static_cast<int64_t>(wide(first.min_high, first.min_low) ^ kBias),
+          static_cast<int64_t>(~wide(first.max_high, first.max_low) ^ kBias), sum};
 }
 
 int slot_of(uint64_t key, int slots) {
@@ -119,7 +119,7 @@ int slot_of(uint64_t key, int slots) {
   uint32_t out = 0;
   for (int i = 0; i < 8; i++) {
     const auto byte = static_cast<uint8_t>(key >> (56 - 8 * i));
-    out ^= SLOT_TABLES[i][(byte ^ crc) & 0xFF];
+    out ^= kSlotTables[i][(byte ^ crc) & 0xFF];
     crc = i < 3 ? crc >> 8 : 0;
   }
   return static_cast<int>(((out ^ 0xFFFFFFFF) >> 18) % static_cast<uint32_t>(slots));

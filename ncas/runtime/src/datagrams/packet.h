@@ -9,12 +9,12 @@ namespace jg::datagram {
 
 enum Kind : uint8_t { DATA = 1, ACK = 2, READ_FIRST = 3, READ_SECOND = 4, CLEAR = 5, END = 6, ACK_RUN = 7 };
 
-inline constexpr size_t HEADER_BYTES = 16, TUPLE_BYTES = 17, SLOTS_MAX = 8;
-inline constexpr size_t PACKET_BYTES_MAX = 1400;  // passes every network that carries Ethernet frames
+inline constexpr size_t kHeaderBytes = 16, kTupleBytes = 17, kSlotsMax = 8;
+inline constexpr size_t kPacketBytesMax = 1400;  // passes every network that carries Ethernet frames
 
-inline constexpr uint32_t BUSY = 0xFFFFFFFF;  // acknowledged by a receiver that has no room: nothing was taken
-inline constexpr uint32_t SEQUENCE_MAX = BUSY - 1;
-inline constexpr uint32_t RUN_MAX = 256;  // packets that an ACK_RUN acknowledges
+inline constexpr uint32_t kBusy = 0xFFFFFFFF;  // acknowledged by a receiver that has no room: nothing was taken
+inline constexpr uint32_t kSequenceMax = kBusy - 1;
+inline constexpr uint32_t kRunMax = 256;  // packets that an ACK_RUN acknowledges
 
 struct Header {
   uint8_t kind = 0, present = 0;
@@ -32,7 +32,7 @@ struct Tuple {
 
 struct Data {
   int tuples = 0;
-  Tuple tuple[SLOTS_MAX];
+  Tuple tuple[kSlotsMax];
   const uint8_t* payload = nullptr;  // bytes after the tuples
   size_t payload_bytes = 0;
 };

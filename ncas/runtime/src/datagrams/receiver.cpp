@@ -28,8 +28,8 @@ using datagram::Header;
 using net::Fd;
 using net::WaitTimer;
 
-constexpr size_t BLOCKS_MAX = 16;  // that wait for workers; beyond, senders are told to wait
-constexpr auto LOOK_AGAIN = std::chrono::milliseconds(100);
+constexpr size_t kBlocksMax = 16;  // that wait for workers; beyond, senders are told to wait
+constexpr auto kLookAgain = std::chrono::milliseconds(100);
 
 // A flow that ends here.
 struct Arriving {
@@ -91,7 +91,7 @@ class DatagramSource : public Source {
   // A block with rows, or null at the end. The worker gives back the one that it had.
   Status take(std::unique_ptr<Block>* block) {
     std::unique_lock lock(mutex_);
-    if (*block && spare_.size() < BLOCKS_MAX) {
+    if (*block && spare_.size() < kBlocksMax) {
       (*block)->clear();
       spare_.push_back(std::move(*block));
     }
@@ -106,7 +106,7 @@ class DatagramSource : public Source {
       }
       if (done_) return {};
       const WaitTimer timer(&counters.wait_ns);
-      changed_.wait_for(lock, LOOK_AGAIN);
+      changed_.wait_for(lock, kLookAgain);
     }
   }
 
@@ -134,7 +134,7 @@ class DatagramSource : public Source {
   // Under the mutex: the block that takes the next packet; null if workers have enough to do.
   Block* room() {
     if (!blocks_.back()->is_full(format_.packet_rows_max())) return blocks_.back().get();
-    if (blocks_.size() == BLOCKS_MAX) return nullptr;
+    if (blocks_.size() == kBlocksMax) return nullptr;
     blocks_.push_back(fresh());
     return blocks_.back().get();
   }
@@ -153,7 +153,7 @@ class DatagramSource : public Source {
     datagram::Incoming incoming(socket_.get());
     datagram::Outgoing outgoing(socket_.get());
     while (!stopped_) {
-      double wake_at = datagram::NEVER;
+      double wake_at = datagram::kNever;
       bool any = false;
       {
         const std::lock_guard lock(mutex_);
@@ -208,7 +208,7 @@ class DatagramSource : public Source {
       return true;
     }
     Data data;
-    if (header.sequence == 0 || header.sequence > datagram::SEQUENCE_MAX ||
+    if (header.sequence == 0 || header.sequence > datagram::kSequenceMax ||
         !(options_.only_rows() ? datagram::parse_rows(packet, size, header, &data)
                                : datagram::parse_data(packet, size, header, options_.slots, &data))) {
       return false;
@@ -216,7 +216,7 @@ class DatagramSource : public Source {
     if (!flow->ended && flow->protocol.is_new(header.sequence)) {
       Block* block = room();
       if (block == nullptr) {
-        answers_.add(flow->from, {datagram::ACK, 0, flow->number, datagram::BUSY, flow->secret});
+        answers_.add(flow->from, {datagram::ACK, 0, flow->number, datagram::kBusy, flow->secret});
         return true;
       }
       const int32_t before = block->rows;
@@ -245,7 +245,7 @@ class DatagramSource : public Source {
       if (!draining.drain.due(now, &requests_)) {
         failure_ = named("unreachable",
                          "the switch did not answer when its buckets were read, though it was asked at least " +
-                             std::to_string(datagram::SENDS_MAX) + " times. Did it restart? Run the job again.");
+                             std::to_string(datagram::kSendsMax) + " times. Did it restart? Run the job again.");
         return;
       }
       for (const Header& request : requests_) answers_.add(draining.from, request);
@@ -262,7 +262,7 @@ class DatagramSource : public Source {
       return;
     }
     uint32_t further = 0;
-    while (further + 1 < datagram::RUN_MAX && flow.protocol.has(data.sequence + further + 1)) further++;
+    while (further + 1 < datagram::kRunMax && flow.protocol.has(data.sequence + further + 1)) further++;
     answers_.acknowledge(flow.from, data, data.sequence, further);
   }
 

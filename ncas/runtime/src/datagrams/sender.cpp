@@ -23,9 +23,9 @@ using datagram::TupleReader;
 using net::Fd;
 using net::WaitTimer;
 
-constexpr size_t STAGED_MAX = 64;                             // packets of a worker that are not in line yet
-constexpr int QUEUED_WINDOWS = 4;                             // packets of a flow that are held, in windows
-constexpr auto COUNT_EVERY = std::chrono::milliseconds(100);  // a wait is counted so often while it lasts
+constexpr size_t kStagedMax = 64;                             // packets of a worker that are not in line yet
+constexpr int kQueuedWindows = 4;                             // packets of a flow that are held, in windows
+constexpr auto kCountEvery = std::chrono::milliseconds(100);  // a wait is counted so often while it lasts
 
 // Packets [protocol.oldest(), queued] of a flow, in a ring. Workers add to its end; the rest is the thread's.
 struct Flow {
@@ -34,7 +34,7 @@ struct Flow {
         number(static_cast<uint16_t>(number)),
         secret(secret),
         protocol(window_bits),
-        capacity(QUEUED_WINDOWS << window_bits),
+        capacity(kQueuedWindows << window_bits),
         stride(stride),
         bytes(capacity * stride),
         sizes(capacity) {}
@@ -50,7 +50,7 @@ struct Flow {
   const size_t stride;
   std::vector<uint8_t> bytes;
   std::vector<uint16_t> sizes;
-  uint8_t end[datagram::HEADER_BYTES];
+  uint8_t end[datagram::kHeaderBytes];
   uint32_t sent = 0;               // of the thread: highest number
   uint32_t queued = 0, freed = 0;  // of the mutex: highest number in line, highest whose place is free
 };
@@ -98,7 +98,7 @@ class DatagramEmitter : public Emitter {
     for (size_t i = 0; i < builder->packets(); i++) {
       wait(&lock, [&] { return flow.queued - flow.freed < flow.capacity; });
       if (!failure_.ok()) return failure_;
-      if (flow.queued == datagram::SEQUENCE_MAX) return too_long(flow);
+      if (flow.queued == datagram::kSequenceMax) return too_long(flow);
       const uint32_t sequence = ++flow.queued;
       const size_t size = builder->size(i);
       std::copy_n(builder->packet(i), size, flow.packet(sequence));
@@ -125,7 +125,7 @@ class DatagramEmitter : public Emitter {
   void wait(std::unique_lock<std::mutex>* lock, Ready ready) {
     while (failure_.ok() && !ready()) {
       const WaitTimer timer(&counters.wait_ns);
-      changed_.wait_for(*lock, COUNT_EVERY);
+      changed_.wait_for(*lock, kCountEvery);
     }
   }
 
@@ -138,7 +138,7 @@ class DatagramEmitter : public Emitter {
 
   Status too_long(const Flow& flow) const {
     return named("overflow", "flow " + std::to_string(flow.number) + " has more than " +
-                                 std::to_string(datagram::SEQUENCE_MAX) + " packets. Use more instances.");
+                                 std::to_string(datagram::kSequenceMax) + " packets. Use more instances.");
   }
 
   Status given_up(const Flow& flow) const {
@@ -146,7 +146,7 @@ class DatagramEmitter : public Emitter {
     const std::string what = packet == 0 ? "its end" : "packet " + std::to_string(packet);
     return {"unreachable",
             "edge '" + edge_.edge + "': flow " + std::to_string(flow.number) + ": " + what + " was sent at least " +
-                std::to_string(datagram::SENDS_MAX) +
+                std::to_string(datagram::kSendsMax) +
                 " times without an answer. Did the switch restart, or the receiver end? Run the job again.",
             {{"edge", edge_.edge}, {"flow", std::to_string(flow.number)}}};
   }
@@ -173,7 +173,7 @@ class DatagramEmitter : public Emitter {
         changed_.notify_all();
         if (finished_) return;
       }
-      double wake_at = datagram::NEVER;
+      double wake_at = datagram::kNever;
       const double now = datagram::seconds_now();
       for (size_t i = 0; i < flows_.size(); i++) {
         if (!send(flows_[i].get(), queued[i], complete && options_.ends, now, &outgoing)) {
@@ -227,7 +227,7 @@ class DatagramEmitter : public Emitter {
         if (header.kind == datagram::ACK_RUN) {
           return flow->protocol.acknowledged_run(header.sequence, header.present, now);
         }
-        if (header.sequence != datagram::BUSY) return flow->protocol.acknowledged(header.sequence, now);
+        if (header.sequence != datagram::kBusy) return flow->protocol.acknowledged(header.sequence, now);
         flow->protocol.busy(now);
         return false;
       }
@@ -274,7 +274,7 @@ class DatagramWorker : public EmitterWorker {
         } else {
           builders_[path].add_row(payload, size);
         }
-        if (builders_[path].packets() == STAGED_MAX) JG_RETURN_IF_ERROR(emitter_->enqueue(path, &builders_[path]));
+        if (builders_[path].packets() == kStagedMax) JG_RETURN_IF_ERROR(emitter_->enqueue(path, &builders_[path]));
       }
       return {};
     } catch (const std::bad_alloc&) {
@@ -292,7 +292,7 @@ class DatagramWorker : public EmitterWorker {
 
  private:
   Status check_size(size_t payload) const {
-    const size_t most = datagram::PACKET_BYTES_MAX - datagram::HEADER_BYTES - datagram::TUPLE_BYTES;
+    const size_t most = datagram::kPacketBytesMax - datagram::kHeaderBytes - datagram::kTupleBytes;
     if (payload <= most) return {};
     return emitter_->named("overflow", "a row of " + std::to_string(payload) +
                                            " bytes; one that travels through a "
@@ -314,7 +314,7 @@ std::unique_ptr<EmitterWorker> DatagramEmitter::worker() { return std::make_uniq
 Status check_datagrams(const EdgeOptions& edge, const DatagramOptions& options) {
   const auto mistake = [&](const std::string& what) { return Status("internal", "edge '" + edge.edge + "': " + what); };
   if (options.paths.empty()) return mistake("no path leads anywhere");
-  if (options.slots < 1 || options.slots > static_cast<int>(datagram::SLOTS_MAX)) return mistake("1 to 8 slots");
+  if (options.slots < 1 || options.slots > static_cast<int>(datagram::kSlotsMax)) return mistake("1 to 8 slots");
   using Words = std::vector<int>;
   if (options.words != Words{64, 64} && options.words != Words{64, 32, 32} && !options.only_rows()) {
     return mistake("tuples are of 128 bits");

@@ -1,32 +1,17 @@
 // One UDP socket of an edge's end: packets leave and arrive many at a time, with the kernel's segmentation offload
 // where it has one.
 #pragma once
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "edges/socket.h"
+#include "jgudp/messages.h"
 
 namespace jg::datagram {
 
-// A socket's address, IPv4 or IPv6.
-union Address {
-  Address() : v6{} {}
-
-  sockaddr any;
-  sockaddr_in v4;
-  sockaddr_in6 v6;
-
-  socklen_t size() const { return any.sa_family == AF_INET6 ? sizeof v6 : sizeof v4; }
-};
-
-inline bool same(const Address& a, const Address& b) {
-  if (a.any.sa_family != b.any.sa_family) return false;
-  if (a.any.sa_family == AF_INET) return a.v4.sin_addr.s_addr == b.v4.sin_addr.s_addr && a.v4.sin_port == b.v4.sin_port;
-  return IN6_ARE_ADDR_EQUAL(&a.v6.sin6_addr, &b.v6.sin6_addr) && a.v6.sin6_port == b.v6.sin6_port;
-}
+using jgudp::Address;
+using jgudp::same;
 
 // Binds at a numeric host or a name, on a port that the kernel chooses.
 Status bind_socket(const std::string& host, net::Fd* out, int* port);
@@ -37,22 +22,17 @@ Status resolve(const std::string& address, int fd, Address* out);
 // Packets that wait to be sent together; their memory is the caller's until flush.
 class Outgoing {
  public:
-  explicit Outgoing(int fd);
+  explicit Outgoing(int fd) : fd_(fd) {}
   void add(const Address& to, const void* packet, size_t size);
   // Packets that the kernel refuses are lost, as they might be on the way.
   void flush();
 
  private:
-  struct Packet {
-    Address to;
-    iovec piece;
-  };
-  size_t send_some(size_t from);
+  static constexpr uint32_t kMessages = 64, kPackets = 2048;  // of one sending call
 
   const int fd_;
   bool segmentation_ = true;
-  std::vector<Packet> packets_;
-  std::vector<iovec> pieces_;
+  jgudp::Outbox<kMessages, kPackets> outbox_;
 };
 
 class Incoming {
@@ -63,24 +43,27 @@ class Incoming {
   bool receive(Use use) {
     const int count = fill();
     for (int i = 0; i < count; i++) {
-      const size_t total = messages_[i].msg_len, segment = segment_of(i, total);
-      if (segment == 0) use(senders_[i], &bytes_[i * MESSAGE_BYTES], size_t{0});
+      const Address& sender = envelopes_[i].sender;
+      const uint8_t* bytes = &bytes_[i * size_t{jgudp::kMessageBytesMax}];
+      const size_t total = messages_[i].msg_len;
+      const bool is_cut = messages_[i].msg_hdr.msg_flags & MSG_TRUNC;
+      const size_t segment = is_cut ? 0 : jgudp::segment_of(messages_[i].msg_hdr, messages_[i].msg_len);
+      if (segment == 0) use(sender, bytes, size_t{0});  // cut off, or empty
       for (size_t at = 0; segment > 0 && at < total; at += segment)
-        use(senders_[i], &bytes_[i * MESSAGE_BYTES + at], std::min(segment, total - at));
+        use(sender, bytes + at, std::min(segment, total - at));
     }
     return count > 0;
   }
 
  private:
-  static constexpr size_t MESSAGES = 16, MESSAGE_BYTES = 64 << 10, CONTROL_BYTES = 64;
+  static constexpr size_t kMessages = 16;
   int fill();
-  size_t segment_of(int message, size_t total);  // 0: it was cut off
 
   const int fd_;
-  std::vector<uint8_t> bytes_, controls_;
+  std::vector<uint8_t> bytes_;
   std::vector<mmsghdr> messages_;
   std::vector<iovec> pieces_;
-  std::vector<Address> senders_;
+  std::vector<jgudp::Envelope> envelopes_;
 };
 
 // Sleeps until something arrives on the socket, `wake_fd` is written to, or `seconds` (may be infinite) are over;

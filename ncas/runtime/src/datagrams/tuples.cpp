@@ -19,21 +19,21 @@ uint8_t* PacketBuilder::begin(size_t size) {
 
 void PacketBuilder::add(const Tuple& tuple, const uint8_t* payload, size_t payload_bytes) {
   if (slots_ == 1) {
-    uint8_t* at = begin(HEADER_BYTES + TUPLE_BYTES + payload_bytes);
+    uint8_t* at = begin(kHeaderBytes + kTupleBytes + payload_bytes);
     put_header(at, {DATA, 1, 0, 0});
-    put_tuple(at + HEADER_BYTES, tuple);
-    if (payload_bytes) std::memcpy(at + HEADER_BYTES + TUPLE_BYTES, payload, payload_bytes);
+    put_tuple(at + kHeaderBytes, tuple);
+    if (payload_bytes) std::memcpy(at + kHeaderBytes + kTupleBytes, payload, payload_bytes);
     rows_++;
     return;
   }
   const bool is_null = tuple.nulls & 1;
   Queue& queue = queues_[is_null ? nulls_++ % slots_ : slot_of(tuple.key, slots_)];
-  queue.tuples[queue.tail++ % QUEUED_MAX] = tuple;
+  queue.tuples[queue.tail++ % kQueuedMax] = tuple;
   if (queue.full()) leave();
 }
 
 void PacketBuilder::add_row(const uint8_t* row, size_t bytes) {
-  if (sizes_.empty() || sizes_.back() + bytes > stride_) put_header(begin(HEADER_BYTES), {DATA, 1, 0, 0});
+  if (sizes_.empty() || sizes_.back() + bytes > stride_) put_header(begin(kHeaderBytes), {DATA, 1, 0, 0});
   std::memcpy(packet(sizes_.size() - 1) + sizes_.back(), row, bytes);
   sizes_.back() = static_cast<uint16_t>(sizes_.back() + bytes);
   rows_++;
@@ -42,13 +42,13 @@ void PacketBuilder::add_row(const uint8_t* row, size_t bytes) {
 void PacketBuilder::leave() {
   uint8_t* at = begin(0);
   Header header{DATA, 0, 0, 0};
-  size_t size = HEADER_BYTES;
+  size_t size = kHeaderBytes;
   for (int slot = 0; slot < slots_; slot++) {
     Queue& queue = queues_[slot];
     if (queue.empty()) continue;
     header.present |= 1u << slot;
-    put_tuple(at + size, queue.tuples[queue.head++ % QUEUED_MAX]);
-    size += TUPLE_BYTES;
+    put_tuple(at + size, queue.tuples[queue.head++ % kQueuedMax]);
+    size += kTupleBytes;
     rows_++;
   }
   put_header(at, header);
@@ -133,10 +133,10 @@ Status TupleReader::make(const EdgeOptions& edge, const DatagramOptions& options
 }
 
 size_t TupleReader::packet_bytes_max() const {
-  if (!has_tuples()) return PACKET_BYTES_MAX;
-  const size_t tuples = HEADER_BYTES + TUPLE_BYTES * slots_;
+  if (!has_tuples()) return kPacketBytesMax;
+  const size_t tuples = kHeaderBytes + kTupleBytes * slots_;
   if (!layout_) return tuples;
-  return layout_->has_text ? size_t{PACKET_BYTES_MAX} : std::min<size_t>(tuples + layout_->stride, PACKET_BYTES_MAX);
+  return layout_->has_text ? size_t{kPacketBytesMax} : std::min<size_t>(tuples + layout_->stride, kPacketBytesMax);
 }
 
 Status TupleReader::open(const JgBatch& batch) {

@@ -27,12 +27,12 @@ class PacketBuilder {
   void clear();
 
  private:
-  static constexpr uint32_t QUEUED_MAX = 64;
+  static constexpr uint32_t kQueuedMax = 64;
   struct Queue {
     uint32_t head = 0, tail = 0;
-    Tuple tuples[QUEUED_MAX];
+    Tuple tuples[kQueuedMax];
     bool empty() const { return head == tail; }
-    bool full() const { return tail - head == QUEUED_MAX; }
+    bool full() const { return tail - head == kQueuedMax; }
   };
   uint8_t* begin(size_t size);
   void leave();  // a packet of the first tuple of each slot

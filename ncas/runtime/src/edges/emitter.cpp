@@ -23,15 +23,15 @@ using net::WaitTimer;
 
 namespace {
 
-constexpr int64_t FRAME_ROWS = 65536;          // a frame is sent when it has this many rows
-constexpr size_t FRAME_BYTES = 256u << 10;     // or this many bytes: the next one is encoded while this one is received
-constexpr size_t COLUMN_BYTES = 8u << 10;      // more for wide rows: each column of a frame costs the receiver
-constexpr size_t WORKER_BYTES_MAX = 4u << 20;  // but what a worker fills takes no more than this for larger frames
-constexpr size_t VALUE_BYTES_MAX = 20;         // of a fixed-width value or an offset, with its share of bitmaps
-constexpr size_t APPEND_FRAMES = 4;            // most that is added at once, if it is more than one row
-constexpr size_t ROW_BYTES_MAX = ntf::FRAME_BYTES_MAX / 2;
+constexpr int64_t kFrameRows = 65536;         // a frame is sent when it has this many rows
+constexpr size_t kFrameBytes = 256u << 10;    // or this many bytes: the next one is encoded while this one is received
+constexpr size_t kColumnBytes = 8u << 10;     // more for wide rows: each column of a frame costs the receiver
+constexpr size_t kWorkerBytesMax = 4u << 20;  // but what a worker fills takes no more than this for larger frames
+constexpr size_t kValueBytesMax = 20;         // of a fixed-width value or an offset, with its share of bitmaps
+constexpr size_t kAppendFrames = 4;           // most that is added at once, if it is more than one row
+constexpr size_t kRowBytesMax = ntf::FRAME_BYTES_MAX / 2;
 // interval of closing connections whose handshake is late: a connection may just be opening
-constexpr int HANG_UP_MS = 100;
+constexpr int kHangUpMs = 100;
 
 using ntf::FrameEncoder;
 using ntf::FrameHeader;
@@ -169,7 +169,7 @@ class EdgeEmitter : public Emitter {
       JG_RETURN_IF_ERROR(greet(options_.timeout_ms));
     } else {
       for (Deadline end = deadline; greeted_.wait_until(end) == std::future_status::timeout;
-           end = deadline_in(HANG_UP_MS))
+           end = deadline_in(kHangUpMs))
         for (auto& c : connections_) c->hang_up();
       approaching_.join();
       JG_RETURN_IF_ERROR(greeted_.get());
@@ -231,10 +231,10 @@ class EdgeWorker : public EmitterWorker {
   explicit EdgeWorker(EdgeEmitter* emitter) : emitter_(emitter), next_peer_(emitter->workers_++) {
     const size_t encoders = emitter->partitioning_ == Partitioning::BROADCAST ? 1 : emitter->connections_.size();
     for (size_t i = 0; i < encoders; i++) encoders_.push_back(ntf::make_encoder(emitter->descriptor_));
-    const size_t share = WORKER_BYTES_MAX / encoders;
-    frame_bytes_ = std::max(FRAME_BYTES, std::min(COLUMN_BYTES * emitter->descriptor_.columns.size(), share));
+    const size_t share = kWorkerBytesMax / encoders;
+    frame_bytes_ = std::max(kFrameBytes, std::min(kColumnBytes * emitter->descriptor_.columns.size(), share));
     frame_bytes_max_ = std::max(frame_bytes_, std::min(emitter->options_.frame_bytes_max, share));
-    append_bytes_max_ = APPEND_FRAMES * frame_bytes_;
+    append_bytes_max_ = kAppendFrames * frame_bytes_;
   }
 
   Status write(const JgBatch& batch, const uint64_t* hashes) override {
@@ -294,7 +294,7 @@ class EdgeWorker : public EmitterWorker {
   // Adds rows to the peer's frame. A batch of huge rows is halved, so that no frame grows past its bound.
   Status collect(size_t peer, const JgBatch& batch, ntf::Rows rows) {
     if (rows.n == 0) return {};
-    size_t size = VALUE_BYTES_MAX * emitter_->descriptor_.columns.size() * rows.n;
+    size_t size = kValueBytesMax * emitter_->descriptor_.columns.size() * rows.n;
     for (size_t c = 0; c < emitter_->descriptor_.columns.size(); c++) {
       const JgType type = emitter_->descriptor_.columns[c].type;
       if (type == JG_STRING || type == JG_BINARY) size += ntf::text_bytes(batch.cols[c], rows);
@@ -306,15 +306,15 @@ class EdgeWorker : public EmitterWorker {
       JG_RETURN_IF_ERROR(collect(peer, batch, first));
       return collect(peer, batch, second);
     }
-    if (size > ROW_BYTES_MAX) {
+    if (size > kRowBytesMax) {
       return {"overflow",
               "edge '" + emitter_->options_.edge + "': a row of " + std::to_string(size) +
-                  " bytes; one that is sent has at most " + std::to_string(ROW_BYTES_MAX),
+                  " bytes; one that is sent has at most " + std::to_string(kRowBytesMax),
               {{"edge", emitter_->options_.edge}}};
     }
     FrameEncoder& encoder = *encoders_[peer];
     encoder.append(batch, rows);
-    return encoder.rows() >= FRAME_ROWS || encoder.bytes() >= frame_bytes_ ? leave(peer) : Status();
+    return encoder.rows() >= kFrameRows || encoder.bytes() >= frame_bytes_ ? leave(peer) : Status();
   }
 
   // Send the rows collected for the peer (for all of them when broadcasting).

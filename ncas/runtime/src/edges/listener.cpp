@@ -25,10 +25,10 @@ using net::wake;
 
 namespace {
 
-constexpr size_t HANDSHAKES_MAX = 64;  // at once; others wait in the backlog
-constexpr size_t GREETING_BYTES = 64u << 10;
-constexpr int HANDSHAKE_MS = 30000;
-constexpr int ACCEPT_RETRY_MS = 100;  // after running out of descriptors
+constexpr size_t kHandshakesMax = 64;  // at once; others wait in the backlog
+constexpr size_t kGreetingBytes = 64u << 10;
+constexpr int kHandshakeMs = 30000;
+constexpr int kAcceptRetryMs = 100;  // after running out of descriptors
 
 bool same_secret(const std::string& a, const std::string& b) {
   if (a.size() != b.size()) return false;
@@ -95,12 +95,12 @@ class Listener : public EdgeListener {
     bool starved = false;  // of descriptors
     while (!stopped_) {
       polled.assign({{wake_.get(), POLLIN, 0}});
-      const bool accepts = handshakes_.size() < HANDSHAKES_MAX && !starved;
+      const bool accepts = handshakes_.size() < kHandshakesMax && !starved;
       polled.push_back({accepts ? socket_.get() : -1, POLLIN, 0});
-      int wait_ms = starved ? ACCEPT_RETRY_MS : -1;
+      int wait_ms = starved ? kAcceptRetryMs : -1;
       for (const Handshake& h : handshakes_) {
         polled.push_back({h.wire.fd(), POLLIN, 0});
-        const int left = left_ms(h.deadline, HANDSHAKE_MS);
+        const int left = left_ms(h.deadline, kHandshakeMs);
         wait_ms = wait_ms < 0 ? left : std::min(wait_ms, left);
       }
       if (::poll(polled.data(), polled.size(), wait_ms) < 0) continue;
@@ -119,7 +119,7 @@ class Listener : public EdgeListener {
     set_edge_options(fd.get());
     net::Wire wire(std::move(fd));
     if (tls_ && !wire.encrypt(*tls_, /*is_consumer=*/true).ok()) return true;  // for want of memory
-    handshakes_.push_back({std::move(wire), deadline_in(HANDSHAKE_MS), {}});
+    handshakes_.push_back({std::move(wire), deadline_in(kHandshakeMs), {}});
     return true;
   }
 
@@ -145,7 +145,7 @@ class Listener : public EdgeListener {
       wanted += header.length;
     }
     const size_t before = h->bytes.size();
-    h->bytes.resize(before + std::min(wanted - before, GREETING_BYTES));
+    h->bytes.resize(before + std::min(wanted - before, kGreetingBytes));
     size_t got = 0;
     const Io io = h->wire.receive_now(h->bytes.data() + before, h->bytes.size() - before, &got);
     h->bytes.resize(before + got);

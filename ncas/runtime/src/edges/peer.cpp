@@ -10,7 +10,7 @@ using net::left_ms;
 
 namespace {
 
-constexpr int ERROR_WAIT_MS = 200;  // for the reason that a peer gives before it closes
+constexpr int kErrorWaitMs = 200;  // for the reason that a peer gives before it closes
 
 }  // namespace
 
@@ -76,7 +76,7 @@ Status Peer::sent(Io io) {
   const std::string reason = io == Io::CLOSED ? "it closed the connection" : wire_.reason();
   ntf::FrameHeader header;
   std::string payload;
-  if (receive_control(ERROR_WAIT_MS, &header, &payload) == Io::OK && header.kind == ntf::ERROR) return told(payload);
+  if (receive_control(kErrorWaitMs, &header, &payload) == Io::OK && header.kind == ntf::ERROR) return told(payload);
   return named("unreachable", reason);
 }
 

@@ -17,8 +17,8 @@ using net::wake;
 
 namespace {
 
-constexpr int LOOK_AGAIN_MS = 1000;         // between looks at the time-out while producers are missing
-constexpr size_t PIECE_BYTES = 256u << 10;  // a piece of a frame whose checksum is taken while it is in the cache
+constexpr int kLookAgainMs = 1000;             // between looks at the time-out while producers are missing
+constexpr size_t kChecksumBytes = 256u << 10;  // a piece of a frame whose checksum is taken while it is in the cache
 
 int64_t steady_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
@@ -179,7 +179,7 @@ Status EdgeReceiver::await_stream(Incoming** stream) {
   epoll_event event{};
   {
     const WaitTimer timer(&counters->wait_ns);
-    if (epoll_wait(poll_.get(), &event, 1, LOOK_AGAIN_MS) == 1) {
+    if (epoll_wait(poll_.get(), &event, 1, kLookAgainMs) == 1) {
       *stream = static_cast<Incoming*>(event.data.ptr);
       if (*stream) (*stream)->turns.fetch_add(1, std::memory_order_acquire);
       return {};
@@ -205,8 +205,8 @@ Status EdgeReceiver::read_frame(Incoming* stream, FrameBuffer* buffer, Frame* fr
   if (payload == nullptr)
     return named("memory", "no memory for a frame of " + std::to_string(header.length) + " bytes");
   uint32_t crc = 0;
-  for (size_t at = 0; at < header.length; at += PIECE_BYTES) {
-    const size_t size = std::min<size_t>(PIECE_BYTES, header.length - at);
+  for (size_t at = 0; at < header.length; at += kChecksumBytes) {
+    const size_t size = std::min<size_t>(kChecksumBytes, header.length - at);
     io = wire.receive_all(payload + at, size, &counters->wait_ns);
     if (io != Io::OK) return vanished(*stream, io);
     crc = ntf::crc32c(crc, payload + at, size);

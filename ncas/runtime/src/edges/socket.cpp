@@ -21,13 +21,13 @@ namespace {
 
 // A peer whose system does not answer any more is lost after five seconds, whether we wait for it or send: one more
 // than its agent takes, whose error names the host (jumpgate/ntf/liveness.py).
-constexpr int KEEPALIVE_IDLE_S = 3, KEEPALIVE_INTERVAL_S = 1, KEEPALIVE_PROBES = 2;
-constexpr unsigned UNANSWERED_MS = 5000;
-constexpr int REPEATS_MIN = 3;  // by when it is not one packet that was lost
-constexpr int BACKLOG = 1024;
-constexpr int CANCEL_POLL_MS = 50;  // how soon a connect notices that it was cancelled
-constexpr int COUNT_MS = 100;       // a wait is counted so often while it lasts
-constexpr int DRAIN_POLL_MS = 10;   // interval of checking for unsent bytes; there is no event for it
+constexpr int kKeepaliveIdleS = 3, kKeepaliveIntervalS = 1, kKeepaliveProbes = 2;
+constexpr unsigned kUnansweredMs = 5000;
+constexpr int kRepeatsMin = 3;  // by when it is not one packet that was lost
+constexpr int kBacklog = 1024;
+constexpr int kCancelPollMs = 50;  // how soon a connect notices that it was cancelled
+constexpr int kCountMs = 100;      // a wait is counted so often while it lasts
+constexpr int kDrainPollMs = 10;   // interval of checking for unsent bytes; there is no event for it
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -46,15 +46,15 @@ Status resolve(const std::string& host, const std::string& port, int flags, Addr
 bool is_lost(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;
-  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_last_ack_recv >= UNANSWERED_MS &&
-         std::max(info.tcpi_retransmits, info.tcpi_probes) >= REPEATS_MIN;
+  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_last_ack_recv >= kUnansweredMs &&
+         std::max(info.tcpi_retransmits, info.tcpi_probes) >= kRepeatsMin;
 }
 
 // 0, or the errno with which the connect ended.
 int finish_connect(int fd, Deadline deadline, const std::atomic<bool>& cancelled) {
   while (!cancelled.load(std::memory_order_relaxed)) {
     pollfd p{fd, POLLOUT, 0};
-    const int n = poll(&p, 1, left_ms(deadline, CANCEL_POLL_MS));
+    const int n = poll(&p, 1, left_ms(deadline, kCancelPollMs));
     if (n < 0 && errno != EINTR) return errno;
     if (n > 0) {
       int error = 0;
@@ -108,7 +108,7 @@ Status listen_at(const std::string& host, Fd* out, int* port) {
     Fd fd(socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_storage bound{};
     socklen_t size = sizeof bound;
-    if (!fd.is_open() || bind(fd.get(), a->ai_addr, a->ai_addrlen) || listen(fd.get(), BACKLOG) ||
+    if (!fd.is_open() || bind(fd.get(), a->ai_addr, a->ai_addrlen) || listen(fd.get(), kBacklog) ||
         getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size)) {
       error = errno;
       continue;
@@ -144,9 +144,9 @@ void set_edge_options(int fd) {
   const auto set = [fd](int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
-  set(IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kKeepaliveIdleS);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kKeepaliveIntervalS);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kKeepaliveProbes);
 }
 
 Status make_wake(Fd* out) {
@@ -165,7 +165,7 @@ Io wait_for(int fd, short events, std::atomic<int64_t>* wait_ns, int timeout_ms)
   while (true) {
     const WaitTimer timer(wait_ns);
     pollfd p{fd, events, 0};
-    const int n = poll(&p, 1, timeout_ms < 0 ? COUNT_MS : left_ms(deadline, COUNT_MS));
+    const int n = poll(&p, 1, timeout_ms < 0 ? kCountMs : left_ms(deadline, kCountMs));
     if (n > 0 || (n < 0 && errno != EINTR)) return Io::OK;
     if (timeout_ms >= 0 && left_ms(deadline, 1) == 0) return Io::TIMED_OUT;
     if (is_lost(fd)) {
@@ -209,7 +209,7 @@ Io drain(int fd, std::atomic<int64_t>* wait_ns) {
     if (closed) return Io::CLOSED;
     const WaitTimer timer(wait_ns);
     pollfd p{fd, POLLRDHUP, 0};
-    closed = poll(&p, 1, DRAIN_POLL_MS) > 0;  // perhaps because it has got everything: look once more
+    closed = poll(&p, 1, kDrainPollMs) > 0;  // perhaps because it has got everything: look once more
     if (is_lost(fd)) {
       errno = ETIMEDOUT;
       return Io::FAILED;

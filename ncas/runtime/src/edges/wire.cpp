@@ -53,11 +53,11 @@ Io Wire::send_all(std::vector<iovec>* pieces, std::atomic<int64_t>* wait_ns) {
   for (const iovec& piece : *pieces) {
     const auto* from = static_cast<const uint8_t*>(piece.iov_base);
     for (size_t left = piece.iov_len; left > 0;) {
-      const bool whole = staged == 0 && left >= RECORD_BYTES;
-      const size_t size = std::min(left, RECORD_BYTES - staged);
+      const bool whole = staged == 0 && left >= kRecordBytes;
+      const size_t size = std::min(left, kRecordBytes - staged);
       if (!whole) std::memcpy(staged_.get() + staged, from, size);
       staged += size;
-      if (staged == RECORD_BYTES) {
+      if (staged == kRecordBytes) {
         if (const Io io = write(whole ? from : staged_.get(), staged, wait_ns); io != Io::OK) return io;
         staged = 0;
       }

@@ -16,7 +16,7 @@ class Wire {
   // Encrypt everything that is sent and received from now on.
   Status encrypt(const Tls& tls, bool is_consumer) {
     JG_RETURN_IF_ERROR(tls.connection(fd_.get(), is_consumer, &tls_));
-    staged_ = std::make_unique<uint8_t[]>(RECORD_BYTES);
+    staged_ = std::make_unique<uint8_t[]>(kRecordBytes);
     return {};
   }
 
@@ -40,7 +40,7 @@ class Wire {
   std::string reason() const;
 
  private:
-  static constexpr size_t RECORD_BYTES = 16u << 10;  // the most that TLS encrypts at once
+  static constexpr size_t kRecordBytes = 16u << 10;  // the most that TLS encrypts at once
   Io write(const uint8_t* from, size_t size, std::atomic<int64_t>* wait_ns);
 
   Fd fd_;

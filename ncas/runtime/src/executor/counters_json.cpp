@@ -8,7 +8,7 @@
 namespace jg {
 namespace {
 
-constexpr size_t PEERS_SHOWN_MAX = 64;  // beyond, their bytes would be most of all counters
+constexpr size_t kPeersShownMax = 64;  // beyond, their bytes would be most of all counters
 
 }  // namespace
 
@@ -79,7 +79,7 @@ void write_sink(JsonWriter* json, size_t id, const std::string& edge, const Emit
   json->member("repeated_packets", counters.repeated_packets.load());
   json->member("dropped_packets", counters.dropped_packets.load());
   const std::vector<int64_t> peers = emitter.peer_bytes();
-  if (peers.size() > 1 && peers.size() <= PEERS_SHOWN_MAX) {
+  if (peers.size() > 1 && peers.size() <= kPeersShownMax) {
     json->begin_array("peer_bytes");
     for (const int64_t bytes : peers) json->number(bytes);
     json->end_array();

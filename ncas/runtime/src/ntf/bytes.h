@@ -56,12 +56,12 @@ class Bytes {
 };
 
 struct Dense {
-  static constexpr bool DENSE = true;
+  static constexpr bool kDense = true;
   int32_t from;
   int32_t operator()(int32_t i) const { return from + i; }
 };
 struct Scattered {
-  static constexpr bool DENSE = false;
+  static constexpr bool kDense = false;
   const int32_t* sel;
   int32_t operator()(int32_t i) const { return sel[i]; }
 };

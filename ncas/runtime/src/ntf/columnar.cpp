@@ -8,10 +8,10 @@
 namespace jg::ntf {
 namespace {
 
-constexpr size_t ALIGNMENT = 64;
-const uint8_t ZEROS[ALIGNMENT] = {};
+constexpr size_t kAlignment = 64;
+const uint8_t kZeros[kAlignment] = {};
 
-constexpr size_t padded(size_t size) { return (size + ALIGNMENT - 1) & ~(ALIGNMENT - 1); }
+constexpr size_t padded(size_t size) { return (size + kAlignment - 1) & ~(kAlignment - 1); }
 
 bool is_text(JgType type) { return type == JG_STRING || type == JG_BINARY; }
 
@@ -72,7 +72,7 @@ struct ColumnEncoder {
   void append_fixed(const JgCol& column, int32_t n, Index index) {
     const T* from = static_cast<const T*>(column.data);
     uint8_t* to = values.grow(sizeof(T) * n);
-    if constexpr (Index::DENSE) {
+    if constexpr (Index::kDense) {
       std::memcpy(to, from + index(0), sizeof(T) * n);
     } else {
       T* out = reinterpret_cast<T*>(to);
@@ -142,7 +142,7 @@ class ColumnarEncoder : public FrameEncoder {
         continue;
       }
       if (is_text(column.type)) {
-        payload->push_back({const_cast<uint8_t*>(ZEROS), sizeof(uint32_t)});
+        payload->push_back({const_cast<uint8_t*>(kZeros), sizeof(uint32_t)});
         add(column.ends.data(), column.ends.size(), sizeof(uint32_t));
       }
       add(column.values.data(), column.values.size());
@@ -159,7 +159,7 @@ class ColumnarEncoder : public FrameEncoder {
   void add(const uint8_t* data, size_t size, size_t before = 0) {
     if (size) out_->push_back({const_cast<uint8_t*>(data), size});
     const size_t padding = padded(before + size) - before - size;
-    if (padding) out_->push_back({const_cast<uint8_t*>(ZEROS), padding});
+    if (padding) out_->push_back({const_cast<uint8_t*>(kZeros), padding});
   }
 
   void add_bits(const Bytes& bytes, Bytes* bits) {

@@ -8,13 +8,13 @@
 namespace jg::ntf {
 namespace {
 
-constexpr uint32_t POLYNOMIAL = 0x82f63b78;  // reflected
+constexpr uint32_t kPolynomial = 0x82f63b78;  // reflected
 
 constexpr std::array<std::array<uint32_t, 256>, 8> slices() {
   std::array<std::array<uint32_t, 256>, 8> t{};
   for (uint32_t i = 0; i < 256; i++) {
     uint32_t c = i;
-    for (int k = 0; k < 8; k++) c = c & 1 ? (c >> 1) ^ POLYNOMIAL : c >> 1;
+    for (int k = 0; k < 8; k++) c = c & 1 ? (c >> 1) ^ kPolynomial : c >> 1;
     t[0][i] = c;
   }
   for (uint32_t i = 0; i < 256; i++) {
@@ -22,7 +22,7 @@ constexpr std::array<std::array<uint32_t, 256>, 8> slices() {
   }
   return t;
 }
-constexpr auto SLICE = slices();
+constexpr auto kSlice = slices();
 
 uint64_t load64(const uint8_t* p) {
   uint64_t v;
@@ -37,10 +37,10 @@ uint32_t crc32c_portable(uint32_t crc, const void* data, size_t size) {
   uint32_t c = ~crc;
   for (; size >= 8; size -= 8, p += 8) {
     const uint64_t v = load64(p) ^ c;
-    c = SLICE[7][v & 255] ^ SLICE[6][v >> 8 & 255] ^ SLICE[5][v >> 16 & 255] ^ SLICE[4][v >> 24 & 255] ^
-        SLICE[3][v >> 32 & 255] ^ SLICE[2][v >> 40 & 255] ^ SLICE[1][v >> 48 & 255] ^ SLICE[0][v >> 56];
+    c = kSlice[7][v & 255] ^ kSlice[6][v >> 8 & 255] ^ kSlice[5][v >> 16 & 255] ^ kSlice[4][v >> 24 & 255] ^
+        kSlice[3][v >> 32 & 255] ^ kSlice[2][v >> 40 & 255] ^ kSlice[1][v >> 48 & 255] ^ kSlice[0][v >> 56];
   }
-  for (; size; size--) c = (c >> 8) ^ SLICE[0][(c ^ *p++) & 255];
+  for (; size; size--) c = (c >> 8) ^ kSlice[0][(c ^ *p++) & 255];
   return ~c;
 }
 
@@ -56,7 +56,7 @@ struct Shift {
     uint32_t column[32]{};  // image of each bit
     for (int i = 0; i < 32; i++) {
       uint32_t c = 1u << i;
-      for (size_t k = 0; k < 8; k++) c = c & 1 ? (c >> 1) ^ POLYNOMIAL : c >> 1;  // one zero byte
+      for (size_t k = 0; k < 8; k++) c = c & 1 ? (c >> 1) ^ kPolynomial : c >> 1;  // one zero byte
       column[i] = c;
     }
     uint32_t power[32]{}, result[32]{};

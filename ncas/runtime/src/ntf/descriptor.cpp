@@ -47,13 +47,13 @@ std::string unquote(std::string_view word) {
 }
 
 std::string quoted(std::string_view name) {
-  static constexpr char DIGITS[] = "0123456789ABCDEF";
+  static constexpr char kDigits[] = "0123456789ABCDEF";
   std::string word;
   for (char c : name) {
     if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && std::strchr("_.-~", c))) {
       word += c;
     } else {
-      word += {'%', DIGITS[static_cast<unsigned char>(c) >> 4], DIGITS[c & 15]};
+      word += {'%', kDigits[static_cast<unsigned char>(c) >> 4], kDigits[c & 15]};
     }
   }
   return word;
@@ -82,7 +82,7 @@ Status malformed(std::string_view line) {
 }  // namespace
 
 bool parse_type(std::string_view word, ColumnSpec* column) {
-  static constexpr std::pair<std::string_view, JgType> KINDS[] = {
+  static constexpr std::pair<std::string_view, JgType> kKinds[] = {
       {"bool", JG_BOOL},
       {"int8", JG_I8},
       {"int16", JG_I16},
@@ -97,7 +97,7 @@ bool parse_type(std::string_view word, ColumnSpec* column) {
       {"time", JG_TIME},
       {"timestamp_ns", JG_TIMESTAMP_NS},
   };
-  static constexpr std::pair<std::string_view, JgType> OF_A_ZONE_OR_UNIT[] = {
+  static constexpr std::pair<std::string_view, JgType> kOfAZoneOrUnit[] = {
       {"timestamptz(", JG_TIMESTAMP}, {"timestamptz_ns(", JG_TIMESTAMP_NS}, {"duration(", JG_I64}};
 
   column->nullable = word.ends_with('?');
@@ -113,13 +113,13 @@ bool parse_type(std::string_view word, ColumnSpec* column) {
     column->type = *precision <= 18 ? JG_DEC64 : JG_DEC128;
     return true;
   }
-  for (const auto& [name, type] : OF_A_ZONE_OR_UNIT) {
+  for (const auto& [name, type] : kOfAZoneOrUnit) {
     if (word.starts_with(name) && word.ends_with(')') && word.size() > name.size() + 1) {
       column->type = type;
       return true;
     }
   }
-  for (const auto& [name, type] : KINDS) {
+  for (const auto& [name, type] : kKinds) {
     if (word == name) {
       column->type = type;
       return true;

@@ -6,9 +6,9 @@
 namespace jg::ntf {
 namespace {
 
-constexpr char MAGIC[4] = {'J', 'G', 'T', 'F'};
-constexpr uint8_t VERSION = 1;
-constexpr size_t CRC_COVERS = offsetof(FrameHeader, crc);
+constexpr char kMagic[4] = {'J', 'G', 'T', 'F'};
+constexpr uint8_t kVersion = 1;
+constexpr size_t kCrcCovers = offsetof(FrameHeader, crc);
 
 template <class T>
 void put(std::string* to, T value) {
@@ -40,13 +40,13 @@ bool take_text(std::string_view* from, std::string* text) {
 
 FrameHeader make_header(Kind kind, uint32_t rows, uint32_t length, uint64_t sequence, uint32_t payload_crc) {
   FrameHeader h{};
-  std::memcpy(h.magic, MAGIC, 4);
-  h.version = VERSION;
+  std::memcpy(h.magic, kMagic, 4);
+  h.version = kVersion;
   h.kind = kind;
   h.rows = rows;
   h.length = length;
   h.sequence = sequence;
-  h.crc = crc32c(payload_crc, &h, CRC_COVERS);
+  h.crc = crc32c(payload_crc, &h, kCrcCovers);
   return h;
 }
 
@@ -58,10 +58,10 @@ std::string control_frame(Kind kind, std::string_view payload, uint64_t sequence
 }
 
 Status check_header(const FrameHeader& h) {
-  if (std::memcmp(h.magic, MAGIC, 4) != 0) return {"protocol", "not a Jumpgate tuple stream: wrong magic number"};
-  if (h.version != VERSION) {
+  if (std::memcmp(h.magic, kMagic, 4) != 0) return {"protocol", "not a Jumpgate tuple stream: wrong magic number"};
+  if (h.version != kVersion) {
     return {"protocol", "the peer speaks version " + std::to_string(h.version) +
-                            " of the tuple stream, here is version " + std::to_string(VERSION) +
+                            " of the tuple stream, here is version " + std::to_string(kVersion) +
                             "; install the same release of Jumpgate on both ends"};
   }
   if (h.flags != 0 || h.reserved != 0) return {"protocol", "a frame header with unknown flags"};
@@ -79,7 +79,7 @@ Status check_header(const FrameHeader& h) {
 }
 
 Status check_crc(const FrameHeader& h, uint32_t payload_crc) {
-  if (crc32c(payload_crc, &h, CRC_COVERS) == h.crc) return {};
+  if (crc32c(payload_crc, &h, kCrcCovers) == h.crc) return {};
   return {"protocol", "a frame whose bytes do not match its checksum (CRC-32C)"};
 }
 

@@ -9,7 +9,7 @@
 
 namespace jg::ntf {
 
-inline constexpr size_t TEXT_WIDTH = 8;  // uint32 offset, uint32 length
+inline constexpr size_t kTextWidth = 8;  // uint32 offset, uint32 length
 
 struct RowField {
   JgType type;
@@ -25,7 +25,7 @@ struct RowLayout {
     size_t at = null_bytes;
     for (const ColumnSpec& c : d.columns) {
       const bool text = c.type == JG_STRING || c.type == JG_BINARY;
-      const size_t width = text ? TEXT_WIDTH : memory_width(c.type);
+      const size_t width = text ? kTextWidth : memory_width(c.type);
       const size_t natural = text ? sizeof(uint32_t) : width;
       at = round_up(at, std::min<size_t>(natural, d.alignment));
       fields.push_back({c.type, at, text});
