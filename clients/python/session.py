@@ -139,7 +139,12 @@ class Session:
             raise ConfigError(f"results is {results!r}; it can be {', '.join(RESULTS)}")
         bounds = Objective(objective or TIME, seconds_max or math.inf, cost_max or math.inf)
         self._options = RunOptions(
-            parallelism, threads, timeout_ms, memory_limit_bytes=memory_limit_bytes, prefer=prefer, objective=bounds
+            parallelism or 0,
+            threads or 0,
+            timeout_ms or 0,
+            memory_limit_bytes=memory_limit_bytes or 0,
+            prefer=tuple(prefer),
+            objective=bounds,
         )
         self._results_come, self._shows_progress = results, progress
         if address is None:
@@ -296,14 +301,13 @@ class Session:
 
     def explain(self, dataflow: Dataflow, dialect: Dialect | None = None, *, verbose: bool = False) -> str:
         """How the dataflow would be run, and why: nothing is compiled or run. verbose: the plan after each pass."""
-        return str(self._open().explain(self._asked(dataflow, dialect), verbose=verbose).text)
+        return str(self._explained(dataflow, dialect, verbose).text)
 
     def explain_data(
         self, dataflow: Dataflow, dialect: Dialect | None = None, *, verbose: bool = False
     ) -> dict[str, Any]:
         """Return as data what `explain` says."""
-        found = self._open().explain(self._asked(dataflow, dialect), verbose=verbose)
-        data: dict[str, Any] = json.loads(found.json)
+        data: dict[str, Any] = json.loads(self._explained(dataflow, dialect, verbose).json)
         return data
 
     def explain_job(self, job: str = "latest", *, verbose: bool = False) -> str:
@@ -332,6 +336,10 @@ class Session:
         """Seconds that a job of the dataflow would wait for hosts and programs before it begins, as estimated. If they
         are more than patience_s, the service prepares these meanwhile. Raises what would keep it from being planned."""
         return self._open().prepare(self._asked(dataflow, dialect), patience_s)
+
+    def _explained(self, dataflow: Dataflow, dialect: Dialect | None, verbose: bool) -> pb.ExplainResponse:
+        flow = Flow.of(_without_send(dataflow.root), dialect or DEFAULT)
+        return self._open().explain(Request(flow, options=self._options), verbose=verbose)
 
     def jobs(self) -> list[Job]:
         """All jobs that the service remembers, newest first."""

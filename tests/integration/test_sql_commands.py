@@ -28,9 +28,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]
 
 
 def rows(connection: Connection, text: str, parameters: Any = ()) -> list[dict[str, Any]]:
-    answer = commands.answer(text, connection, parameters)
-    assert answer is not None
-    return connection.sql(answer).to_pylist()
+    return connection.sql(text, parameters).to_pylist()
 
 
 @pytest.mark.parametrize("text", ["show tables", "SHOW /* all */ TABLES ;"])
@@ -62,7 +60,7 @@ def test_explain_analyze(connection: Connection) -> None:
     ["SELECT 1", "WITH show AS (SELECT 1) SELECT 1", "FROM item", "tables", "DESCRIBE item", "EXPLAIN DROP TABLE item"],
 )
 def test_queries_are_no_commands(connection: Connection, text: str) -> None:
-    assert commands.answer(text, connection) is None
+    assert commands.answer(text, connection._workspace, connection.sql) is None
 
 
 def test_tables_and_options_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
