@@ -262,21 +262,24 @@ class Service:
                 request = await self._admitted(call.client, request)
                 await self.engine.agents.meet()
                 if trace:
-                    root, dialect = request.flow.decoded
-                    return request, await asyncio.to_thread(self.engine.plan, root, dialect, request.options, trace)
-                return request, await asyncio.to_thread(self._plan, self._full.left_out(request))
+                    return request, await asyncio.to_thread(self._traced, request)
+                return await asyncio.to_thread(self._plan, request)
 
-    def _plan(self, request: Request) -> JobPlan:
-        """Plan a request now, or find the plan of an equal one."""
-        lost = self.engine.lost
+    def _traced(self, request: Request) -> JobPlan:
+        """Plan a request now, and note the plan after each pass."""
+        return self.engine.plan(*request.flow.decoded, request.options, trace=True)
+
+    def _plan(self, request: Request) -> tuple[Request, JobPlan]:
+        """Plan a request now, or find the plan of an equal one. Return it without the devices that were full for it."""
+        request, lost = self._full.left_out(request), self.engine.lost
         plan = self.plans.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
         if plan is not None:
-            return plan
+            return request, plan
         with probe.noted() as findings, deadline.within(PLANNING_S_MAX):
             plan = self.engine.plan(*request.flow.decoded, request.options)
         if self.engine.lost == lost:
             self.plans.keep(request, lost, plan, findings)
-        return plans.delivering(plan, request.endpoints)
+        return request, plans.delivering(plan, request.endpoints)
 
     async def _job(self, request: Request, started_ns: int) -> Job:
         """Plan and compile a request; plan it again without a host or device that turns out not to answer."""
@@ -284,10 +287,9 @@ class Service:
         silent: Unreachable | None = None
         while True:
             lost = self.engine.lost
-            request = self._full.left_out(request)
             try:
-                # on a thread: files on a slow disk must not keep other jobs waiting
-                plan = await asyncio.to_thread(self._plan, request)
+                # on a thread: files on a slow disk, and large requests, must not keep other jobs waiting
+                request, plan = await asyncio.to_thread(self._plan, request)
             except CannotPlace:
                 if silent is not None:  # nobody else can do it
                     raise silent from None
