@@ -3,7 +3,8 @@ process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from jumpgate.dataflow.operators import Operator
@@ -31,11 +32,8 @@ class Calls(Protocol):
     is_local: bool
 
     def run(self, request: Request, *, explain: bool = False, pull: bool = False, trace: str = "") -> Run:
-        """Run a request. explain: the plan's explanation is wanted. pull: `pull` fetches the result. trace: the
-        caller's traceparent."""
-
-    def pull(self, job: str) -> Any:
-        """Fetch the result of a job that was run so: an iterator of messages, which can be cancelled."""
+        """Run a request. explain: the plan's explanation is wanted. pull: the service keeps the result until it is
+        fetched. trace: the caller's traceparent."""
 
     def explain(self, request: Request, *, verbose: bool = False) -> pb.ExplainResponse:
         """Explain how a request would be run."""
@@ -63,3 +61,19 @@ class Calls(Protocol):
 
     def close(self) -> None:
         """End the connection."""
+
+
+def follow(messages: Iterable[Any], see: Callable[[Any], None], end: Callable[[JumpgateError | None], None]) -> None:
+    """Have both called by a new thread: `see` with each message, and at last `end` with the error."""
+
+    def taken() -> None:
+        failure: JumpgateError | None = None
+        try:
+            for message in messages:
+                see(message)
+        except JumpgateError as error:
+            failure = error
+        finally:
+            end(failure)
+
+    threading.Thread(target=taken, name="jumpgate-events", daemon=True).start()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import grpc
 
+from jumpgate.client.calls import follow
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.request import Request, RunOptions
@@ -76,7 +76,7 @@ class Remote:
         return Events(self._ask(self._stub.Run, message, _timeout_s(request.options), headers), self._address)
 
     def pull(self, job: str) -> Events:
-        """Fetch a result."""
+        """Fetch the result of a job that was run with `pull`."""
         return Events(self._ask(self._stub.Pull, pb.PullRequest(job_id=job)), self._address)
 
     def explain(self, request: Request, *, verbose: bool = False) -> pb.ExplainResponse:
@@ -157,18 +157,7 @@ class Events:
 
     def deliver(self, see: Callable[[Any], None], end: Callable[[JumpgateError | None], None]) -> None:
         """Have both called by a thread: `see` with each message, and at last `end` with the error."""
-
-        def follow() -> None:
-            failure: JumpgateError | None = None
-            try:
-                for message in self:
-                    see(message)
-            except JumpgateError as error:
-                failure = error
-            finally:
-                end(failure)
-
-        threading.Thread(target=follow, name="jumpgate-events", daemon=True).start()
+        follow(self, see, end)
 
     def cancel(self) -> None:
         """End the call."""

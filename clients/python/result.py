@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -90,20 +90,6 @@ class Execution:
         if not self.ended.is_set():
             self.ended.set()
             self._finished(self.error)
-
-    def follow(self, call: Iterable[Any]) -> None:
-        """Takes the events, and the error, of `call` on a thread."""
-        threading.Thread(target=self._take, args=(call,), name="jumpgate-events", daemon=True).start()
-
-    def _take(self, call: Iterable[Any]) -> None:
-        failure: JumpgateError | None = None
-        try:
-            for event in call:
-                self.see(event)
-        except JumpgateError as error:
-            failure = error
-        finally:
-            self.end(failure)
 
 
 class Result:

@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from jumpgate import deadline
-from jumpgate.client.calls import Calls
+from jumpgate.client.calls import Calls, follow
 from jumpgate.client.progress import Display, Follower, display
 from jumpgate.client.pulled import Pulled
 from jumpgate.client.remote import Remote
@@ -232,7 +232,7 @@ class Session:
             raise
         try:
             if self._calls.is_local and shown is not None:  # showing is not for the service's event loop
-                execution.follow(call)
+                follow(call, execution.see, execution.end)
             else:
                 call.deliver(execution.see, execution.end)
             job = execution.submitted.result()
@@ -251,7 +251,8 @@ class Session:
             raise
 
         def again(failure: JumpgateError) -> Result | None:
-            if endpoint.address and failure.fields.get("peer") == endpoint.address and self._may_pull("auto"):
+            is_reached = failure.fields.get("peer") != endpoint.address
+            if endpoint.address and not is_reached and self._results_come == "auto" and not self._calls.is_local:
                 self._results_come = "pull"
                 return self._start(asked, without, retries)
             if isinstance(failure, CapacityExceeded) and "device" in failure.fields:
@@ -266,15 +267,11 @@ class Session:
         self._results.add(result)
         return result
 
-    def _may_pull(self, mode: str) -> bool:
-        """Return whether `results` is that, of a service that is elsewhere."""
-        return self._results_come == mode and not self._calls.is_local
-
     def _endpoint(self) -> Endpoint | Pulled:
         """Return where a result is received."""
-        if not self._may_pull("pull"):
-            return Endpoint.open(self._host)
-        return Pulled(self._calls.pull)
+        if self._results_come == "pull" and isinstance(self._calls, Remote):
+            return Pulled(self._calls.pull)
+        return Endpoint.open(self._host)
 
     def _flow(self, root: Operator, dialect: Dialect) -> Flow:
         """Return the flow that sends the dataflow's result to one endpoint; one that was asked before is encoded."""

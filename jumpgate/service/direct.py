@@ -34,10 +34,6 @@ class Direct:
         call = self._call(trace)
         return Run(lambda see: self._begun(_seen(self._service.run(call, request, explain=explain, pull=pull), see)))
 
-    def pull(self, job: str) -> Run:
-        """Fetch a result. Only clients elsewhere need that."""
-        raise InternalError("clients in the service's process receive results themselves")
-
     def explain(self, request: Request, *, verbose: bool = False) -> pb.ExplainResponse:
         """Explain how a request would be run."""
         return self._asked(self._service.explain(self._call(), request, verbose=verbose))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from jumpgate.client import result as results
+from jumpgate.client.calls import follow
 from jumpgate.client.result import Execution, Result
 from jumpgate.errors import Cancelled, InstanceFailed, JumpgateError, ProtocolError, Unreachable
 
@@ -64,13 +65,15 @@ class Run:
     def __init__(self) -> None:
         self.stream, self.call = FakeStream(), FakeCall()
         execution = Execution(self.stream.close)
-        execution.follow(self.call)
+        follow(self.call, execution.see, execution.end)
         self.result = Result("j1", BATCH.schema, self.stream, execution, self.call.cancel)
 
 
 @pytest.fixture
-def run() -> Run:
-    return Run()
+def run() -> Iterator[Run]:
+    run = Run()
+    yield run
+    run.call.items.put("end")
 
 
 def test_success(run: Run) -> None:
