@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import fuzz, nightly
+from tests.support.jvm import BRIEF
 from tests.support.reports import pytest_runtest_makereport as pytest_runtest_makereport
 from tests.support.reports import pytest_terminal_summary as pytest_terminal_summary
 
@@ -23,9 +26,8 @@ os.environ.setdefault("JUMPGATE_QUICK_BUILDS", "always")
 # no service measures the machine beside the tests
 os.environ["JUMPGATE_CALIBRATE"] = "never"
 
-# a JVM that lives for minutes loses more by its own optimiser than it gains
 for name in ("SPARK_SUBMIT_OPTS", "MAVEN_OPTS"):
-    os.environ.setdefault(name, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    os.environ.setdefault(name, " ".join(BRIEF))
 
 # how long an example takes depends on what else the machine does
 settings.register_profile(
@@ -46,6 +48,8 @@ MARKS = {
 #: engines by the files that start them: one worker has all of an engine's, so that few servers run at a time
 ENGINE_TIMEOUT_S = 900  # a server starts, and on a new machine it is fetched first
 ENGINES = {"spark": "spark", "presto": "presto", "trino": "presto"}
+#: fixtures that start an engine's server
+SERVERS = {"presto_answers": "presto", "trino_answers": "presto"}
 
 
 #: files of few tests that take minutes: no worker should begin one when the others are about to end
@@ -59,6 +63,17 @@ PARAMETER_MAX = 1000
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Name a long text by its length: processes get the test's name in their environment, which has limits."""
     return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > PARAMETER_MAX else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from looking at thousands of tests again and again: all of them live to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
@@ -75,9 +90,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(mark)
         if item.get_closest_marker("engine") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(ENGINE_TIMEOUT_S))
-        engine = next((ENGINES[word] for word in words if word in ENGINES and words[0] != "unit"), None)
+        engine = _engine(item, words)
         item.add_marker(pytest.mark.xdist_group(engine or item.path.relative_to(GOLDEN.parent).as_posix()))
     items.sort(key=lambda item: (*_slowness(item), -sizes[item.path], item.path))
+
+
+def _engine(item: pytest.Item, words: list[str]) -> str | None:
+    """Return the engine whose server a test needs; None for unit tests and those of no engine."""
+    if words[0] == "unit":
+        return None
+    named = (ENGINES[word] for word in words if word in ENGINES)
+    started = (SERVERS[name] for name in getattr(item, "fixturenames", ()) if name in SERVERS)
+    return next(chain(named, started), None)
 
 
 def _slowness(item: pytest.Item) -> tuple[bool, bool, bool, bool, str]:

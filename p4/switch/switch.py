@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import ipaddress
+import struct
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ PORTS = 512
 PASSES_MAX = 1 << 20
 FRAME_BYTES_MAX = 9216
 EVENT_BYTES_MAX = 16 << 10
+#: characters of `struct` for unsigned integers, by their bytes
+_UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
 class Result(IntEnum):
@@ -524,10 +527,9 @@ class Switch:
         element = len(register.fields) * register.field_bytes
         data = c.create_string_buffer(max(1, count * element))
         self._lib.jgsw_register_read(self._sw, register.index, first, count, data)
-        width, raw = register.field_bytes, data.raw
-        numbers = [int.from_bytes(raw[i : i + width], "little") for i in range(0, count * element, width)]
-        step = len(register.fields)
-        return [tuple(numbers[i : i + step]) for i in range(0, len(numbers), step)]
+        return list(
+            struct.iter_unpack(f"<{len(register.fields)}{_UNSIGNED[register.field_bytes]}", data.raw[: count * element])
+        )
 
     def write_register(self, register: Register, first: int, elements: Sequence[Sequence[int]]) -> None:
         """Raises ConfigError: outside the register, or a value is too wide."""

@@ -16,7 +16,6 @@ def outcomes(made: pytest.TempPathFactory, workers: int) -> dict[str, Any]:
     return outcomes_of(folder, presto.library(), "Presto", workers)
 
 
-@pytest.mark.nightly(like="tests/integration/test_presto_faults.py::TestTwoWorkers")
 class TestOneServer(ServerFaults):
     @pytest.fixture(scope="class")
     @classmethod
@@ -24,6 +23,7 @@ class TestOneServer(ServerFaults):
         return outcomes(tmp_path_factory, workers=0)
 
 
+@pytest.mark.nightly(like="tests/integration/test_presto_faults.py::TestOneServer")
 class TestTwoWorkers(WorkerFaults):
     @pytest.fixture(scope="class")
     @classmethod

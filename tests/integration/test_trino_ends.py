@@ -33,11 +33,11 @@ def ends(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.nightly(like="tests/integration/test_presto_faults.py::TestTwoWorkers")
+@pytest.mark.nightly(like="tests/integration/test_presto_faults.py::TestOneServer")
 def test_a_cancelled_query_ends_its_job(ends: Any) -> None:
     assert ends[0] == ["cancelled"]
 
 
-@pytest.mark.nightly(like="tests/integration/test_presto_faults.py::TestTwoWorkers")
+@pytest.mark.nightly(like="tests/integration/test_presto_faults.py::TestOneServer")
 def test_a_query_whose_service_goes_away_says_so(ends: Any) -> None:
     assert ends[1].startswith("JUMPGATE_SERVICE: ")

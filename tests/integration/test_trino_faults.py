@@ -10,7 +10,7 @@ from tests.support import trino
 from tests.support.server_faults import WorkerFaults, outcomes_of
 
 
-@pytest.mark.nightly(like="tests/integration/test_presto_faults.py::TestTwoWorkers")
+@pytest.mark.nightly(like="tests/integration/test_presto_faults.py::TestOneServer")
 class TestTwoWorkers(WorkerFaults):
     @pytest.fixture(scope="class")
     @classmethod

@@ -10,6 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CLIENTS = Path(__file__).resolve().parents[2] / "clients"
+#: options of a JVM that lives for minutes: it loses more by its own optimiser, and by checking the bytecode of jars
+#: that nobody changes, than it gains
+BRIEF = (
+    "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote",
+)  # fmt: skip
 
 
 def maven(*arguments: str) -> None:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from jumpgate.hosts.config import local_hosts
 from jumpgate.service import embedded
 from jumpgate.testing.leaks import wait_until
+from tests.support.jvm import BRIEF
 
 PORT = 18080
 URL = f"http://127.0.0.1:{PORT}"
@@ -187,7 +188,7 @@ def command(
     folder: Path,
     lib: Path,
     engine: Engine,
-    java: Sequence[str] = ("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+    java: Sequence[str] = ("-Xmx1g", *BRIEF),
     name: str = "one",
 ) -> list[str]:
     return [

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.jvm import BRIEF
 from tests.support.presto_run import PORT, serving
 
 
@@ -35,9 +36,7 @@ def shell(jar: Path, arguments: list[str]) -> int:
     """Runs the command line; gives its exit status. Ctrl-C is the command line's alone: there it ends a query."""
     signal.signal(signal.SIGINT, lambda *_: None)
     words = ["--server", f"127.0.0.1:{PORT}", "--catalog", "jumpgate", "--schema", "tpch", *arguments]
-    process = subprocess.Popen(
-        ["setpriv", "--pdeathsig", "KILL", "java", "-XX:TieredStopAtLevel=1", "-jar", jar, *words]
-    )
+    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "java", *BRIEF, "-jar", jar, *words])
     try:
         return process.wait()
     finally:
