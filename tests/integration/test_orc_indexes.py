@@ -70,20 +70,18 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def physical(values: list[Any], name: str) -> list[Any]:
-    def one(value: Any) -> Any:
-        match value:
-            case str():
-                return value.encode()
-            case Decimal():
-                return int(value.scaleb({"price": 2, "large": 3}[name]))
-            case datetime.datetime():
-                return int((value - datetime.datetime(1970, 1, 1)) / datetime.timedelta(microseconds=1))
-            case datetime.date():
-                return (value - EPOCH).days
-        return value
-
-    return [one(value) for value in values]
+def physical(column: pa.ChunkedArray, name: str) -> list[Any]:
+    match column.type:
+        case pa.Decimal128Type():
+            digits = {"price": 2, "large": 3}[name]
+            return [None if value is None else int(value.scaleb(digits)) for value in column.to_pylist()]
+        case pa.TimestampType():
+            return column.cast(pa.int64()).to_pylist()
+        case type_ if type_ == pa.date32():
+            return column.cast(pa.int32()).to_pylist()
+        case type_ if type_ == pa.string():
+            return column.cast(pa.binary()).to_pylist()
+    return column.to_pylist()
 
 
 def rows_of(scan: probe.Scan, data: pa.Table) -> list[int]:
@@ -92,7 +90,7 @@ def rows_of(scan: probe.Scan, data: pa.Table) -> list[int]:
     taken = data.take(pa.array(rows, pa.int64()))
     for name, have in zip(SCHEMA.names, scan.columns, strict=True):
         if name != "x":  # NaN equals nothing
-            assert have == physical(taken[name].to_pylist(), name), name
+            assert have == physical(taken[name], name), name
     return rows
 
 

@@ -71,7 +71,7 @@ def rows_of(scan: probe.Scan, data: pa.Table) -> list[int]:
     taken = data.take(pa.array(rows, pa.int64()))
     for name in ("n", "i", "text"):
         have = scan.columns[SCHEMA.names.index(name)]
-        assert have == [v.encode() if isinstance(v, str) else v for v in taken[name].to_pylist()], name
+        assert have == (taken[name].cast(pa.binary()) if name == "text" else taken[name]).to_pylist(), name
     return rows
 
 

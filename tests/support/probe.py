@@ -39,7 +39,6 @@ _C_TYPES: dict[str, Any] = {
     "float32": ctypes.c_float,
     "float64": ctypes.c_double,
     "decimal64": ctypes.c_int64,
-    "decimal128": ctypes.c_uint64 * 2,
     "date": ctypes.c_int32,
     **dict.fromkeys(("timestamp", "time", "timestamp_ns"), ctypes.c_int64),
 }
@@ -211,21 +210,24 @@ def _physical(type_: DataType) -> str:
 
 
 def _values(column: _Col, type_: DataType, rows: list[int]) -> list[Any]:
-    kind = _physical(type_)
-    c_type = _Str if kind in ("string", "binary") else _C_TYPES[kind]
-    data = ctypes.cast(column.data, ctypes.POINTER(c_type))
-    valid = column.valid
-    out: list[Any] = []
-    for r in rows:
-        if valid and not valid[r]:
-            out.append(None)
-        elif c_type is _Str:
-            out.append(ctypes.string_at(data[r].data, data[r].size) if data[r].size else b"")
-        elif kind == "decimal128":
-            value = data[r][0] | data[r][1] << 64
-            out.append(value - (1 << 128) if value >> 127 else value)
-        elif kind == "bool":
-            out.append(bool(data[r]))
-        else:
-            out.append(data[r])
-    return out
+    """Return the physical values of rows. Cells are taken from memory at once, as ctypes takes long for each one; those
+    of NULLs and of other rows may hold anything."""
+    kind, count = _physical(type_), max(rows) + 1
+    is_pair = kind in ("string", "binary", "decimal128")
+    c_type = ctypes.c_uint64 if is_pair else _C_TYPES[kind]
+    cells = (c_type * (count << is_pair)).from_address(column.data)[:]
+    if column.valid:
+        valid = column.valid[:count]
+        there = [row for row in rows if valid[row]]
+    else:
+        there = rows
+    if kind == "decimal128":  # two words, the lower one first
+        values: list[Any] = [cells[2 * r] | (cells[2 * r + 1] - (cells[2 * r + 1] >> 63 << 64)) << 64 for r in there]
+    elif is_pair:  # address and bytes
+        values = [ctypes.string_at(cells[2 * r], cells[2 * r + 1]) if cells[2 * r + 1] else b"" for r in there]
+    else:
+        values = [bool(cells[r]) for r in there] if kind == "bool" else [cells[r] for r in there]
+    if len(there) == len(rows):
+        return values
+    rest = iter(values)
+    return [next(rest) if valid[row] else None for row in rows]
