@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import decimal as pydecimal
 import math
+import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -39,11 +41,18 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     return pa.schema([pa.field(f.name, arrow_type(f.type)) for f in schema])
 
 
+@cache
+def _database(process: int, threads: int) -> duckdb.DuckDBPyConnection:
+    """Return a database of this process: to make one takes longer than most queries. It keeps nothing of files."""
+    config: dict[str, bool | int] = {"enable_external_file_cache": False}
+    return duckdb.connect(config=config | ({"threads": threads} if threads else {}))
+
+
 def run(root: Operator, dialect: Dialect = DEFAULT, threads: int = 0) -> pa.Table:
     """The dataflow's result as DuckDB computes it, with the dataflow's names and types. Raises duckdb.Error."""
     translator = Translator(dialect)
     statement = translator.statement(root)
-    with duckdb.connect(config={"threads": threads} if threads else {}) as connection:
+    with _database(os.getpid(), threads).cursor() as connection:
         for i, read in enumerate(translator.datasets):
             kind = formats()[read.format].dataset
             if not kind:

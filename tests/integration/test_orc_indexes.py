@@ -23,7 +23,7 @@ from jumpgate.errors import JumpgateError, MalformedData
 from jumpgate.testing.lab import Lab
 from tests.support import probe
 from tests.support.orc_tail import Message, OrcFile, packed
-from tests.support.ordered_rows import COMPARE, EPOCH, VALUES, OrderedRows, random_bounds, wanted
+from tests.support.ordered_rows import COMPARE, VALUES, OrderedRows, random_bounds, wanted
 
 #: the last row group is short
 ROWS, STRIDE = 58_000, 5_000
