@@ -44,7 +44,7 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 @cache
 def _database(process: int, threads: int) -> duckdb.DuckDBPyConnection:
     """Return a database of this process: to make one takes longer than most queries. It keeps nothing of files."""
-    config: dict[str, bool | int] = {"enable_external_file_cache": False}
+    config: dict[str, Any] = {"enable_external_file_cache": False}
     return duckdb.connect(config=config | ({"threads": threads} if threads else {}))
 
 

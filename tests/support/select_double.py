@@ -26,6 +26,7 @@ class SelectDouble:
     def __init__(self, cases: bool = True) -> None:
         self.statements: list[str] = []
         self.cases = cases
+        self._database = duckdb.connect()
 
     def __call__(self, file: Path, request: bytes) -> tuple[int, bytes]:
         root = ElementTree.fromstring(request)
@@ -34,8 +35,8 @@ class SelectDouble:
         if not self.cases and "CASE WHEN" in statement:
             return 400, b"<Error><Code>ParseUnexpectedKeyword</Code></Error>"
         is_aggregate = _AGGREGATE.match(statement) is not None
-        with duckdb.connect() as connection:
-            connection.execute(f"CREATE VIEW S3Object AS FROM read_parquet({quoted(file)})")
+        with self._database.cursor() as connection:
+            connection.execute(f"CREATE TEMP VIEW S3Object AS FROM read_parquet({quoted(file)})")
             result = connection.execute(statement)
             names = [column[0] for column in result.description]
             rows = [
