@@ -50,7 +50,7 @@ KILLS = 200
 POINTS = ("prepared", "logged", "answered", "executed", "decided")
 CLIENTS, CLIENT_SECONDS = 32, 5.0
 SMALLBANK_HOT = 10
-TENANTS, TENANT_WORKERS = 3, 6
+TENANTS, TENANT_WORKERS = 4, 4
 GRAPHS = 40
 COUNT = 1_000_000
 SMALLBANK = [replace(_p4db.SMALLBANK, hot_rows=hot) for hot in (5, 10, 15)]
