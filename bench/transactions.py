@@ -67,7 +67,7 @@ def switch_transactions_per_core_s(_: int) -> Figure:
     header = Header(0, 0, SECRET, 1, (1, 1), 1)
     frame = wrapped(p4.pack(header, [Instruction(a, 0, ADD, 1) for a in range(8)]), (SENDER, SWITCH))
     frames = np.tile(np.frombuffer(frame, np.uint8), (PACKETS, 1))
-    at = PAYLOAD_AT + Header.format(p4.DEFAULT).size
+    at = PAYLOAD_AT + p4.DEFAULT.header.size
     for array in range(8):
         frames[:, at + 12 * array + 3] = rng.integers(0, 256, PACKETS)
     size, rates = len(frame), []

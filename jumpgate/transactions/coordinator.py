@@ -477,8 +477,8 @@ class Coordinator:
         bases = [self._places[step.name].base for step in steps]
         with self._noting:
             for step, old, base in zip(steps, values, bases, strict=True):
-                new = _after(step, old, base)
-                self._seen[step.name] = max(self._seen[step.name], (answer.gid, new), key=lambda seen: seen[0])
+                if self._seen[step.name][0] <= answer.gid:
+                    self._seen[step.name] = answer.gid, _after(step, old, base)
         return Outcome(True, tuple(old + base for old, base in zip(values, bases, strict=True)), answer.gid)
 
     def _held(self, steps: Sequence[Step], compiled: Compiled, answer: Answer) -> Iterator[Held]:
