@@ -261,7 +261,7 @@ def ended_by_errors(who: str) -> Iterator[None]:
     """End the process if the database cannot go on: opening it again recovers it."""
     try:
         yield
-    except (JumpgateError, psycopg.Error) as error:
+    except (JumpgateError, psycopg.Error, EOFError, OSError) as error:  # the last two: of the switch's control
         remark(f"{who}: {error}")
         os._exit(3)
 
