@@ -323,6 +323,7 @@ class Chaos:
                     for tenant in range(self.tenants):
                         self._replay(tenant, but_last=True)
                 self._wait(self.count)
+                self.found.wrong += [f"{of} ended by itself" for of, p in self.processes.items() if not p.is_alive()]
                 self._end()
                 for tenant in range(self.tenants):
                     self._replay(tenant)
@@ -433,7 +434,8 @@ class Chaos:
         """Let nodes end, then coordinators, each by itself."""
         for role in ("node", "coordinator"):
             for tenant in range(self.tenants):
-                self.ends[role, tenant].send("end")
+                with contextlib.suppress(OSError):  # it ended by itself, which its status tells
+                    self.ends[role, tenant].send("end")
                 process = self.processes[role, tenant]
                 process.join(OPEN_S)
                 if process.exitcode:
