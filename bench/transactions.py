@@ -16,6 +16,7 @@ import argparse
 import ctypes as c
 import itertools
 import random
+import statistics
 import tempfile
 import threading
 import time
@@ -48,7 +49,7 @@ LOSS, REPEATS = 0.3, 0.1
 LOST_TIMES = 20
 KILLS = 200
 POINTS = ("prepared", "logged", "answered", "executed", "decided")
-CLIENTS, CLIENT_SECONDS = 32, 5.0
+CLIENTS, CLIENT_SECONDS, HOT_ROW_ROUNDS = 32, 5.0, 3
 SMALLBANK_HOT = 10
 TENANTS, TENANT_WORKERS, HISTORIES_S = 4, 4, 5400.0
 GRAPHS = 40
@@ -384,11 +385,12 @@ def postgres_hot_row_speedup(_: int) -> Figure:
             done = 0
             with psycopg.connect(bank.url, autocommit=True) as connection:
                 while time.monotonic() < until:
-                    connection.execute("UPDATE accounts SET balance = balance + 1 WHERE id = 0")
+                    connection.execute("UPDATE plain SET balance = balance + 1 WHERE id = 0")
                     done += 1
             return done
 
-        plain = _clients(update)
+        bank.execute("CREATE TABLE plain AS SELECT * FROM accounts")  # without the trigger that guards hot rows
+        bank.execute("ALTER TABLE plain ADD PRIMARY KEY (id)")
         with Database(bank.url, switch, Path(name), workers=CLIENTS) as database:
             database.offload("accounts", "id", ["balance"], [0])
 
@@ -401,9 +403,11 @@ def postgres_hot_row_speedup(_: int) -> Figure:
                     done += 1
                 return done
 
-            mine = _clients(add)
-    remark(f"transactions/s: PostgreSQL {plain:,.0f}, switch {mine:,.0f}")
-    return Figure("postgres_hot_row_speedup", mine / plain, 10.0, "higher", f"{CLIENTS} clients, every commit synced")
+            rates = [(_clients(update), _clients(add)) for _ in range(HOT_ROW_ROUNDS)]
+    plain, mine = (statistics.median(found) for found in zip(*rates, strict=True))
+    remark(f"transactions/s: PostgreSQL {plain:,.0f}, switch {mine:,.0f}; rounds {rates}")
+    notes = f"{CLIENTS} clients, every commit synced; medians of {HOT_ROW_ROUNDS} rounds in turns"
+    return Figure("postgres_hot_row_speedup", mine / plain, 10.0, "higher", notes)
 
 
 def _tpcc_speedup(warehouses: int, kinds: tuple[type, ...]) -> float:
