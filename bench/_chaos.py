@@ -32,7 +32,7 @@ import psycopg
 
 from bench._histories import Epoch, History
 from bench._measure import remark
-from jumpgate.errors import JumpgateError, Overflow
+from jumpgate.errors import JumpgateError, Overflow, Unreachable
 from jumpgate.transactions import Database, LocalSwitch, Node, Outcome
 from jumpgate.transactions.channel import Answer
 from jumpgate.transactions.coordinator import Coordinator, Transaction
@@ -52,6 +52,8 @@ LOST_S, OPEN_S, CHECKPOINT_S = 10.0, 180.0, 5.0
 KINDS = ("node", "coordinator", "tenant", "switch", "postgres", "all")
 WEIGHTS = (40, 40, 8, 5, 4, 3)
 CONTEXT = multiprocessing.get_context("forkserver")
+#: the exit status of a process that says so, as one does whose coordinator was killed while it moved bases
+ASKS_TO_BE_OPENED = 3
 #: gid, done, number of values, values
 ACK = struct.Struct("<QBB8q")
 
@@ -263,7 +265,7 @@ def ended_by_errors(who: str) -> Iterator[None]:
         yield
     except (JumpgateError, psycopg.Error, EOFError, OSError) as error:  # the last two: of the switch's control
         remark(f"{who}: {error}")
-        os._exit(3)
+        os._exit(4 if isinstance(error, JumpgateError) and not isinstance(error, Unreachable) else ASKS_TO_BE_OPENED)
 
 
 # ---- all of them ----
@@ -323,7 +325,7 @@ class Chaos:
                     for tenant in range(self.tenants):
                         self._replay(tenant, but_last=True)
                 self._wait(self.count)
-                self.found.wrong += [f"{of} ended by itself" for of, p in self.processes.items() if not p.is_alive()]
+                self._start()
                 self._end()
                 for tenant in range(self.tenants):
                     self._replay(tenant)
@@ -459,7 +461,8 @@ class Chaos:
             assert time.monotonic() < since + OPEN_S, "nothing goes on"
             ended = [of for of, process in self.processes.items() if not process.is_alive()]
             if ended:
-                self.found.wrong.append(f"{ended} ended by themselves")
+                if any(self.processes[of].exitcode != ASKS_TO_BE_OPENED for of in ended):
+                    self.found.wrong.append(f"{ended} ended by themselves")
                 self._start()
             time.sleep(0.05)
 
