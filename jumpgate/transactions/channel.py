@@ -7,6 +7,7 @@ import socket
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from jumpgate.errors import Unreachable
 from jumpgate.p4.programs import transactions as p4
@@ -21,7 +22,7 @@ TIMEOUT_FIRST_US = 20_000
 LOST_S = 10.0
 DATAGRAM_BYTES_MAX = 2048
 
-_HEADER_BYTES = Header.format(DEFAULT).size
+_HEADER_BYTES = DEFAULT.header.size
 
 Address = tuple[str, int]
 
@@ -34,8 +35,7 @@ class Lease:
     secret: int
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """`gid` is the transaction's number: greater than that of each one that was executed before."""
 
     gid: int
@@ -43,8 +43,7 @@ class Answer:
     recirculations: int
 
 
-@dataclass(frozen=True)
-class Records:
+class Records(NamedTuple):
     """How a transaction is logged: what is put before its packet and before its answer; `is_synced`: the packet's
     record is on the disk before it is sent. `reach` is called with "logged" and "answered"; what it raises ends it.
     With a `mirror` they are also there, or there alone if there is no `log`, with what `held` says of an answer."""

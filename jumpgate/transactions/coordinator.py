@@ -377,12 +377,13 @@ class Coordinator:
         base = {"journal": LOCAL, "agents": False, **base}
         self._base, self._id, self._workers_of_all = base, base["log"], len(base["leases"])
         cells = {(array, index): (value, of) for array, index, value, of in base["cells"]}
-        self._places = {}
+        places: dict[Name, Place] = {}
         for server, admin in self._admins.items():
             for name, place in postgres.held(admin, server).items():
                 value, of = cells.get((place.array, place.index), (0, 0))
-                self._places[name] = replace(place, base=of)
+                places[name] = replace(place, base=of)
                 self._seen[name] = base["gid"], value
+        self._places = places  # at once: threads that declare transactions hold no latch
 
     def _records(self, node: int | None = None) -> list[bytes]:
         """Return what the logs of one node or all have, wherever they are."""
@@ -477,8 +478,8 @@ class Coordinator:
         bases = [self._places[step.name].base for step in steps]
         with self._noting:
             for step, old, base in zip(steps, values, bases, strict=True):
-                new = _after(step, old, base)
-                self._seen[step.name] = max(self._seen[step.name], (answer.gid, new), key=lambda seen: seen[0])
+                if self._seen[step.name][0] <= answer.gid:
+                    self._seen[step.name] = answer.gid, _after(step, old, base)
         return Outcome(True, tuple(old + base for old, base in zip(values, bases, strict=True)), answer.gid)
 
     def _held(self, steps: Sequence[Step], compiled: Compiled, answer: Answer) -> Iterator[Held]:

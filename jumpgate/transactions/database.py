@@ -53,7 +53,7 @@ class Database(Coordinator):
             self._check_names(transaction)
             now = {name: place.base + cells[place.array, place.index] for name, place in self._places.items()}
             needs_switch = transaction.statements or transaction.is_kept
-            outcome = None if needs_switch else _executed(transaction, now)
+            outcome = None if needs_switch else self._execute_alone(transaction, now)
             for name in {step.name for step in transaction.steps}:
                 if abs(now[name]) > (WIDE_MAX if self._places[name].is_wide else VALUE_MAX):
                     raise Overflow(f"{text(name)} would be {now[name]}: release it, and change it by SQL")
@@ -62,6 +62,20 @@ class Database(Coordinator):
                 with self._ending():
                     postgres.show(self._admin, {n: v for n, v in now.items() if not postgres.server_of(n)})
             return outcome
+
+    def _execute_alone(self, transaction: Transaction, values: dict[Name, int]) -> Outcome:
+        """Execute steps on all values, which change unless a condition does not hold."""
+        after, seen = dict(values), []
+        if any(values[name] != value for name, value in transaction.expected.items()):
+            return Outcome(False)
+        for step in transaction.steps:
+            old = after[step.name]
+            if step.at_least is not None and old + (0 if step.sets else step.amount) < step.at_least:
+                return Outcome(False)
+            seen.append(old)
+            after[step.name] = step.amount if step.sets else old + step.amount
+        values.update(after)
+        return Outcome(True, tuple(seen))
 
     def _rebase(self, now: Mapping[Name, int]) -> None:
         """Give values to registers, and bases to bigints, while no transaction runs.
@@ -286,21 +300,6 @@ class Database(Coordinator):
         gid = max([base["gid"], *(s.gid for s in ran.values())])
         self.switch.load(self.number, {place: cells[place] for place in places}, gid)
         return {number: Answer(s.gid, s.results, 0) for number, s in ran.items()}
-
-
-def _executed(transaction: Transaction, values: dict[Name, int]) -> Outcome:
-    """Execute steps on these values, which change unless a condition does not hold."""
-    after, seen = dict(values), []
-    if any(values[name] != value for name, value in transaction.expected.items()):
-        return Outcome(False)
-    for step in transaction.steps:
-        old = after[step.name]
-        if step.at_least is not None and old + (0 if step.sets else step.amount) < step.at_least:
-            return Outcome(False)
-        seen.append(old)
-        after[step.name] = step.amount if step.sets else old + step.amount
-    values.update(after)
-    return Outcome(True, tuple(seen))
 
 
 def _check_value(name: Name, value: Any, type_: str) -> None:

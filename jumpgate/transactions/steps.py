@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -56,12 +55,12 @@ class Compiled:
 def too_large(steps: Sequence[Step], places: dict[Name, Place], most: int) -> Step | None:
     """Return a step that sets a register to what it does not hold, or one of those that together add more than `most`
     to a value."""
-    added: Counter[Name] = Counter()
+    added: dict[Name, int] = {}
     for step in steps:
         if step.sets:
             is_large = abs(step.amount - places[step.name].base) > VALUE_MAX
         else:
-            added[step.name] += abs(step.amount)
+            added[step.name] = added.get(step.name, 0) + abs(step.amount)
             is_large = added[step.name] > most
         if is_large:
             return step

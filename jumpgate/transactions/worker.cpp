@@ -43,27 +43,33 @@ class Log {
   }
 
   // Until a record is on the disk. Returns 0 or an errno: from then on always, as what is there is not known. The first
-  // thread that waits leads: it syncs for all that have appended by then.
+  // thread that waits leads: it syncs for all that have appended by then. They wake when their record is there, and of
+  // those that came later one, which leads next.
   int sync(uint64_t record) {
     std::unique_lock lock(mutex_);
     while (synced_ < record && failure_ == 0) {
       if (is_syncing_) {
-        ended_.wait(lock);
+        waiting(record > syncing_).wait(lock);
         continue;
       }
       is_syncing_ = true;
       std::string data = std::move(open_);
       open_.clear();
-      const uint64_t upto = appended_;
+      syncing_ = appended_;
+      turn_ = !turn_;
       lock.unlock();
       int failure = write(data);
       if (failure == 0 && fdatasync(file_) != 0) failure = errno;
       lock.lock();
       is_syncing_ = false;
       ++syncs_;
-      if (failure == 0) synced_ = upto;
+      if (failure == 0) synced_ = syncing_;
       failure_ = failure;
-      ended_.notify_all();
+      waiting(false).notify_all();
+      if (failure == 0)
+        waiting(true).notify_one();
+      else
+        waiting(true).notify_all();
     }
     return synced_ >= record ? 0 : failure_;
   }
@@ -97,6 +103,9 @@ class Log {
   }
 
  private:
+  // Those that the sync that goes on is for, or the next one.
+  std::condition_variable& waiting(bool next) { return turns_[turn_ != next]; }
+
   int write(const std::string& data) {
     for (size_t done = 0; done < data.size();) {
       const ssize_t wrote = pwrite(file_, data.data() + done, data.size() - done, end_ + static_cast<int64_t>(done));
@@ -110,11 +119,11 @@ class Log {
   const int file_;
   int64_t end_;
   std::string open_;
-  uint64_t appended_ = 0, synced_ = 0, syncs_ = 0;
-  bool is_syncing_ = false;
+  uint64_t appended_ = 0, syncing_ = 0, synced_ = 0, syncs_ = 0;
+  bool is_syncing_ = false, turn_ = false;
   int failure_ = 0, users_ = 0;
   std::mutex mutex_;
-  std::condition_variable ended_;
+  std::condition_variable turns_[2], ended_;
 };
 
 struct Use {

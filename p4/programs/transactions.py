@@ -23,7 +23,9 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from jumpgate.p4.programs.render import environment
 
@@ -54,6 +56,11 @@ class TransactionSizes:
     @property
     def arrays(self) -> int:
         return self.levels * self.columns
+
+    @cached_property
+    def header(self) -> struct.Struct:
+        """The header of a datagram's payload."""
+        return struct.Struct(f">HIQQBBBBBBHHQ{4 * self.columns + 4}x")
 
 
 DEFAULT = TransactionSizes()
@@ -109,8 +116,7 @@ def locks_of(instructions: Iterable[Instruction], sizes: TransactionSizes = DEFA
     return int(False in halves), int(True in halves)
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(NamedTuple):
     """A transaction's fields as they travel; what the switch fills in is zero on the way to it."""
 
     flow: int
@@ -124,15 +130,11 @@ class Header:
     recirculations: int = 0
     gid: int = 0
 
-    @staticmethod
-    def format(sizes: TransactionSizes) -> struct.Struct:
-        return struct.Struct(f">HIQQBBBBBBHHQ{4 * sizes.columns + 4}x")
-
 
 def pack(header: Header, instructions: Sequence[Instruction], sizes: TransactionSizes = DEFAULT) -> bytes:
     """A datagram's payload."""
     h = header
-    body = Header.format(sizes).pack(
+    body = sizes.header.pack(
         h.flow, h.sequence, h.secret, h.id, *h.locks, h.passes, h.announce, h.state, 0, 0, h.recirculations, h.gid
     )
     return body + b"".join(i.pack() for i in instructions) + bytes([END])
@@ -140,7 +142,7 @@ def pack(header: Header, instructions: Sequence[Instruction], sizes: Transaction
 
 def unpack(payload: bytes, sizes: TransactionSizes = DEFAULT) -> tuple[Header, list[int]] | None:
     """An answer's header and the results in the instructions' order; None if it is no answer of the switch."""
-    form, step = Header.format(sizes), Instruction.FORMAT.size
+    form, step = sizes.header, Instruction.FORMAT.size
     if len(payload) < form.size + 1 or (len(payload) - form.size - 1) % step:
         return None
     flow, sequence, secret, number, left, right, passes, announce, state, _, _, laps, gid = form.unpack_from(payload)
@@ -153,7 +155,7 @@ def unpack(payload: bytes, sizes: TransactionSizes = DEFAULT) -> tuple[Header, l
 
 def unpack_sent(payload: bytes, sizes: TransactionSizes = DEFAULT) -> tuple[Header, list[Instruction]]:
     """Return what `pack` was given."""
-    form = Header.format(sizes)
+    form = sizes.header
     flow, sequence, secret, number, left, right, passes, announce, *_ = form.unpack_from(payload)
     steps = Instruction.FORMAT.iter_unpack(payload[form.size : -1])
     header = Header(flow, sequence, secret, number, (left, right), passes, announce)

@@ -6,11 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jumpgate.errors import ConfigError, InvalidDataflow, Unreachable
-from jumpgate.transactions import Database, LocalSwitch, Node
+from jumpgate.transactions import Database, LocalSwitch, Node, postgres
 from jumpgate.transactions.steps import amount_max
 from tests.support.pg import Postgres
 
@@ -153,3 +154,24 @@ def test_a_node_whose_switch_was_replaced_says_so(bank: Postgres, tmp_path: Path
             database.checkpoint()
             assert moved(bank) == 1
     second.close()
+
+
+def test_a_node_that_learns_of_other_bases_misses_no_value(
+    bank: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread names a value while what is where is read again, as it does without any latch."""
+    with LocalSwitch() as switch, Database(bank.url, switch, tmp_path, workers=1, nodes=2) as database:
+        database.offload("accounts", "id", ["balance"], [0, 1])
+        with Node(bank.url, tmp_path, 1) as other:
+            held, named = postgres.held, []
+
+            def read(*arguments: Any) -> Any:
+                named.append(other.name("accounts", 0, "balance"))
+                return held(*arguments)
+
+            database.checkpoint()
+            monkeypatch.setattr(postgres, "held", read)
+            transfer(other)
+            assert named == [("public.accounts", "0", "balance")]
+            database.checkpoint()
+            assert moved(bank) == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from bench.transactions import single_pass_max, smallbank
 from jumpgate.cli.main import main
 from jumpgate.p4.programs.transactions import DEFAULT, TransactionSizes
 from jumpgate.transactions.advise import advise, explain, lay_out
@@ -78,6 +79,14 @@ def test_smallbank_takes_one_pass() -> None:
     layout = arrange(works)
     assert sum(layout.passes(w) in (1, 2) for w in works) == len(works)
     assert layout.cut > 0.9
+
+
+def test_smallbank_of_five_customers_has_the_best_layout() -> None:
+    """Of five checking balances on three levels, eight of ten pairs differ in theirs; one direction of each fits."""
+    works = smallbank(5)
+    layout = arrange(works)
+    share = sum(layout.passes(w) == 1 for w in works) / len(works)
+    assert share == pytest.approx(single_pass_max(5)) == pytest.approx((4 + 2 * 8 / 20) / 6)
 
 
 def test_a_dependence_against_the_order_takes_another_pass() -> None:
