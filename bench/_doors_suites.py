@@ -54,26 +54,25 @@ def adbc(python: Path) -> Count:
         return counted(report)
 
 
-def ibis(data: Path) -> tuple[Count, Count]:
-    """Run Ibis's tests over its data, a checkout of ibis-project/testing-data: on DuckDB's backend, and on Jumpgate's,
-    which offloads whatever can be."""
-    import ibis as package
+def ibis(checkout: Path) -> tuple[Count, Count]:
+    """Run Ibis's tests of backends on DuckDB's, and on Jumpgate's, which offloads whatever can be.
 
+    checkout: of ibis-project/ibis at the version that is installed, with ibis-project/testing-data in
+    `ci/ibis-testing-data`. The tests need pytest-mock, pytest-snapshot, pytest-benchmark and filelock.
+    """
+    # time limits are for idle machines, warnings for the versions that Ibis locks; a group shares the tables of TPC
+    options = ["-m", "duckdb", "-o", "addopts=", "-o", "filterwarnings=", "-p", "no:timeout", "--import-mode=importlib"]
+    options += ["-n", "2", "--dist", "loadgroup"]
+    # NIX_: without extensions that DuckDB would fetch
+    known = {"PYTHONPATH": f"{checkout}{os.pathsep}{ROOT}", "NIX_JUMPGATE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    tests = [str(checkout / "ibis" / "backends" / part) for part in ("tests", "duckdb/tests")]
+    found = []
     with tempfile.TemporaryDirectory() as name:
-        work = Path(name)
-        (work / "ci").mkdir()
-        (work / "ci" / "ibis-testing-data").symlink_to(data.resolve())
-        subprocess.run(["cp", "-r", str(Path(package.__file__).parent), str(work / "ibis")], check=True)
-        tests = [str(work / "ibis" / "backends" / part) for part in ("tests", "duckdb/tests")]
-        options = ["-m", "duckdb", "-o", "addopts=", "--import-mode=importlib", "-n", "2"]
-        # NIX_: without extensions that DuckDB would fetch
-        known = {"PYTHONPATH": f"{work}{os.pathsep}{ROOT}", "NIX_JUMPGATE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        found = []
-        for more in ([], ["-p", "bench._ibis_in_place"]):
-            report = work / f"report{len(found)}.xml"
+        for number, more in enumerate(([], ["-p", "bench._ibis_in_place"])):
+            report = Path(name) / f"report{number}.xml"
             _pytest(Path(sys.executable), report, *options, *more, *tests, **known)
             found.append(counted(report))
-        return found[0], found[1]
+    return found[0], found[1]
 
 
 def counted(report: Path) -> Count:

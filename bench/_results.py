@@ -21,7 +21,7 @@ FOLDER = ROOT / "bench" / "results"
 #: figures that several benchmarks print, by the one whose file has them
 HOMES = {"json_scan_vs_simdjson": "scan", "ntf_vs_socket": "ntf"}
 #: arguments that choose or place what is measured, and do not change it
-NEUTRAL = ("--only", "--data", "--journal", "--page", "--ibis-data", "--adbc-python")
+NEUTRAL = ("--only", "--data", "--journal", "--page", "--ibis", "--adbc-python")
 
 
 @dataclass(frozen=True)

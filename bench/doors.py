@@ -2,11 +2,11 @@
 and what a bare machine spends until the first result.
 
     ./dev bench doors --json
-    ./dev bench doors --json --ibis-data FOLDER --adbc-python PYTHON
+    ./dev bench doors --json --ibis FOLDER --adbc-python PYTHON
 
-With `--ibis-data`, a checkout of ibis-project/testing-data, Ibis's own tests run in place of this; with
-`--adbc-python`, an interpreter that has adbc-drivers/validation and adbc-driver-flightsql, the driver validation suite
-does.
+With `--ibis`, a checkout of Ibis and its testing-data (bench/_doors_suites.py), Ibis's own tests run in place of this;
+with `--adbc-python`, an interpreter that has adbc-drivers/validation and adbc-driver-flightsql, the driver validation
+suite does.
 
 The service runs in a process of its own, its instances in others. A client of Arrow's fetches an offloaded scan of
 numbers and text; a session receives the same by NTF, in turns.
@@ -124,10 +124,10 @@ def figures() -> Iterator[Figure]:
     yield Figure("install_to_first_result_cpu_s", install + query, 10, "lower", text)
 
 
-def suites(ibis_data: Path | None, adbc_python: Path | None) -> Iterator[Figure]:
+def suites(ibis: Path | None, adbc_python: Path | None) -> Iterator[Figure]:
     """Run what others test doors with, where it is at hand."""
-    if ibis_data is not None:
-        theirs, ours = _doors_suites.ibis(ibis_data)
+    if ibis is not None:
+        theirs, ours = _doors_suites.ibis(ibis)
         remark(f"  {ours.passed} tests pass, {theirs.passed} by DuckDB's backend")
         for name in sorted(set(ours.failed) - set(theirs.failed)):
             remark(f"  failed: {name}")
@@ -144,11 +144,11 @@ def suites(ibis_data: Path | None, adbc_python: Path | None) -> Iterator[Figure]
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-@click.option("--ibis-data", type=click.Path(exists=True, path_type=Path), help="A checkout of Ibis's testing-data.")
+@click.option("--ibis", type=click.Path(exists=True, path_type=Path), help="A checkout of Ibis with its data.")
 @click.option("--adbc-python", type=click.Path(exists=True, path_type=Path), help="Python with the validation suite.")
-def main(as_json: bool, ibis_data: Path | None, adbc_python: Path | None) -> None:
+def main(as_json: bool, ibis: Path | None, adbc_python: Path | None) -> None:
     """Measure Flight SQL, and run what others test doors with."""
-    for figure in suites(ibis_data, adbc_python) if ibis_data or adbc_python else figures():
+    for figure in suites(ibis, adbc_python) if ibis or adbc_python else figures():
         report(figure, as_json)
 
 

@@ -12,6 +12,7 @@ from jumpgate.errors import NotInstalled
 EXTRAS = {
     "adbc_driver_flightsql": "sqlalchemy",
     "botocore": "stores",
+    "cmake": "build",
     "cryptography": "tls",
     "deltalake": "delta",
     "duckdb": "data",
@@ -20,6 +21,7 @@ EXTRAS = {
     "finsy": "switch",
     "h11": "metrics",
     "ibis": "ibis",
+    "ninja": "build",
     "numpy": "switch",
     "opentelemetry": "traces",
     "pandas": "dataframes",

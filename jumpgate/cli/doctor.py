@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ from jumpgate.words import size
 MEMORY_BYTES_MIN = 2 << 30
 CACHE_BYTES_MIN = 1 << 30
 LOOPBACK_PORTS = 64
-PACKAGES = ("pyarrow", "pysimdjson", "protobuf", "grpcio", "jinja2", "cmake", "ninja", "crc32c")
+PACKAGES = ("pyarrow", "pysimdjson", "protobuf", "grpcio", "jinja2", "crc32c")
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,12 @@ def runtime_build() -> Iterator[Finding]:
         detail = home.name
     elif toolchain.is_built():
         detail = "came built with this package; the first job takes it"
-    else:
+    elif find_spec("cmake") and find_spec("ninja"):
         detail = "not built yet; the first job builds it"
+    else:
+        detail, remedy = "none came with this package that fits", "pip install 'jumpgate-nca[build]', which builds one"
+        yield Finding("runtime library", "fail", detail, remedy)
+        return
     yield Finding("runtime library", "ok", detail)
 
 

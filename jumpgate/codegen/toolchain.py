@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from jumpgate import debug
+from jumpgate import debug, extras
 from jumpgate.codegen import cache, compilers, prebuilt
 from jumpgate.errors import BuildError
 from jumpgate.machine import memory_bytes
@@ -435,9 +435,13 @@ def _starts(shipped: Path, work: Path) -> bool:
 
 
 def compile_runtime(variant: str, march: str = "native") -> Path:
-    """Build incrementally in a folder kept for each source tree; return that folder. march: as g++ takes it."""
-    import cmake
-    import ninja
+    """Build incrementally in a folder kept for each source tree; return that folder. march: as g++ takes it.
+
+    Raises NotInstalled without cmake or ninja.
+    """
+    with extras.explained():
+        import cmake
+        import ninja
 
     source = _package("jumpgate.ncas.runtime")
     arrow = _package("pyarrow")

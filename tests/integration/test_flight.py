@@ -117,6 +117,9 @@ def test_frames_of_pandas_and_polars(shop: Shop) -> None:
     with shop.connect("guest") as connection:
         assert pandas.read_sql(text, connection)["b"].tolist() == ["x0", "x1", "x2"]
         assert polars.read_database(text, connection)["a"].to_list() == [0, 1, 2]
+    place = shop.door.address.removeprefix("grpc://")
+    with pytest.raises(ProgrammingError, match="wants a token"):  # the driver drops the URI's user and password
+        polars.read_database_uri(text, f"flightsql://guest:{shop.tokens['guest']}@{place}?transport=tcp", engine="adbc")
 
 
 def test_a_large_result_is_whole(shop: Shop) -> None:

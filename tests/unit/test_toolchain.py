@@ -6,6 +6,7 @@ import ctypes
 import os
 import shutil
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from jumpgate.codegen import cache, toolchain
-from jumpgate.errors import BuildError
+from jumpgate.errors import BuildError, NotInstalled
 
 SOURCE = 'extern "C" int answer(void) { return 42; }\n'
 
@@ -346,3 +347,9 @@ def test_runtimes_in_use_are_not_evicted(places: Path, monkeypatch: pytest.Monke
     cache.hold(places.parent / "used")
     toolchain._evict_runtimes(keep=places.parent / "new")
     assert sorted(path.name for path in places.parent.iterdir()) == ["new", "used"]
+
+
+def test_a_runtime_without_its_builders_names_the_extra(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cmake", None)
+    with pytest.raises(NotInstalled, match=r"cmake is not installed; run `pip install 'jumpgate-nca\[build\]'`"):
+        toolchain.compile_runtime("release")
