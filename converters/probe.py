@@ -208,7 +208,7 @@ def _about(node: Operator, names: tuple[str, ...]) -> Iterator[_Question]:
         yield _tried(*of, node, names)
     else:
         for name in names:
-            yield _values(*of, name, read.schema[read.schema.names.index(name)].type)
+            yield _values(*of, name, read.schema[read.schema.positions[name][0]].type)
 
 
 def _sizes(files: tuple[str, ...], states: tuple[FileState, ...], format: str, options: Options) -> Iterator[_Question]:
@@ -237,7 +237,7 @@ def _tried(
     where = {index: ColumnRef(schema[index].type, place) for place, index in enumerate(used)}
     predicate = filter.predicate.remap(where.__getitem__)
     dataflow = _encoded(format, Schema(tuple(schema[index] for index in used)), predicate)
-    columns: tuple[Field, ...] = tuple(schema[schema.names.index(name)] for name in names)
+    columns: tuple[Field, ...] = tuple(schema[schema.positions[name][0]] for name in names)
     return _Question("selection", files, states, (format, options, dataflow, columns))
 
 

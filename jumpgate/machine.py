@@ -22,9 +22,9 @@ SLACK_BYTES, WHOLE_SHARE = 256 << 20, 0.95
 def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
     """Return the machine's memory, or the limit of this process's control group (a container) if that is less."""
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for folder in (groups, groups / _own_group()):
+    for folder, limit in _groups(groups):
         try:
-            most = (folder / "memory.max").read_text().strip()
+            most = (folder / limit).read_text().strip()
         except OSError:
             continue
         if most.isdigit():  # "max": no limit
@@ -32,11 +32,11 @@ def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
     return found
 
 
-def free_bytes() -> int:
+def free_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
     """Return the memory, swap included, that processes can still have, or what the control group has left."""
     machine, own = _kilobytes("/proc/meminfo"), _kilobytes("/proc/self/status")
     free = machine["MemAvailable"] + machine.get("SwapFree", 0)
-    return max(0, min(free, memory_bytes() - own["VmRSS"]))
+    return max(0, min(free, memory_bytes(groups) - max(own["VmRSS"], _held_bytes(groups))))
 
 
 class MemoryBound:
@@ -125,10 +125,30 @@ def _kilobytes(file: str) -> dict[str, int]:
     return {w[0].rstrip(":"): 1024 * int(w[1]) for w in words if len(w) == 3 and w[2] == "kB"}
 
 
-def _own_group() -> str:
-    """Return the control group as its second version shows it, relative to the root."""
+def _groups(groups: Path) -> Iterator[tuple[Path, str]]:
+    """Yield folders with a limit of this process's memory, and the limit's file, in both versions of the kernel's
+    interface: a container sees its own group as the root."""
+    for root, controller, limit in ((groups, "", "memory.max"), (groups / "memory", "memory", "memory.limit_in_bytes")):
+        yield root, limit
+        yield root / _own_group(controller), limit
+
+
+def _held_bytes(groups: Path) -> int:
+    """Return the memory that processes of the same control group hold for good."""
+    held = [0]
+    for folder, _ in _groups(groups):
+        with contextlib.suppress(OSError):
+            counted = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            kinds = ("total_rss", "total_shmem") if "total_rss" in counted else ("anon", "shmem")
+            held.append(sum(int(counted.get(kind, 0)) for kind in kinds))
+    return held[-1]
+
+
+def _own_group(controller: str) -> str:
+    """Return the control group of a controller ("": of the second version of the interface), relative to the root."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
         return ""
-    return next((line[3:].lstrip("/") for line in lines if line.startswith("0::")), "")
+    found = (line.split(":", 2) for line in lines)
+    return next((path.lstrip("/") for _, names, path in found if controller in names.split(",")), "")

@@ -19,7 +19,7 @@ from pyarrow import csv, orc, parquet
 import jumpgate
 from jumpgate.cli.main import main
 from jumpgate.client.duckdb import decide
-from jumpgate.client.sql import calibrate, database
+from jumpgate.client.sql import calibrate, database, tables
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.codegen import cache
@@ -505,6 +505,18 @@ def test_time_goes_on_from_run_to_run(small: Connection) -> None:
 def test_a_text_that_is_too_long_is_refused_before_it_is_parsed(connection: Connection) -> None:
     with pytest.raises(InvalidDataflow, match="the text has 1000011 characters, and may have 1000000: pass"):
         connection.sql(f"SELECT '{'x' * 1_000_000}' a")
+
+
+def test_a_text_that_reads_too_many_columns_is_refused_before_it_is_bound(
+    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "wide.jsonl"
+    file.write_text('{"a": 1, "b": 2, "c": 3}\n')
+    connection.register("wide", file)
+    monkeypatch.setattr(tables, "COLUMNS_MAX", 2)
+    with pytest.raises(InvalidDataflow, match="table 'wide': the text reads 3 of its columns, and may read 2: name"):
+        connection.sql("SELECT * FROM wide")
+    assert connection.sql("SELECT a, c FROM wide").to_arrow().to_pylist() == [{"a": 1, "c": 3}]
 
 
 def test_files_that_became_others_are_seen_although_the_text_ran_before(tmp_path: Path) -> None:

@@ -35,7 +35,9 @@ def main() -> None:
     limits = resource.getrlimit(resource.RLIMIT_DATA)
     before = machine._kilobytes("/proc/self/status")["RssAnon"]
     free = machine.free_bytes  # what it has taken is no longer free
-    machine.free_bytes = lambda: min(free(), FREE_BYTES + before - machine._kilobytes("/proc/self/status")["RssAnon"])
+    machine.free_bytes = lambda *_: min(
+        free(), FREE_BYTES + before - machine._kilobytes("/proc/self/status")["RssAnon"]
+    )
     with jumpgate.connect(offload="never") as connection:
         connection.register("t", table)
         for text in TEXTS:

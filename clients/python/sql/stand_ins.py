@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -53,9 +54,9 @@ class _Stood(Files):
         read = self.reads.get(scan.files[0]) if isinstance(scan, ParquetScan) and len(set(scan.files)) == 1 else None
         if read is None:
             raise Stays("it reads what is no table of the connection")
-        names = read.schema.names
         self.files.update(file for node in _reads(read) for file in node.files)
-        return select(read, [names.index(name) for name in scan.names])
+        places = read.schema.positions
+        return select(read, [places[name][0] for name in scan.names])
 
 
 class StandIns:
@@ -136,10 +137,7 @@ def _write(database: duckdb.DuckDBPyConnection, spool: Spool, table: Table, sche
     try:
         wanted = types_of(database, schema)
         schema = stored(pa.Table.from_batches([], schema)).schema
-        with Spool(cache.folder("spool")) as plain:
-            plain.fill_parquet(pa.Table.from_batches([], schema))
-            found = database.sql(f"FROM read_parquet('{plain.path}')").types
-        strange = {name for name, *types in zip(schema.names, wanted, found, strict=True) if types[0] != types[1]}
+        strange = _strange(database, schema, wanted)
         kept = [f.with_type(pa.string()) if f.name in strange else f for f in schema]
         spool.fill_parquet(pa.Table.from_batches([], pa.schema(kept)))
         read = f"read_parquet(['{spool.path}', '{spool.path}'], explicit_cardinality := {max(1, int(rows))})"
@@ -153,6 +151,21 @@ def _write(database: duckdb.DuckDBPyConnection, spool: Spool, table: Table, sche
         raise Stays(f"table '{table.name}': {error}") from None
     if not same:
         raise Stays(f"table '{table.name}' has columns that only Arrow has")
+
+
+def _strange(database: duckdb.DuckDBPyConnection, schema: pa.Schema, wanted: Sequence[Any]) -> set[str]:
+    """Return the columns that have other types in a Parquet file. DuckDB looks at one column of each Arrow type, since
+    its time to bind columns grows with their square."""
+    of_kind = {(f.type, f.nullable, str(f.metadata)): f for f in schema}
+    with Spool(cache.folder("spool")) as spool:
+        spool.fill_parquet(
+            pa.Table.from_batches([], pa.schema(f.with_name(str(i)) for i, f in enumerate(of_kind.values())))
+        )
+        types = database.sql(f"FROM read_parquet('{spool.path}')").types
+    found = dict(zip(of_kind, types, strict=True))
+    return {
+        f.name for f, type in zip(schema, wanted, strict=True) if found[f.type, f.nullable, str(f.metadata)] != type
+    }
 
 
 def _rows(read: Operator) -> float:

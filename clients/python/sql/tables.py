@@ -15,6 +15,7 @@ import pyarrow as pa
 from jumpgate.client.duckdb.dialect import DUCKDB
 from jumpgate.client.sql.catalog import Catalog, Table
 from jumpgate.client.sql.conforming import conformed
+from jumpgate.client.sql.errors import TooLarge
 from jumpgate.client.sql.parsing import named
 from jumpgate.client.sql.tokens import parts_of, quoted, unquoted
 from jumpgate.converters import probe
@@ -34,6 +35,8 @@ ROWS = "rows"
 BATCH_ROWS = 1 << 20
 #: that DuckDB reads of one table: it looks into each for every text
 FILES_MAX = 64
+#: of one table that jobs read for a text: DuckDB's time to bind columns grows with their square
+COLUMNS_MAX = 1 << 15
 #: in a path, what DuckDB takes for a pattern
 _PATTERN = re.compile(r"[*?\[\]{}]")
 #: DuckDB's types by Arrow's; others are asked for, for which DuckDB loads pandas
@@ -112,14 +115,14 @@ class Scan:
 
         read = self.table.read
         assert read is not None
-        names = read.schema.names
         if not self.columns:
             return Dataflow(read).aggregate(rows=count())
-        for name in self.columns:
-            if (type := read.schema[names.index(name)].type).is_opaque:
+        places = [read.schema.positions[name][0] for name in self.columns]
+        for name, place in zip(self.columns, places, strict=True):
+            if (type := read.schema[place].type).is_opaque:
                 message = f"table '{self.table.name}': column '{name}' is a {type.name}, which Jumpgate does not read"
                 raise SchemaMismatch(message, table=self.table.name, column=name)
-        return Dataflow(select(read, [names.index(name) for name in self.columns]))
+        return Dataflow(select(read, places))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -259,7 +262,7 @@ def find(
 ) -> list[Scan]:
     """The tables that a text reads, with the columns that it may; is_here: the session's jobs run on this machine.
     stored: what the database's views and functions name; those may stand in a text that reads more than these
-    tables."""
+    tables. Raises TooLarge."""
     of_text = named(text)
     registered = {table.name.lower(): table.name for table in tables}
     whole: set[str] = set()
@@ -278,7 +281,13 @@ def find(
         with suppress(NotFound):  # a common table expression; else DuckDB says that there is none
             table = tables[name]
             read = [c for c in table.schema.names if every or table.name in whole or c.lower() in columns]
-            found[table.name] = Scan(table, read, session, is_here)
+            scan = found[table.name] = Scan(table, read, session, is_here)
+            if scan.needs_job and len(read) > COLUMNS_MAX:
+                raise TooLarge(
+                    f"table '{name}': the text reads {len(read)} of its columns, and may read {COLUMNS_MAX}: name those"
+                    " that it needs",
+                    table=name,
+                )
     return list(found.values())
 
 
