@@ -17,6 +17,8 @@ LOWEST = 19
 FREE_SHARE = 0.9
 #: that it may always map, for its threads and others' work, and its share of all memory for good
 SLACK_BYTES, WHOLE_SHARE = 256 << 20, 0.95
+#: that it may map in any case, for threads
+THREAD_BYTES = 64 << 20
 
 
 def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
@@ -79,6 +81,7 @@ class MemoryBound:
             self._unused = max(0, own["VmData"] - own["RssAnon"])
         bound = max(own["RssAnon"] + self._unused + int(FREE_SHARE * free), own["VmData"] + SLACK_BYTES)
         bound = min(bound, self._unused + int(WHOLE_SHARE * memory_bytes()))
+        bound = max(bound, own["VmData"] + THREAD_BYTES)  # of freed mappings, too, some are kept
         limits = [limit for limit in (self._before, most) if limit != resource.RLIM_INFINITY]
         _limit_data(min([bound, *limits]))
 

@@ -1,0 +1,72 @@
+"""What clients of Flight SQL send to end a service, or to take all of its memory: it has 1 GB, and answers others."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import adbc_driver_flightsql.dbapi as adbc
+import pyarrow as pa
+import pytest
+from adbc_driver_flightsql import DatabaseOptions
+from pyarrow import flight
+
+from jumpgate.codegen import toolchain
+from jumpgate.trust import tokens
+from tests.support.cgroup import MemoryGroup, memory_group
+from tests.support.extreme import BYTES, MAIN
+from tests.support.flight import Raw
+
+
+@dataclass
+class Served:
+    """A service of a process of its own, in a group of 1 GB."""
+
+    process: subprocess.Popen[str]
+    group: MemoryGroup
+    address: str
+    token: str
+
+    def connect(self) -> adbc.Connection:
+        header = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {self.token}"}
+        return adbc.connect(self.address, db_kwargs=header, autocommit=True)
+
+    def raw(self) -> Raw:
+        return Raw(flight.connect(self.address), self.token)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    toolchain.runtime()  # not by compilers in the group
+    with memory_group(BYTES) as group:
+        enter = f'echo $$ > {group.procs} && exec "$@"'
+        serve = [sys.executable, "-c", MAIN, "serve", "--port", "0", "--flight", "0", "--json"]
+        command, folder = ["sh", "-c", enter, "sh", *serve], tmp_path_factory.mktemp("flight")
+        with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            printed = ""
+            while not printed.endswith("}\n"):
+                line = process.stdout.readline()
+                assert line, "the service has ended"
+                printed += line
+            found = json.loads(printed)
+            yield Served(process, group, found["flight"], tokens.find(found["address"]) or "")
+            process.terminate()
+            process.wait(60)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_texts_beyond_all_memory_are_an_error_of_their_client(served: Served, times: int) -> None:
+    """DuckDB does not count them; mappings that it has freed leave room for others' threads."""
+    text = "SELECT sum(length(repeat(i::varchar, 10000000))) FROM range(1000) t(i)"
+    raw = served.raw()
+    with pytest.raises(pa.ArrowInvalid, match="Out of Memory"):
+        raw.get(raw.info(text)).read_all()
+    with served.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT sum(i) FROM range(1000) t(i)")
+        assert cursor.fetchall() == [(499500,)]
+    assert served.process.poll() is None
+    assert served.group.kills == 0
