@@ -24,7 +24,7 @@ AloneStep = tuple[Cell, int, bool, int | None]
 
 @dataclass
 class Epoch:
-    """What ran between two bases of the log: `before` and `after` are registers, `gid` is the last number before.
+    """An epoch, from one base to the next: `before` and `after` are registers, `gid` is the last number before.
     `alone`: a transaction that was executed on values after these, in no switch, with the next base; and what these
     had to be."""
 
@@ -38,7 +38,7 @@ class Epoch:
 
 
 class History:
-    """What one database did. `wrong` says what does not hold; `path` keeps what the transactions saw until `check`."""
+    """The transactions of one database. `wrong` says what does not hold; `path` keeps what they saw until `check`."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name, self.path = name, path
