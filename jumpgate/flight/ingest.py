@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyarrow import flight
 
 from jumpgate.client.duckdb.sources import quoted
+from jumpgate.client.sql.tables import COLUMNS_MAX
 from jumpgate.errors import InvalidDataflow, NotFound
 from jumpgate.flight.database import CATALOG, Cursor
 from jumpgate.flight.sessions import Session
@@ -26,6 +27,8 @@ def ingest(
     if command.HasField("catalog") and command.catalog not in ("", CATALOG):
         raise NotFound(f"there is no catalog {command.catalog}: a session's is called {CATALOG}")
 
+    if len(batches.schema) > COLUMNS_MAX:
+        raise InvalidDataflow(f"the rows have {len(batches.schema)} columns and may have {COLUMNS_MAX}: ingest fewer")
     for field in batches.schema:
         if pa.types.is_decimal(field.type) and field.type.scale < 0:
             raise InvalidDataflow(

@@ -348,6 +348,9 @@ def test_ingestion(shop: Shop) -> None:
         scaled = pa.table({"v": pa.array([decimal.Decimal("9900")], pa.decimal128(2, -2))})
         with pytest.raises(ProgrammingError, match=r"v is decimal128\(2, -2\); .* no negative scale: cast it"):
             cursor.adbc_ingest("scaled", scaled, mode="create")
+        wide = pa.table({f"c{i}": [1] for i in range(100_000)})
+        with pytest.raises(ProgrammingError, match="have 100000 columns and may have 32768: ingest fewer"):
+            cursor.adbc_ingest("wide", wide, mode="create")
         instants = pa.table({"z": pa.array([1_000, None, 2_001], pa.timestamp("ns", "Asia/Tokyo"))})
         with pytest.raises(ProgrammingError, match="an instant has nanoseconds, .* round it"):
             cursor.adbc_ingest("instants", instants, mode="create")

@@ -72,6 +72,11 @@ def test_a_deadline_ends_what_runs_here(connection: Connection, text: str) -> No
         query.to_arrow()
 
 
+@pytest.mark.parametrize("connection", [{"timeout_ms": None}], indirect=True)
+def test_without_a_deadline_a_query_ends_by_itself(connection: Connection) -> None:
+    assert connection.sql("SELECT 1 AS a").fetchall() == [(1,)]
+
+
 #: what runs for ever, one after the other, while the parent sends Ctrl-C
 INTERRUPTED = """
 import signal

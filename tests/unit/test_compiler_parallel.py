@@ -292,24 +292,27 @@ class Fused(CppPrograms):
         )
 
 
-def fused(root: Operator, refuses: Callable[[Operator], bool]) -> JobPlan:
+def fused(root: Operator, refuses: Callable[[Operator], bool], hosts: str = "a") -> JobPlan:
     options = CompileOptions(statistics=repeating(1e6, 10), parallelism=2)
-    return compile_dataflow(root, (host("a"),), Registry([Fused(refuses)]), options)
+    return compile_dataflow(root, tuple(map(host, hosts)), Registry([Fused(refuses)]), options)
 
 
 def is_phase(node: Operator) -> bool:
     return isinstance(node, Aggregate) and node.phase != "full"
 
 
+@pytest.mark.parametrize("hosts", ["a", "ab"])
 @pytest.mark.parametrize("keys", [(), ("ak",)])
-def test_who_refuses_phases_is_given_none(keys: tuple[str, ...]) -> None:
+def test_who_refuses_phases_is_given_none(keys: tuple[str, ...], hosts: str) -> None:
     """Each group is then made of all its rows, on one instance."""
     root = grouped(A, keys, measured(A, "count", "av", "n"))
-    split = fused(root, lambda node: False)
+    split = fused(root, lambda node: False, hosts)
     assert sorted(a.phase for a in of_type(split, Aggregate)) == ["final", "partial"]
-    whole = fused(root, is_phase)
+    whole = fused(root, is_phase, hosts)
     assert [a.phase for a in of_type(whole, Aggregate)] == ["full"]
     assert kinds(whole) == (["hash"] if keys else ["single"])
+    for plan in (split, whole):
+        assert {instance.device.name for instance in plan.instances} == set(hosts)
 
 
 def test_who_cannot_share_rows_is_one_instance() -> None:

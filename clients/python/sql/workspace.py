@@ -146,7 +146,7 @@ class Workspace:
 
     def stop(self) -> Stop:
         """Return a new stop with the deadline of queries, which `close` closes, too."""
-        found = Stop(float(self._options.get("timeout_ms", 0)) / 1000)
+        found = Stop(float(self._options.get("timeout_ms") or 0) / 1000)
         self._stops.add(found)
         return found
 
