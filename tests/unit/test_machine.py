@@ -36,7 +36,10 @@ def test_memory_is_the_machine_s_or_the_container_s(
         ("memory", "memory.limit_in_bytes", "rss 1\nshmem 1\ntotal_rss 900000000\ntotal_shmem 50000000\n"),
     ],
 )
-def test_what_others_of_the_group_hold_is_not_free(root: str, limit: str, counted: str, tmp_path: Path) -> None:
+def test_what_others_of_the_group_hold_is_not_free(
+    root: str, limit: str, counted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "_kilobytes", lambda file: {"MemAvailable": 8 << 30, "VmRSS": 1 << 20})
     (tmp_path / root).mkdir(exist_ok=True)
     (tmp_path / root / limit).write_text("1000000000")
     (tmp_path / root / "memory.stat").write_text(counted)
