@@ -251,8 +251,8 @@ class Session:
             raise
 
         def again(failure: JumpgateError) -> Result | None:
-            is_reached = failure.fields.get("peer") != endpoint.address
-            if endpoint.address and not is_reached and self._results_come == "auto" and not self._calls.is_local:
+            is_unreached = endpoint.address and failure.fields.get("peer") == endpoint.address
+            if is_unreached and self._results_come == "auto" and not self._calls.is_local:
                 self._results_come = "pull"
                 return self._start(asked, without, retries)
             if isinstance(failure, CapacityExceeded) and "device" in failure.fields:

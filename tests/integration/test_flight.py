@@ -40,6 +40,7 @@ from jumpgate.trust import certificates, tokens
 from jumpgate.trust.tls import Identity
 from jumpgate.v1 import flight_sql_pb2 as sql
 from tests.support.flight import ROWS, Raw, Shop, ended, eventually, opened
+from tests.support.served import printed
 
 #: a query that ends when somebody ends it
 ENDLESS = "SELECT sum(i * j) FROM range(100000000) t(i), range(100000000) u(j)"
@@ -551,13 +552,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
             subprocess.run(line.replace("python", sys.executable, 1), shell=True, cwd=tmp_path, check=True)
     command = [program, "serve", "--port", "0", "--flight", "0", "--json"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        printed = ""
-        while not printed.endswith("}\n"):
-            line = process.stdout.readline()
-            assert line, "the service has ended"
-            printed += line
-        yield tmp_path, json.loads(printed)
+        yield tmp_path, printed(process)
         process.terminate()
         assert process.wait() == 0
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 MAIN = "from jumpgate.cli.main import main; main()"
 
@@ -23,6 +25,18 @@ class Served:
     def stop(self) -> None:
         self.process.kill()
         self.process.wait(10)
+
+
+def printed(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Return what `serve --json` prints once it answers."""
+    assert process.stdout is not None
+    text = ""
+    while not text.endswith("}\n"):
+        line = process.stdout.readline()
+        assert line, "the service has ended"
+        text += line
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 @contextlib.contextmanager
