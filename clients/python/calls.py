@@ -53,6 +53,9 @@ class Calls(Protocol):
     def jobs(self, within_s: float | None = None) -> pb.ListResponse:
         """Return the jobs that the service remembers. within_s: for the answer."""
 
+    def devices(self) -> pb.DevicesResponse:
+        """Return the hosts and devices of the service."""
+
     def describe(self, job: str) -> pb.JobDescription:
         """Return a job with its record."""
 

@@ -115,6 +115,11 @@ class Remote:
         found: pb.ListResponse = self._ask(self._stub.List, pb.ListRequest(), within_s)
         return found
 
+    def devices(self) -> pb.DevicesResponse:
+        """Return the hosts and devices of the service."""
+        found: pb.DevicesResponse = self._ask(self._stub.Devices, pb.DevicesRequest())
+        return found
+
     def describe(self, job: str) -> pb.JobDescription:
         """Return a job with its record."""
         found: pb.JobDescription = self._ask(self._stub.Describe, pb.DescribeRequest(job_id=job))

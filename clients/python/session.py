@@ -83,6 +83,22 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Device:
+    """A host or device of a service; jobs, threads and held bytes are those of all running jobs. `is_up`: it answered
+    when a job last asked. `facts` are of the configuration."""
+
+    name: str
+    kind: str
+    is_up: bool
+    jobs: int
+    cores: int
+    threads: int
+    memory_bytes: int
+    held_bytes: int
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class _Asked:
     """The arguments of a `run`, and when it has taken too long."""
 
@@ -341,6 +357,13 @@ class Session:
     def jobs(self) -> list[Job]:
         """All jobs that the service remembers, newest first."""
         return [Job(j.job_id, j.state) for j in self._open().jobs().jobs]
+
+    def devices(self) -> list[Device]:
+        """Return the hosts and devices of the service, with what running jobs have of them."""
+        return [
+            Device(d.name, d.kind, d.is_up, d.jobs, d.cores, d.threads, d.memory_bytes, d.held_bytes, dict(d.facts))
+            for d in self._open().devices().devices
+        ]
 
     def describe(self, job: str = "latest") -> Job:
         """One job with its record; raises NotFound."""

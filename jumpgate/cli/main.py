@@ -23,6 +23,7 @@ COMMANDS = {
     "serve": ("serve", "Run the gRPC service that clients submit dataflows to."),
     "jobs": ("jobs", "List, show and cancel the jobs of a running service."),
     "top": ("top", "Show the jobs and hosts of a running service as they change."),
+    "devices": ("devices", "Show the devices of a running service and what jobs have of them."),
     "hosts": ("hosts", "List, check, start and stop the hosts of jumpgate.toml."),
     "certs": ("certs", "Make certificates for encryption between machines."),
     "simulate": ("simulate", "Show how long a dataflow would take over many hosts, and where the time would go."),

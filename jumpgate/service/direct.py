@@ -59,6 +59,10 @@ class Direct:
         """Return the jobs that the service remembers."""
         return self._asked(self._service.jobs(self._call()))
 
+    def devices(self) -> pb.DevicesResponse:
+        """Return the hosts and devices of the service."""
+        return self._asked(self._service.devices(self._call()))
+
     def describe(self, job: str) -> pb.JobDescription:
         """Return a job with its record."""
         return self._asked(self._service.describe(self._call(), job))

@@ -25,6 +25,7 @@ from jumpgate.observe import report
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service import answers, plans
+from jumpgate.service.devices import devices
 from jumpgate.service.engine import Engine
 from jumpgate.service.estimates import columns_of, estimate_of
 from jumpgate.service.full import FullDevices
@@ -145,6 +146,10 @@ class Service:
         queued = self.queued()
         seen = [record for record in self.engine.jobs() if call.client.sees(record)]
         return pb.ListResponse(jobs=[pb.JobDescription(job_id=r.job, state=queued.get(r.job, r.state)) for r in seen])
+
+    async def devices(self, call: Call) -> pb.DevicesResponse:
+        """Return the hosts and devices. A client sees those of all, as on the page."""
+        return pb.DevicesResponse(devices=devices(self.engine))
 
     def record(self, client: Client, job: str) -> JobRecord:
         """Return a job's record; "latest": the last of the client's to end. Raises NotFound."""

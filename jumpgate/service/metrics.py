@@ -7,7 +7,7 @@ everything else is one of few words.
 from __future__ import annotations
 
 from collections import Counter as Sums
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, PlatformCollector, ProcessCollector
@@ -19,8 +19,10 @@ from prometheus_client.registry import Collector
 import jumpgate
 from jumpgate.errors import JumpgateError
 from jumpgate.orchestrator.record import JobRecord
+from jumpgate.service.devices import devices
 from jumpgate.service.traffic import traffic
 from jumpgate.service.web import Answer, Asked, Page
+from jumpgate.v1 import service_pb2 as pb
 
 if TYPE_CHECKING:
     from jumpgate.service.facade import Service
@@ -105,7 +107,7 @@ class _Seen(Collector):
         yield _gauge("build_info", "The version.", ("version",), {(jumpgate.__version__,): 1})
         yield _gauge("draining", "1: new jobs are refused.", (), {(): self._service.is_draining})
         yield from self._jobs()
-        yield from self._hosts()
+        yield from self._devices()
         plans = self._service.plans
         found = CounterMetricFamily("jumpgate_plans", "Plans that jobs needed: known, or made.", labels=("outcome",))
         found.add_metric(("found",), plans.found)
@@ -120,43 +122,43 @@ class _Seen(Collector):
         waiting = set(engine.admission.waiting)
         running = {job for job, _ in engine.admission.running}
         states: Sums[tuple[str, ...]] = Sums()
-        devices: Sums[tuple[str, ...]] = Sums({(device.name, device.kind): 0 for device in engine.devices})
-        held: Sums[tuple[str, ...]] = Sums({(device.name,): 0 for device in engine.agents.devices})
-        kinds = {device.name: device.kind for device in engine.devices}
         for record in engine.jobs():
             if record.ended_ns:
                 continue
             state = "queued" if record.job in waiting else "running" if record.job in running else "submitted"
             states[record.client, state] += 1
-            if state != "running":
-                continue
-            hosts = {i["id"]: i["host"] for i in record.instances}
-            devices.update((name, kinds[name]) for name in set(hosts.values()) if name in kinds)
-            for id, counters in record.counters.items():
-                if (host := (hosts.get(id, ""),)) in held:
-                    held[host] += counters.get("held_bytes", 0)
         yield _gauge("jobs_current", "Jobs that have not ended.", ("client", "state"), states)
-        yield _gauge("device_jobs", "Jobs that run on a host or device.", ("device", "kind"), devices)
-        yield _gauge("host_held_bytes", "Bytes in tables of running jobs.", ("host",), held)
 
-    def _hosts(self) -> Iterator[Metric]:
+    def _devices(self) -> Iterator[Metric]:
         engine = self._service.engine
-        devices, lost = engine.devices, engine.lost | engine.agents.lost
-        up = {(d.name, d.kind): d.name not in lost for d in devices}
-        yield _gauge("device_up", "0: a host or device that does not answer.", ("device", "kind"), up)
-        hosts = engine.agents.devices
-        reached = {(d.name,): engine.agents.is_reached(d.name) for d in hosts}
-        yield _gauge("agent_connected", "1: a host's agent can be asked at once.", ("host",), reached)
-        yield _gauge("host_cores", "Cores of a host.", ("host",), {(d.name,): d.cores for d in hosts})
-        yield _gauge("host_memory_bytes", "Memory of a host.", ("host",), {(d.name,): d.memory_bytes for d in hosts})
-        threads: Sums[tuple[str, ...]] = Sums({(d.name,): 0 for d in hosts})
-        wanted: dict[tuple[str, ...], float] = {(d.name,): 0.0 for d in hosts}
+        found = devices(engine)
+        kinds, host = ("device", "kind"), ("host",)
+        yield _gauge(
+            "device_up", "0: a host or device that does not answer.", kinds, {(d.name, d.kind): d.is_up for d in found}
+        )
+        yield _gauge(
+            "device_jobs", "Jobs that run on a host or device.", kinds, {(d.name, d.kind): d.jobs for d in found}
+        )
+        names = {device.name for device in engine.agents.devices}
+        hosts = {(d.name,): d for d in found if d.name in names}
+        for name, text, value in _HOST_GAUGES:
+            yield _gauge(name, text, host, {label: value(d) for label, d in hosts.items()})
+        reached = {label: engine.agents.is_reached(d.name) for label, d in hosts.items()}
+        yield _gauge("agent_connected", "1: a host's agent can be asked at once.", host, reached)
+        wanted = dict.fromkeys(hosts, 0.0)
         for _, demand in engine.admission.running:
-            threads.update({(name,): count for name, count in demand.threads.items()})
             for name, size in demand.bytes.items():
                 wanted[(name,)] = wanted.get((name,), 0.0) + size
-        yield _gauge("host_threads", "Threads of running jobs.", ("host",), threads)
-        yield _gauge("host_estimated_bytes", "What running jobs were estimated to hold.", ("host",), wanted)
+        yield _gauge("host_estimated_bytes", "What running jobs were estimated to hold.", host, wanted)
+
+
+#: of a host: the gauge's name, its help, and its value
+_HOST_GAUGES: tuple[tuple[str, str, Callable[[pb.Device], float]], ...] = (
+    ("host_cores", "Cores of a host.", lambda d: d.cores),
+    ("host_memory_bytes", "Memory of a host.", lambda d: d.memory_bytes),
+    ("host_threads", "Threads of running jobs.", lambda d: d.threads),
+    ("host_held_bytes", "Bytes in tables of running jobs.", lambda d: d.held_bytes),
+)
 
 
 def _gauge(name: str, text: str, labels: tuple[str, ...], values: Any) -> Metric:

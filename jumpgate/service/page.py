@@ -16,6 +16,7 @@ from jumpgate.codegen import cache
 from jumpgate.errors import JumpgateError, Unauthenticated
 from jumpgate.observe import overview, report
 from jumpgate.orchestrator.record import JobRecord
+from jumpgate.service.devices import devices
 from jumpgate.service.guard import Client
 from jumpgate.service.traffic import result_rows
 from jumpgate.service.web import Answer, Asked, Page
@@ -89,23 +90,6 @@ def _token(header: str) -> str | None:
 def _overview(service: Service, client: Client, cache_bytes: int) -> overview.Overview:
     engine = service.engine
     records = [record for record in engine.jobs() if client.sees(record)]
-    running = dict(engine.admission.running)
-    current = [r for r in engine.jobs() if r.job in running]
-    lost = engine.lost | engine.agents.lost
-    devices = tuple(
-        overview.DeviceRow(
-            d.name,
-            d.kind,
-            d.name not in lost,
-            sum(any(i["host"] == d.name for i in r.instances) for r in current),
-            d.cores,
-            sum(demand.threads.get(d.name, 0) for demand in running.values()),
-            d.memory_bytes,
-            sum(_held_bytes(r, d.name) for r in current),
-            {name: str(value) for name, value in (("pool", d.pool), ("bits/s", d.link_bits_per_s)) if value},
-        )
-        for d in engine.devices
-    )
     queued = service.queued()
     return overview.Overview(
         address=service.guard.address,
@@ -113,7 +97,7 @@ def _overview(service: Service, client: Client, cache_bytes: int) -> overview.Ov
         client=client.name,
         unready=service.unready,
         jobs=tuple(_job(record, queued.get(record.job, record.state)) for record in records),
-        devices=devices,
+        devices=tuple(devices(engine)),
         memory_bytes=_resident_bytes(),
         cache_bytes=cache_bytes,
         plans_found=service.plans.found,
@@ -133,12 +117,6 @@ def _job(record: JobRecord, state: str) -> overview.JobRow:
         sum(counters.get("held_bytes", 0) for counters in record.counters.values()),
         str((record.error or {}).get("message", "")),
     )
-
-
-def _held_bytes(record: JobRecord, host: str) -> int:
-    """Return the bytes in tables of a job's instances on a host, as they said last."""
-    there = {i["id"] for i in record.instances if i["host"] == host}
-    return sum(counters.get("held_bytes", 0) for id, counters in record.counters.items() if id in there)
 
 
 def _resident_bytes() -> int:

@@ -108,6 +108,9 @@ class Servicer(service_pb2_grpc.JumpgateServicer):
     async def List(self, request: pb.ListRequest, context: Any) -> pb.ListResponse:
         return await self._answered(context, self._service.jobs)
 
+    async def Devices(self, request: pb.DevicesRequest, context: Any) -> pb.DevicesResponse:
+        return await self._answered(context, self._service.devices)
+
     async def Look(self, request: pb.LookRequest, context: Any) -> pb.LookResponse:
         async def look(call: Call) -> pb.LookResponse:
             schema = proto.decode_schema(request.file_schema) if request.HasField("file_schema") else None

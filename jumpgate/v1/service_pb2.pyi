@@ -229,6 +229,45 @@ class ListResponse(_message.Message):
     jobs: _containers.RepeatedCompositeFieldContainer[JobDescription]
     def __init__(self, jobs: _Optional[_Iterable[_Union[JobDescription, _Mapping]]] = ...) -> None: ...
 
+class DevicesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DevicesResponse(_message.Message):
+    __slots__ = ("devices",)
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
+    devices: _containers.RepeatedCompositeFieldContainer[Device]
+    def __init__(self, devices: _Optional[_Iterable[_Union[Device, _Mapping]]] = ...) -> None: ...
+
+class Device(_message.Message):
+    __slots__ = ("name", "kind", "is_up", "jobs", "cores", "threads", "memory_bytes", "held_bytes", "facts")
+    class FactsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    IS_UP_FIELD_NUMBER: _ClassVar[int]
+    JOBS_FIELD_NUMBER: _ClassVar[int]
+    CORES_FIELD_NUMBER: _ClassVar[int]
+    THREADS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    HELD_BYTES_FIELD_NUMBER: _ClassVar[int]
+    FACTS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    kind: str
+    is_up: bool
+    jobs: int
+    cores: int
+    threads: int
+    memory_bytes: int
+    held_bytes: int
+    facts: _containers.ScalarMap[str, str]
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., is_up: _Optional[bool] = ..., jobs: _Optional[int] = ..., cores: _Optional[int] = ..., threads: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., held_bytes: _Optional[int] = ..., facts: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
 class ExplainRequest(_message.Message):
     __slots__ = ("dataflow", "options", "verbose", "elsewhere", "estimate_only", "columns", "job_id")
     DATAFLOW_FIELD_NUMBER: _ClassVar[int]

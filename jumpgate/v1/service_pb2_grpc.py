@@ -79,6 +79,11 @@ class JumpgateStub:
                 request_serializer=jumpgate_dot_v1_dot_service__pb2.ListRequest.SerializeToString,
                 response_deserializer=jumpgate_dot_v1_dot_service__pb2.ListResponse.FromString,
                 _registered_method=True)
+        self.Devices = channel.unary_unary(
+                '/jumpgate.v1.Jumpgate/Devices',
+                request_serializer=jumpgate_dot_v1_dot_service__pb2.DevicesRequest.SerializeToString,
+                response_deserializer=jumpgate_dot_v1_dot_service__pb2.DevicesResponse.FromString,
+                _registered_method=True)
         self.Explain = channel.unary_unary(
                 '/jumpgate.v1.Jumpgate/Explain',
                 request_serializer=jumpgate_dot_v1_dot_service__pb2.ExplainRequest.SerializeToString,
@@ -164,6 +169,13 @@ class JumpgateServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Devices(self, request, context):
+        """The hosts and devices of the service, and what running jobs have of them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Explain(self, request, context):
         """The plan of a dataflow and the reasons for it; nothing is compiled or run.
         """
@@ -233,6 +245,11 @@ def add_JumpgateServicer_to_server(servicer, server):
                     servicer.List,
                     request_deserializer=jumpgate_dot_v1_dot_service__pb2.ListRequest.FromString,
                     response_serializer=jumpgate_dot_v1_dot_service__pb2.ListResponse.SerializeToString,
+            ),
+            'Devices': grpc.unary_unary_rpc_method_handler(
+                    servicer.Devices,
+                    request_deserializer=jumpgate_dot_v1_dot_service__pb2.DevicesRequest.FromString,
+                    response_serializer=jumpgate_dot_v1_dot_service__pb2.DevicesResponse.SerializeToString,
             ),
             'Explain': grpc.unary_unary_rpc_method_handler(
                     servicer.Explain,
@@ -493,6 +510,33 @@ class Jumpgate:
             '/jumpgate.v1.Jumpgate/List',
             jumpgate_dot_v1_dot_service__pb2.ListRequest.SerializeToString,
             jumpgate_dot_v1_dot_service__pb2.ListResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Devices(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jumpgate.v1.Jumpgate/Devices',
+            jumpgate_dot_v1_dot_service__pb2.DevicesRequest.SerializeToString,
+            jumpgate_dot_v1_dot_service__pb2.DevicesResponse.FromString,
             options,
             channel_credentials,
             insecure,

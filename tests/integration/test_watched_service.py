@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from jumpgate.cli import serve
+from jumpgate.cli.devices import command as devices_command
 from jumpgate.cli.jobs import command
 from jumpgate.client import col, read
 from jumpgate.client.session import Session
@@ -54,6 +55,14 @@ def jobs(served: Served, *words: str) -> Any:
     done = CliRunner().invoke(command, [*words, "--address", served.address, "--json"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return json.loads(done.output)
+
+
+def devices(served: Served) -> list[dict[str, Any]]:
+    """What `jumpgate devices` prints as JSON."""
+    done = CliRunner().invoke(devices_command, ["--address", served.address, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    found: list[dict[str, Any]] = json.loads(done.output)["devices"]
+    return found
 
 
 def test_operators_see_jobs_errors_rows_and_hosts(tmp_path: Path) -> None:
@@ -103,6 +112,11 @@ def test_operators_see_jobs_errors_rows_and_hosts(tmp_path: Path) -> None:
         assert "division_by_zero: " in shown.output and "chosen: " in shown.output
         running = iter(session.run(read(str(large))))
         next(running)  # it waits for this client from now on
+        (local,) = devices(served)
+        assert (local["name"], local["kind"], local["is_up"], local["jobs"]) == ("local", "host", True, 1)
+        assert 0 < local["threads"] and samples(served.metrics)["jumpgate_device_jobs", "local", "host"] == 1
+        drawn = CliRunner().invoke(devices_command, ["--address", served.address], catch_exceptions=False).output
+        assert f"{local['threads']} of {local['cores']}" in drawn
         ended_ = CliRunner().invoke(
             command, ["cancel", jobs(served, "list")["jobs"][0]["job"], "--address", served.address]
         )
