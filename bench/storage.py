@@ -1,6 +1,8 @@
 """TPC-H over a store of S3 on the loopback beside DuckDB with httpfs, and over tables of Delta Lake and Iceberg.
 
-    ./dev bench storage [--json] [--scale 1] [--runs 5] [--query 1 …] [--data DIR]
+    ./dev bench storage [--json] [--only tpch|select] [--scale 1] [--runs 5] [--query 1 …] [--page FILE] [--data DIR]
+
+`select` is PushdownDB's sweeps behind links of 1 and 10 Gbit/s (bench/_pushdown.py); it needs root.
 
 The store is hadro, a process of its own, which counts requests and bytes. Both read the same Parquet files with as many
 threads, warm, in turns; DuckDB keeps no bytes of files from run to run. A figure is the geometric mean over the queries
@@ -17,7 +19,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -29,14 +30,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import jumpgate
+from bench import _pushdown
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report
+from bench._pushdown import KEY, SECRET, counted
 from jumpgate.client import read_delta, read_iceberg
 from jumpgate.tpcds.data import generate, path, quoted
 from jumpgate.tpch import TPCH
 
 THREADS = len(os.sched_getaffinity(0))
 SECONDS_MAX = 30.0
-KEY, SECRET = "AKIABENCH", "bench-only"
 
 Run = Callable[[str], pa.Table]
 #: figure → (contender measured, contender that it is compared with, target, words)
@@ -46,6 +48,9 @@ TIMES = {
     "delta_vs_parquet": ("delta", "local", 0.9, "a Delta table, beside its plain Parquet"),
     "iceberg_vs_parquet": ("iceberg", "iceberg files", 0.9, "an Iceberg table, beside its plain Parquet"),
 }
+PARTS = ("tpch", "select")
+#: of the sweeps, in tc's notation
+LINKS = ("1gbit", "10gbit")
 COUNTS = {"requests_vs_duckdb": "requests", "bytes_vs_duckdb": "bytes"}
 
 
@@ -59,13 +64,6 @@ def store(folder: Path) -> Iterator[str]:
             yield server.stdout.readline().strip()
         finally:
             server.terminate()
-
-
-def counted(endpoint: str) -> dict[str, int]:
-    """Return the requests, and the bytes of bodies, since the last call."""
-    with urllib.request.urlopen(f"{endpoint}/-/counts") as answer:
-        requests, sent = answer.read().split()
-    return {"requests": int(requests), "bytes": int(sent)}
 
 
 def lakes(directory: Path) -> dict[str, dict[str, Any]]:
@@ -159,19 +157,14 @@ def checked(texts: dict[int, str], runs: dict[str, Run], endpoint: str) -> dict[
             if name in totals:
                 counted(endpoint)
                 run(text)
-                for what, count in counted(endpoint).items():
-                    totals[name][what] += count
+                found = counted(endpoint)
+                totals[name] = {what: count + int(found[what]) for what, count in totals[name].items()}
     return totals
 
 
-@click.command(help=__doc__)
-@click.option("--json", "as_json", is_flag=True)
-@click.option("--scale", default=1.0, show_default=True, help="TPC-H's")
-@click.option("--runs", default=5, show_default=True)
-@click.option("--query", "queries", type=int, multiple=True, help="numbers of queries; absent: all")
-@click.option("--data", type=click.Path(path_type=Path), default=Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")))
-def main(as_json: bool, scale: float, runs: int, queries: tuple[int, ...], data: Path) -> None:
-    directory = data.absolute() / f"tpch-{scale:g}"
+def tpch(scale: float, runs: int, queries: tuple[int, ...], data: Path) -> Iterator[Figure]:
+    """Yield the figures of TPC-H over a store of the loopback."""
+    directory = data / f"tpch-{scale:g}"
     generate(directory, scale, ["parquet"], suite=TPCH)
     texts = {number: text for number, text in TPCH.queries().items() if not queries or number in queries}
     with tempfile.TemporaryDirectory() as buckets, store(Path(buckets)) as endpoint:
@@ -184,12 +177,44 @@ def main(as_json: bool, scale: float, runs: int, queries: tuple[int, ...], data:
     what = f"{len(times)} queries of TPC-H, scale {scale:g}, loopback, {THREADS} threads"
     for figure, (ours, other, target, words) in TIMES.items():
         ratio = geometric_mean(found[other] / found[ours] for found in times.values())
-        report(Figure(figure, ratio, target, "higher", f"{what}: {words}"), as_json)
+        yield Figure(figure, ratio, target, "higher", f"{what}: {words}")
     for figure, kind in COUNTS.items():
         ours, other = (totals[name][kind] for name in ("s3", "duckdb s3"))
         remark(f"  {kind}: {ours} and DuckDB {other}")
         words = f"{kind} that a warm run takes of the store"
-        report(Figure(figure, ours / other if other else math.inf, 1.0, "lower", f"{what}: {words}"), as_json)
+        yield Figure(figure, ours / other if other else math.inf, 1.0, "lower", f"{what}: {words}")
+
+
+@click.command(help=__doc__)
+@click.option("--json", "as_json", is_flag=True)
+@click.option("--only", type=click.Choice(PARTS), multiple=True, help="parts of the benchmark; absent: all")
+@click.option("--scale", default=1.0, show_default=True, help="TPC-H's")
+@click.option("--runs", default=5, show_default=True)
+@click.option("--query", "queries", type=int, multiple=True, help="numbers of TPC-H's queries; absent: all")
+@click.option("--page", type=click.Path(path_type=Path), help="draw the sweeps beside the published ones")
+@click.option("--data", type=click.Path(path_type=Path), default=Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")))
+def main(
+    as_json: bool,
+    only: tuple[str, ...],
+    scale: float,
+    runs: int,
+    queries: tuple[int, ...],
+    page: Path | None,
+    data: Path,
+) -> None:
+    found: list[Figure] = []
+    if not only or "tpch" in only:
+        for figure in tpch(scale, runs, queries, data.absolute()):
+            report(figure, as_json)
+            found.append(figure)
+    if not only or "select" in only:
+        points = {link: _pushdown.behind(link, data.absolute() / "select", runs) for link in LINKS}
+        for figure in _pushdown.figures(points):
+            report(figure, as_json)
+            found.append(figure)
+        if page:
+            page.write_text(_pushdown.page(points, found), encoding="utf-8")
+            remark(f"wrote {page}")
 
 
 def _measured(number: int, text: str, asked: dict[str, Run], runs: int) -> dict[str, float]:

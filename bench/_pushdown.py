@@ -1,0 +1,252 @@
+"""PushdownDB's sweeps (ICDE 2020, figures 1 to 11) over a store behind a link, in a process on the client's machine.
+
+    python -m bench._pushdown ENDPOINT RUNS
+
+The store's data is there under two names: `s3://select`, whose Select may be used, and `s3://ranges`, which is read by
+ranges alone. Each point of a sweep is run so, by Select wherever it matches, and as the estimate chooses. Prints one
+JSON object a point: seconds, dollars, requests and bytes of each way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bench import _panels
+from bench._measure import Figure, geometric_mean, remark
+from bench._panels import Panel
+from jumpgate.client import Dataflow, avg, col, count, read, sum_
+from jumpgate.client.session import Session
+from jumpgate.study import charts
+from jumpgate.study.paper.network import Network, line
+
+KEY, SECRET = "AKIABENCH", "bench-only"
+#: prices that AWS published in dollars: 10⁹ bytes scanned and returned, 1000 requests, an hour of r4.8xlarge
+SCANNED, RETURNED, REQUESTS, HOUR = 0.002, 0.0007, 0.0004, 2.128
+ROWS, PARTS = 4_000_000, 8
+#: of `r`, which is evenly spread
+R_MAX = 1_000_000
+SKEWS = (0.0, 0.6, 0.9, 1.1, 1.3)
+SKEWED_GROUPS = 100
+GROUPS = (2, 4, 8, 16, 32)
+#: speed-ups over reading whole tables, as the paper tells them
+PUBLISHED: dict[str, dict[float, float]] = {"filter": {1e-3: 10.0}}
+WAYS = ("ranges", "select", "chosen")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """An experiment over a number; `figure` is the paper's."""
+
+    name: str
+    figure: str
+    over: str
+    is_logarithmic: bool
+    points: Mapping[float, Callable[[str], Dataflow]]
+
+
+def generate(folder: Path) -> None:
+    """Write the tables, once, in several objects each: `items`, which is filtered, and `groups`."""
+    draw = np.random.default_rng(7)
+    values = {f"v{i}": draw.integers(0, 1_000_000_000, ROWS, np.int32) for i in range(10)}
+    weights = {s: 1 / np.arange(1, SKEWED_GROUPS + 1) ** s for s in SKEWS}
+    texts = pc.cast(pa.array(draw.integers(1 << 60, 1 << 62, ROWS)), pa.string())
+    tables = {
+        "items": {"r": draw.integers(0, R_MAX, ROWS, np.int32), **values, "t0": texts},
+        "groups": {
+            **{f"g{n}": draw.integers(0, n, ROWS, np.int32) for n in GROUPS},
+            **{f"z{round(s * 10)}": draw.choice(SKEWED_GROUPS, ROWS, p=w / w.sum()) for s, w in weights.items()},
+            **values,
+        },
+    }
+    for name, columns in tables.items():
+        if not (folder / name).exists():
+            (folder / name).mkdir(parents=True)
+            table = pa.table(columns)
+            for part in range(PARTS):
+                rows = table.slice(part * ROWS // PARTS, ROWS // PARTS)
+                pq.write_table(rows, folder / name / f"{part}.parquet", row_group_size=1 << 17)
+
+
+def sweeps() -> list[Sweep]:
+    """Return the experiments."""
+    items = "items/*.parquet"
+    groups = "groups/*.parquet"
+
+    def measured(flow: Dataflow, key: str) -> Dataflow:
+        return flow.aggregate(by=[key], **{f"s{i}": sum_(f"v{i}") for i in range(4)})
+
+    return [
+        Sweep("filter", "1", "share of the rows that are left", True, {
+            share: lambda b, share=share: read(f"{b}/{items}").filter(col("r") < round(share * R_MAX))
+            for share in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+        }),
+        Sweep("group-by", "5", "groups", True, {
+            float(n): lambda b, n=n: measured(read(f"{b}/{groups}"), f"g{n}") for n in GROUPS
+        }),
+        Sweep("skewed group-by", "7", "Zipf's exponent of 100 groups", False, {
+            s: lambda b, s=s: measured(read(f"{b}/{groups}"), f"z{round(s * 10)}") for s in SKEWS
+        }),
+        Sweep("top", "9", "rows wanted", True, {
+            float(k): lambda b, k=k: read(f"{b}/{items}").top(k, "v0", "r", "v1") for k in (1, 10, 100, 1000, 10_000)
+        }),
+        Sweep("columns", "11", "columns returned, of a hundredth of the rows", False, {
+            float(n): lambda b, n=n: read(f"{b}/{items}").filter(col("r") < R_MAX // 100).select(
+                *(f"v{i}" for i in range(n))) for n in (1, 5, 10)
+        }),
+        Sweep("totals", "10", "share of the rows that are left", True, {
+            share: lambda b, share=share: read(f"{b}/{items}").filter(col("r") < round(share * R_MAX)).aggregate(
+                n=count(), total=sum_("v0"), mean=avg("v1")) for share in (1e-3, 1e-1, 1.0)
+        }),
+    ]  # fmt: skip
+
+
+def counted(endpoint: str) -> dict[str, float]:
+    """Return the requests, the bytes of bodies and what else the store counts since the last call."""
+    with urllib.request.urlopen(f"{endpoint}/-/counts") as answer:
+        found: dict[str, float] = json.load(answer)
+    return found
+
+
+def cost(seconds: float, counts: Mapping[str, float]) -> float:
+    """Return dollars.
+
+    >>> round(cost(3600, {"scanned": 1e9, "returned": 1e9, "requests": 1000}), 4)
+    2.1311
+    """
+    asked = counts["scanned"] * SCANNED + counts["returned"] * RETURNED
+    return seconds / 3600 * HOUR + asked / 1e9 + counts["requests"] / 1000 * REQUESTS
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return sorted(zip(*(c.to_pylist() for c in table.columns), strict=True), key=repr)
+
+
+def measured(endpoint: str, runs: int) -> Iterator[dict[str, Any]]:
+    """Yield each point: what each way took, in the median, once all answers were found to be equal."""
+    with Session(progress=False) as plain, Session(progress=False, prefer=("s3_select",)) as preferring:
+        asked = {
+            "ranges": (plain, "s3://ranges"),
+            "select": (preferring, "s3://select"),
+            "chosen": (plain, "s3://select"),
+        }
+        for sweep in sweeps():
+            for x, flow in sweep.points.items():
+                expected = None
+                found: dict[str, Any] = {"sweep": sweep.name, "figure": sweep.figure, "over": sweep.over, "x": x}
+                for way, (session, bucket) in asked.items():
+                    rows = _rows(session.run(flow(bucket)).to_arrow())  # it also builds what the plan needs
+                    if expected is not None and rows != expected:
+                        raise SystemExit(f"{sweep.name} at {x:g}: {way} has another answer")
+                    expected, seconds = rows, []
+                    counted(endpoint)
+                    for _ in range(runs):
+                        start = time.perf_counter()
+                        session.run(flow(bucket)).to_arrow()
+                        seconds.append(time.perf_counter() - start)
+                    counts = {key: value / runs for key, value in counted(endpoint).items()}
+                    took = statistics.median(seconds)
+                    found[way] = {"seconds": took, "cost": cost(took, counts), **counts}
+                remark(f"  {sweep.name} {x:g}: " + ", ".join(f"{w} {found[w]['seconds']:.2f} s" for w in WAYS))
+                yield found
+
+
+def behind(link: str, folder: Path, runs: int) -> list[dict[str, Any]]:
+    """Return the points of all sweeps over a store whose link has a rate, in tc's notation. Needs root."""
+    generate(folder)
+    with tempfile.TemporaryDirectory() as name, contextlib.closing(Network()) as network:
+        for bucket in ("select", "ranges"):
+            shutil.copytree(folder, Path(name) / bucket, copy_function=os.link)
+        store, client = network.machine(), network.machine()
+        server = store.python("-m", "bench._store_server", name, KEY, SECRET, store.address, "select")
+        endpoint = line(server).strip()
+        store.limit(link)
+        bits = float(link.removesuffix("gbit")) * 1e9
+        config = Path(name) / "jumpgate.toml"
+        config.write_text(
+            "".join(
+                f'[[store]]\nurl = "s3://{bucket}"\nendpoint = "{endpoint}"\ninsecure = true\n'
+                f"bits_per_s = {bits}\n{more}\n"
+                for bucket, more in (("select", 'select = true\nselect_dialect = "aws"'), ("ranges", ""))
+            )
+            + f'[[host]]\nname = "local"\nmoney_per_hour = {HOUR}\n'
+        )
+        env = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1",
+               "AWS_EC2_METADATA_DISABLED": "true", "JUMPGATE_CONFIG": str(config)}  # fmt: skip
+        asking = client.python("-m", "bench._pushdown", endpoint, str(runs), env=env)
+        points = sum(len(sweep.points) for sweep in sweeps())
+        return [json.loads(line(asking)) for _ in range(points)]
+
+
+def figures(links: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Figure]:
+    """Yield the figures of all sweeps, by link."""
+    first, points = next(iter(links.items()))
+    best = max(p["ranges"]["seconds"] / p["select"]["seconds"] for p in points if p["sweep"] == "filter")
+    yield Figure("filter_speedup", best, 5.0, "higher", f"Select beside ranges, the best of the sweep, {first}")
+    ratios = [
+        p["chosen"]["seconds"] / min(p["ranges"]["seconds"], p["select"]["seconds"])
+        for found in links.values()
+        for p in found
+    ]
+    words = f"the way chosen beside the better one, {len(ratios)} points at {', '.join(links)}; worst {max(ratios):.2f}"
+    yield Figure("chosen_vs_best", geometric_mean(ratios), 1.15, "lower", words)
+
+
+def page(links: Mapping[str, Sequence[Mapping[str, Any]]], found: Sequence[Figure]) -> str:
+    """Draw the sweeps beside the published ones."""
+    panels = []
+    for sweep in sweeps():
+        series: dict[str, list[tuple[float, float]]] = {}
+        for link, points in links.items():
+            for way in ("select", "chosen"):
+                series[f"{way}, {link}"] = [
+                    (p["x"], p["ranges"]["seconds"] / p[way]["seconds"]) for p in points if p["sweep"] == sweep.name
+                ]
+        published = PUBLISHED.get(sweep.name, {})
+        if published:
+            series["published"] = list(published.items())
+        text = f"Speed-up over ranged reads, by {sweep.over}. PushdownDB's figure {sweep.figure}."
+        panels.append(Panel(sweep.name, text, charts.lines(series, logarithmic=sweep.is_logarithmic)))
+        columns = (sweep.over, "link", *(f"{way}: {what}" for way in WAYS for what in ("s", "cents", "requests")))
+        rows = tuple(
+            (f"{p['x']:g}", link, *(
+                f"{value:.3g}"
+                for way in WAYS
+                for value in (p[way]["seconds"], 100 * p[way]["cost"], p[way]["requests"])
+            ))
+            for link, points in links.items()
+            for p in points
+            if p["sweep"] == sweep.name
+        )  # fmt: skip
+        panels.append(Panel(f"{sweep.name}: all figures", "", None, columns, rows))
+    text = (
+        "Ranges: objects are read by ranges. Select: the store filters, aggregates or prunes, wherever it can. "
+        "Chosen: as the estimate decides. Cents are those of the store by AWS's published prices, and of an hour "
+        "of r4.8xlarge."
+    )
+    return _panels.page("Storage that computes", "the sweeps of PushdownDB", text, panels, found)
+
+
+def main(endpoint: str, runs: str) -> None:
+    for found in measured(endpoint, int(runs)):
+        print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
