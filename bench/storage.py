@@ -1,13 +1,15 @@
 """TPC-H over a store of S3 on the loopback beside DuckDB with httpfs, and over tables of Delta Lake and Iceberg.
 
-    ./dev bench storage [--json] [--only tpch|select] [--scale 1] [--runs 5] [--query 1 …] [--page FILE] [--data DIR]
+    ./dev bench storage [--json] [--only tpch|select] [--scale 1] [--runs 5] [--query 1 …] [--minio]
+                        [--page FILE] [--data DIR]
 
 `select` is PushdownDB's sweeps behind links of 1 and 10 Gbit/s (bench/_pushdown.py); it needs root.
 
-The store is hadro, a process of its own, which counts requests and bytes. Both read the same Parquet files with as many
-threads, warm, in turns; DuckDB keeps no bytes of files from run to run. A figure is the geometric mean over the queries
-of the medians' ratios; requests and bytes are those of one warm run of all queries. Answers are compared with those of
-DuckDB over local files first. Needs duckdb-extension-httpfs from PyPI, of DuckDB's version.
+The store is hadro, a process of its own, which counts requests and bytes, or MinIO. Both contenders read the same
+Parquet files with as many threads, warm, in turns; DuckDB keeps no bytes of files from run to run. A figure is the
+geometric mean over the queries of the medians' ratios; requests and bytes are those of one warm run of all queries.
+Answers are compared with those of DuckDB over local files first. Needs duckdb-extension-httpfs from PyPI, of DuckDB's
+version.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ import importlib
 import math
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +33,7 @@ import click
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 import jumpgate
 from bench import _pushdown
@@ -55,15 +61,58 @@ COUNTS = {"requests_vs_duckdb": "requests", "bytes_vs_duckdb": "bytes"}
 
 
 @contextmanager
-def store(folder: Path) -> Iterator[str]:
-    """Serve the folder's folders as buckets from another process; yield the address."""
-    command = [sys.executable, "-m", "bench._store_server", str(folder), KEY, SECRET]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        try:
-            yield server.stdout.readline().strip()
-        finally:
-            server.terminate()
+def hadro(directory: Path) -> Iterator[str]:
+    """Serve a folder as a bucket of hadro, from a process that counts; yield the address."""
+    with tempfile.TemporaryDirectory() as buckets:
+        (Path(buckets) / directory.name).symlink_to(directory)
+        command = [sys.executable, "-m", "bench._store_server", buckets, KEY, SECRET]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            try:
+                yield server.stdout.readline().strip()
+            finally:
+                server.terminate()
+
+
+@contextmanager
+def minio(directory: Path) -> Iterator[str]:
+    """Serve a folder as a bucket of MinIO, from a copy of its Parquet files; yield the address."""
+    program = shutil.which("minio")
+    if program is None:
+        raise SystemExit("minio is not on the path: go install github.com/minio/minio@latest")
+    address, console = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    env = {**os.environ, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET}
+    with tempfile.TemporaryDirectory(prefix="jumpgate-bench-") as data:
+        command = [program, "server", "--quiet", "--address", address, "--console-address", console, data]
+        with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+            try:
+                _until_ready(f"http://{address}/minio/health/live", server)
+                there = fs.S3FileSystem(
+                    access_key=KEY, secret_key=SECRET, endpoint_override=address, scheme="http",
+                    allow_bucket_creation=True,
+                )  # fmt: skip
+                there.create_dir(directory.name)
+                to = f"{directory.name}/parquet"
+                fs.copy_files(str(directory / "parquet"), to, fs.LocalFileSystem(), there)
+                yield f"http://{address}"
+            finally:
+                server.terminate()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+def _until_ready(url: str, server: subprocess.Popen[bytes]) -> None:
+    for _ in range(300):
+        with suppress(OSError):
+            urllib.request.urlopen(url).close()
+            return
+        if server.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise SystemExit(f"the store does not answer at {url}")
 
 
 def lakes(directory: Path) -> dict[str, dict[str, Any]]:
@@ -147,14 +196,14 @@ def _plain(value: Any) -> Any:
 
 
 def checked(texts: dict[int, str], runs: dict[str, Run], endpoint: str) -> dict[str, dict[str, int]]:
-    """Compare the answers; return contender → what all queries take of the store, each warm."""
+    """Compare the answers; return contender → what all queries take of the store, each warm, if it counts."""
     totals = {name: dict.fromkeys(COUNTS.values(), 0) for name in ("s3", "duckdb s3")}
     for number, text in texts.items():
         expected = rows_of(runs["duckdb local"](text))
         for name, run in runs.items():
             if rows_of(run(text)) != expected:
                 raise SystemExit(f"query {number}: {name} has another answer than DuckDB over local files")
-            if name in totals:
+            if endpoint and name in totals:
                 counted(endpoint)
                 run(text)
                 found = counted(endpoint)
@@ -162,23 +211,23 @@ def checked(texts: dict[int, str], runs: dict[str, Run], endpoint: str) -> dict[
     return totals
 
 
-def tpch(scale: float, runs: int, queries: tuple[int, ...], data: Path) -> Iterator[Figure]:
-    """Yield the figures of TPC-H over a store of the loopback."""
+def tpch(scale: float, runs: int, queries: tuple[int, ...], data: Path, with_minio: bool) -> Iterator[Figure]:
+    """Yield the figures of TPC-H over a store of the loopback: hadro, which counts, or MinIO, which is faster."""
     directory = data / f"tpch-{scale:g}"
     generate(directory, scale, ["parquet"], suite=TPCH)
     texts = {number: text for number, text in TPCH.queries().items() if not queries or number in queries}
-    with tempfile.TemporaryDirectory() as buckets, store(Path(buckets)) as endpoint:
-        (Path(buckets) / directory.name).symlink_to(directory)
+    served, name = (minio(directory), "MinIO") if with_minio else (hadro(directory), "hadro")
+    with served as endpoint:
         os.environ |= {"AWS_ENDPOINT_URL_S3": endpoint, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
                        "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}  # fmt: skip
         with contenders(directory, endpoint) as asked:
-            totals = checked(texts, asked, endpoint)
+            totals = checked(texts, asked, "" if with_minio else endpoint)
             times = {number: _measured(number, text, asked, runs) for number, text in texts.items()}
-    what = f"{len(times)} queries of TPC-H, scale {scale:g}, loopback, {THREADS} threads"
+    what = f"{len(times)} queries of TPC-H, scale {scale:g}, {name} on the loopback, {THREADS} threads"
     for figure, (ours, other, target, words) in TIMES.items():
         ratio = geometric_mean(found[other] / found[ours] for found in times.values())
         yield Figure(figure, ratio, target, "higher", f"{what}: {words}")
-    for figure, kind in COUNTS.items():
+    for figure, kind in () if with_minio else COUNTS.items():
         ours, other = (totals[name][kind] for name in ("s3", "duckdb s3"))
         remark(f"  {kind}: {ours} and DuckDB {other}")
         words = f"{kind} that a warm run takes of the store"
@@ -191,6 +240,7 @@ def tpch(scale: float, runs: int, queries: tuple[int, ...], data: Path) -> Itera
 @click.option("--scale", default=1.0, show_default=True, help="TPC-H's")
 @click.option("--runs", default=5, show_default=True)
 @click.option("--query", "queries", type=int, multiple=True, help="numbers of TPC-H's queries; absent: all")
+@click.option("--minio", "with_minio", is_flag=True, help="TPC-H over MinIO, which must be on the path")
 @click.option("--page", type=click.Path(path_type=Path), help="draw the sweeps beside the published ones")
 @click.option("--data", type=click.Path(path_type=Path), default=Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")))
 def main(
@@ -199,12 +249,13 @@ def main(
     scale: float,
     runs: int,
     queries: tuple[int, ...],
+    with_minio: bool,
     page: Path | None,
     data: Path,
 ) -> None:
     found: list[Figure] = []
     if not only or "tpch" in only:
-        for figure in tpch(scale, runs, queries, data.absolute()):
+        for figure in tpch(scale, runs, queries, data.absolute(), with_minio):
             report(figure, as_json)
             found.append(figure)
     if not only or "select" in only:
