@@ -71,9 +71,9 @@ def test_values_beyond_all_memory_are_an_error_of_their_client(served: Served) -
     raw = served.raw()
     with pytest.raises(pa.ArrowInvalid, match="Out of Memory"):
         raw.get(raw.info("SELECT list(i) FROM range(1000000000) t(i)")).read_all()
-    with served.connect() as connection, connection.cursor() as cursor:
-        with pytest.raises(adbc.Error, match="larger than max"):
-            cursor.execute("SELECT length(?::varchar)", ("x" * (50 << 20),))
+    beyond = pytest.raises(adbc.Error, match="larger than max")
+    with served.connect() as connection, connection.cursor() as cursor, beyond:
+        cursor.execute("SELECT length(?::varchar)", ("x" * (50 << 20),))
     with served.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SELECT sum(i) FROM range(1000) t(i)")
         assert cursor.fetchall() == [(499500,)]

@@ -114,7 +114,7 @@ def test_operators_see_jobs_errors_rows_and_hosts(tmp_path: Path) -> None:
         next(running)  # it waits for this client from now on
         (local,) = devices(served)
         assert (local["name"], local["kind"], local["is_up"], local["jobs"]) == ("local", "host", True, 1)
-        assert 0 < local["threads"] and samples(served.metrics)["jumpgate_device_jobs", "local", "host"] == 1
+        assert local["threads"] > 0 and samples(served.metrics)["jumpgate_device_jobs", "local", "host"] == 1
         drawn = CliRunner().invoke(devices_command, ["--address", served.address], catch_exceptions=False).output
         assert f"{local['threads']} of {local['cores']}" in drawn
         ended_ = CliRunner().invoke(
