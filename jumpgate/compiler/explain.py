@@ -105,8 +105,9 @@ def _of_stores(fragment: dict[str, Any], counters: Mapping[str, Any] | None) -> 
 def _demand(figures: Mapping[str, float]) -> str:
     scanned = f"{size(figures['scanned_bytes'])} scanned, " if figures["scanned_bytes"] else ""
     cost = f", cost {figures['cost']:.3g}" if figures.get("cost") else ""
+    cached = f", {size(figures['cached_bytes'])} from the disk" if figures.get("cached_bytes") else ""
     requests = counted(count(figures["requests"]), "request")
-    return f"{requests}, {scanned}{size(figures['returned_bytes'])} returned{cost}"
+    return f"{requests}, {scanned}{size(figures['returned_bytes'])} returned{cached}{cost}"
 
 
 def _expected(figures: Figures | None) -> dict[str, float]:

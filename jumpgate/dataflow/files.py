@@ -19,6 +19,15 @@ from jumpgate.stores.names import is_remote
 Paths = str | os.PathLike[str] | Iterable["str | os.PathLike[str]"]
 
 
+_AZURE = "name objects that anybody may read https://ACCOUNT.blob.core.windows.net/CONTAINER/PATH, or copy them"
+#: schemes of stores whose own protocols are not read → how their objects are
+WAYS_OUT = {
+    "gs": 'name it s3://BUCKET/… with endpoint = "https://storage.googleapis.com" in a [[store]] and HMAC keys as '
+    "credentials, as Google's stores speak S3's protocol, too",
+    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs", "az"), _AZURE),
+}
+
+
 def list_files(paths: Paths, format: str | None = None) -> tuple[tuple[str, ...], str]:
     """(absolute paths, format). Directories are searched recursively for the format's suffixes, hidden entries skipped,
     and results of a glob or directory are sorted; a list keeps its order. A file that a glob or directory reaches by
@@ -110,9 +119,10 @@ def _local(name: str) -> str:
     if scheme is None:
         return name
     if scheme[1].lower() != "file":
+        way_out = WAYS_OUT.get(scheme[1].lower(), "copy or mount them")
         raise InvalidDataflow(
             f"read: {name!r}: {scheme[1]}:// is not read yet, only s3://, http(s):// and files of this host (a path or "
-            "file:///path); copy or mount them",
+            f"file:///path); {way_out}",
             operator="read",
         )
     url = urlsplit(name)

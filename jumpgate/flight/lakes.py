@@ -16,6 +16,7 @@ from jumpgate import extras
 from jumpgate.client.duckdb.sources import quoted
 from jumpgate.client.reading import read_delta, read_iceberg
 from jumpgate.converters.probe import infer_schema
+from jumpgate.dataflow import deleted
 from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Literal
 from jumpgate.dataflow.formats import DELETED, PARTITIONS
 from jumpgate.dataflow.operators import Operator, Project, Read, UnionAll
@@ -27,6 +28,8 @@ from jumpgate.stores.names import is_remote
 
 #: snapshots whose SELECTs are kept
 SNAPSHOTS_MAX = 256
+#: runs of deleted rows in a SELECT
+RUNS_MAX = 10_000
 #: kinds to which DuckDB casts all values of narrower ones exactly
 _WIDENED = ("int8", "int16", "int32", "int64", "float32", "float64", "decimal", "timestamp", "timestamp_ns")
 
@@ -131,19 +134,36 @@ def _select(node: Operator) -> str:
             files = ", ".join(map(literal, node.files))
             folders = from_option(dict(node.options))
             columns = (_column(field.name, field.type, field.name in folders) for field in node.schema)
-            return f"SELECT {', '.join(columns)} FROM read_parquet([{files}], {options})"
+            return f"SELECT {', '.join(columns)} FROM read_parquet([{files}], {options}){_kept(node)}"
     raise _refused(f"it takes a {type(node).__name__}")
+
+
+def _kept(read: Read) -> str:
+    """Return the condition of rows that are not deleted, empty if none is."""
+    texts = deleted.of_files(dict(read.options))
+    runs = [
+        f"({literal(file)}, {run.start}, {run.stop})"
+        for file, text in zip(read.files, texts, strict=bool(texts))
+        for run in deleted.decode(text)
+    ]
+    if len(runs) > RUNS_MAX:
+        raise _refused(f"its files have lost more than {RUNS_MAX} runs of rows; rewrite them (compact it)")
+    if not runs:
+        return ""
+    lost = f"SELECT file, unnest(range(first, stop)) FROM (VALUES {', '.join(runs)}) AS runs(file, first, stop)"
+    return f" WHERE (filename, file_row_number) NOT IN ({lost})"
 
 
 def _options(read: Read) -> Iterator[tuple[str, str]]:
     """Yield options by which DuckDB reads the same columns."""
-    if DELETED.name in dict(read.options):
-        raise _refused("it has deleted rows, which DuckDB would read; rewrite its files without them (compact it)")
-    if unknown := dict(read.options).keys() - {PARTITIONS.name}:
+    if unknown := dict(read.options).keys() - {PARTITIONS.name, DELETED.name}:
         raise _refused(f"its files are read with {', '.join(sorted(unknown))}")
     schemas = {infer_schema((file,), "parquet", {}) for file in read.files}
     for schema in schemas:
         _check_names(schema)
+    if DELETED.name in dict(read.options):
+        yield "filename", "true"
+        yield "file_row_number", "true"
     yield "can_have_nan", "true"
     yield "union_by_name", str(len(schemas) > 1).lower()
     folders = from_option(dict(read.options))

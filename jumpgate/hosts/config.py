@@ -3,6 +3,7 @@
 [service]                       # all optional
 stall_timeout_ms = 60000        # fails a job that moves no rows and burns no CPU time for this long
 memory_limit_bytes = 0          # of each instance's tables; 0: what its host has, but for a reserve
+cache_bytes = 0                 # of objects in stores that each host keeps on its disk; 0: none
 parallelism = 0                 # the most that one request may have: instances of an operator (0: 4 for each of the
 threads = 0                     # cores, at least 64), threads of an instance, instances of its job (32 for each core)
 instances = 0
@@ -66,6 +67,7 @@ cores = 16                      # absent: as many as this machine has
 memory_bytes = 68719476736      # absent: as much as this machine has
 money_per_hour = 2.128          # what its use costs, for plans that save cost; absent: nothing
 link_bits_per_s = 1000000000    # of its way to the network, in each direction; absent: unknown
+near = "s3://lake"              # a bucket, or a folder of one, that it is beside: docs/object-stores.md; absent: none
 data_address = "10.0.0.7"       # how other hosts reach its instances; absent: that of its agent or, of a host without,
                                 # that by which this machine reaches the other agents
 data_bind = "0.0.0.0"           # where they accept edges; absent: data_address
@@ -134,7 +136,10 @@ TABLE_FORMATS: dict[str, tuple[str, ...]] = {
 LAKES = ("delta", "iceberg")
 #: table → key → type
 _KEYS: dict[str, dict[str, type]] = {
-    "service": {"stall_timeout_ms": int, "memory_limit_bytes": int, "request_bytes": int, **dict.fromkeys(LIMITS, int)},
+    "service": {
+        **dict.fromkeys(("stall_timeout_ms", "memory_limit_bytes", "cache_bytes", "request_bytes"), int),
+        **dict.fromkeys(LIMITS, int),
+    },
     "tls": {"folder": str, "edges": bool},
     "client": {
         "name": str,
@@ -160,6 +165,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "memory_bytes": int,
         "link_bits_per_s": int,
         "money_per_hour": float,
+        "near": str,
         "data_bind": str,
         "data_address": str,
     },
@@ -330,8 +336,8 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
     service = _table(data, "service", where)
     tls = TlsConfig(**_table(data, "tls", where)) if "tls" in data else None
     clients = tuple(map(_client, _tables(data, "client", where)))
-    hosts = tuple(map(_host, _tables(data, "host", where)))
     stores = tuple(_store(table, where) for table in _tables(data, "store", where))
+    hosts = tuple(_host(table, stores, where) for table in _tables(data, "host", where))
     _differ([store.url for store in stores], "stores", where)
     paths = {kind: tuple((t["name"], t["path"]) for t in _tables(data, kind, where)) for kind in ("nca", "device_kind")}
     devices = _devices(_tables(data, "device", where), DeviceKinds(paths["device_kind"]), where)
@@ -439,8 +445,11 @@ def _store(table: dict[str, Any], where: str) -> Store:
         raise ConfigError(f"{where}: {error.message}", file=where) from error
 
 
-def _host(table: dict[str, Any]) -> HostConfig:
+def _host(table: dict[str, Any], stores: tuple[Store, ...], where: str) -> HostConfig:
     local = this_machine().device
+    near = _store({"url": table["near"]}, where).url if table.get("near") else ""
+    beside = [store for store in stores if store.has(near)]
+    way = int(max(beside, key=lambda store: len(store.url)).bits_per_s) if beside else 0
     figures = ("cores", "memory_bytes")
     properties = tuple((k, table[k]) for k in ("data_bind", "data_address") if k in table)
     device = Device(
@@ -449,7 +458,8 @@ def _host(table: dict[str, Any]) -> HostConfig:
         table.get("cores") or local.cores,
         table.get("memory_bytes") or local.memory_bytes,
         properties,
-        link_bits_per_s=table.get("link_bits_per_s", 0),
+        link_bits_per_s=table.get("link_bits_per_s", way),
+        near=near,
         offer=Offer(money_per_hour=table.get("money_per_hour", 0.0)),
     )
     said = frozenset(k for k in (*figures, "data_bind", "data_address") if table.get(k))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jumpgate.dataflow import deleted
@@ -66,8 +66,9 @@ def _one_of(table: str, files: set[str], path: str) -> str:
     return found.pop()
 
 
-def of_iceberg(table: str, io: Any, tasks: Iterable[Any]) -> dict[str, str]:
-    """Return the same of pyiceberg's tasks, by the paths in them. Raises what `io` raises, too."""
+def of_iceberg(table: str, io: Any, tasks: Iterable[Any], equal: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """Return the same of pyiceberg's tasks, by the paths in them. `equal`: positions of rows that equality deletes are
+    of. Raises what `io` raises, too."""
     read: dict[str, Mapping[str, list[Any]]] = {}
 
     def positions(task: Any) -> Iterator[Any]:
@@ -75,8 +76,9 @@ def of_iceberg(table: str, io: Any, tasks: Iterable[Any]) -> dict[str, str]:
             if file.file_path not in read:
                 read[file.file_path] = _vectors(file, io) if _format(file) == "PUFFIN" else _positions(file, io)
             yield from read[file.file_path].get(task.file.file_path, ())
+        yield from equal.get(task.file.file_path, ())
 
-    return texts(table, ((task.file.file_path, positions(task)) for task in tasks if task.delete_files))
+    return texts(table, ((task.file.file_path, positions(task)) for task in tasks))
 
 
 def check_iceberg(table: str, task: Any) -> None:

@@ -13,7 +13,7 @@ from jumpgate.converters.probe import field_ids
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import Field
 from jumpgate.errors import FileUnreadable, InvalidDataflow, JumpgateError
-from jumpgate.lakes import deletes
+from jumpgate.lakes import deletes, equality
 from jumpgate.lakes.columns import data_type
 from jumpgate.lakes.scan import Part, first_line, operator, refused
 from jumpgate.stores import s3
@@ -45,11 +45,11 @@ def read(table: str | os.PathLike[str] | Any, snapshot: int | None = None) -> Op
             name = f"Iceberg table '{'.'.join(table.name())}'"
         schema = _schema(name, table, snapshot)
         columns = [Field(f.name, data_type(f.type)) for f in schema_to_pyarrow(schema)]
-        tasks = list(table.scan(snapshot_id=snapshot).plan_files())
+        tasks, equal = equality.planned(name, table.scan(snapshot_id=snapshot))
         ids = [_ids(field.name, field.field_id, field.field_type) for field in schema.fields]
         _check_defaults(name, schema)
         files = [_file(name, task) for task in tasks]
-        lost = deletes.of_iceberg(name, table.io, tasks)
+        lost = deletes.of_iceberg(name, table.io, tasks, equality.positions(name, table, equal))
         deleted = {file: lost.get(task.file.file_path, "") for file, task in zip(files, tasks, strict=True)}
         specs = {n: _identities(spec) for n, spec in table.specs().items()}
         values = [specs[task.file.spec_id] for task in tasks]

@@ -126,7 +126,8 @@ class Device:
     """A place where an NCA can run: a host's agent, a board, a store. From jumpgate.toml, or this machine.
 
     `memory_bytes` 0: unknown. `link_bits_per_s`: the speed of its way to the network (compiler/traffic), 0: unknown.
-    `properties` are the keys that its kind declares. Devices of one `pool` share rows.
+    `properties` are the keys that its kind declares. Devices of one `pool` share rows. `near`: a bucket, or a folder of
+    one, that a host is beside; its other hosts are reached over `link_bits_per_s`.
     """
 
     name: str
@@ -137,9 +138,18 @@ class Device:
     pool: str = ""
     offer: Offer = Offer()
     link_bits_per_s: int = 0
+    near: str = ""
 
     def __hash__(self) -> int:
         return hash(self.name)  # names are unique; plans count by device
+
+    def is_near(self, file: str) -> bool:
+        """Return whether it is beside the store that has the file.
+
+        >>> Device("a", near="s3://b/t").is_near("s3://b/t/x"), Device("a", near="s3://b/t").is_near("s3://b/tx")
+        (True, False)
+        """
+        return bool(self.near) and (file + "/").startswith(self.near + "/")
 
     def capacity(self, name: str) -> float:
         """Return the amount available of what a match may need; infinite if unknown."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
+
+#: of a request to a store nearby, about
+NEAR_S = 0.0005
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,14 @@ class StoreLink:
     scanned_price: float = 0.0
     returned_price: float = 0.0
     request_price: float = 0.0
+
+    @property
+    def beside(self) -> StoreLink:
+        """Return the link of a host that is near the store."""
+        assumed = StoreLink()
+        return replace(
+            self, latency_s=min(self.latency_s, NEAR_S), bytes_per_s=max(self.bytes_per_s, assumed.bytes_per_s)
+        )
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.manifest import DataFileContent
+from pyiceberg.manifest import FileFormat
 from pyiceberg.typedef import Record
+from pyiceberg.types import StringType
 
 import jumpgate
 from jumpgate.client import Dataflow, col, count, max_, min_, read, read_delta, read_iceberg
@@ -87,8 +90,15 @@ def test_a_table_in_a_store(local: Session, bucket: Path) -> None:
     store.close()
 
 
-def test_flight_tables_are_refused(bucket: Path) -> None:
-    with pytest.raises(InvalidDataflow, match="does not serve this table: it has deleted rows"):
+def test_flight_sql_leaves_deleted_rows_out(bucket: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("parted", "a b ü/odd"):
+        _, text = lakes.find("delta", str(bucket / "b" / name))
+        with duckdb.connect() as connection:
+            found = connection.sql(f"SELECT a, p, s FROM ({text}) ORDER BY a").to_arrow_table().to_pylist()
+        assert found == delta_rows(bucket / "b" / name)
+    lakes._snapshot.cache_clear()
+    monkeypatch.setattr(lakes, "RUNS_MAX", 1)
+    with pytest.raises(InvalidDataflow, match="have lost more than 1 runs of rows"):
         lakes.find("delta", str(bucket / "b/parted"))
 
 
@@ -193,8 +203,60 @@ def test_what_is_damaged_or_not_known_is_refused(local: Session, catalog: SqlCat
     delete_from_iceberg(table, puffin)
     with pytest.raises(MalformedData, match="a deletion vector in '.*flipped.puffin' is damaged"):
         read_iceberg(table)
-    table, file = fresh("equality")
-    equal = positions_file(tmp_path / "equality.parquet", [(file, 1)])
-    delete_from_iceberg(table, equal, content=DataFileContent.EQUALITY_DELETES)
-    with pytest.raises(InvalidDataflow, match="equality deletes"):
+
+
+def values_file(path: Path, rows: pa.Table, ids: dict[str, int]) -> tuple[str, FileFormat]:
+    """A file of deleted values, whose columns have these ids."""
+    fields = [f.with_metadata({"PARQUET:field_id": str(ids[f.name])}) for f in rows.schema]
+    pq.write_table(rows.cast(pa.schema(fields)), path)
+    return f"file://{path}", FileFormat.PARQUET
+
+
+def test_values_that_are_deleted(local: Session, catalog: SqlCatalog, tmp_path: Path) -> None:
+    """Of earlier files only; NULL is deleted by NULL; names do not matter, ids do; positions are applied, too."""
+    rows = pa.table({"a": [1, 2, None, 4, 5, 6], "s": ["x", None, None, "y", "x", "z"], "f": [1.5] * 6})
+    table: Any = catalog.create_table("n.values", rows.schema)
+    table.append(rows)
+    table.append(rows.slice(3))
+    first = files_of(table)[0]
+    gone = pa.table({"k": pa.array([2, None, 6, 5], pa.int32()), "t": [None, None, "x", "x"]})
+    delete_from_iceberg(table, values_file(tmp_path / "1.parquet", gone, {"k": 1, "t": 2}), equal=[1, 2])
+    delete_from_iceberg(table, positions_file(tmp_path / "2.parquet", [(first, 0)]))
+    before = table.current_snapshot().snapshot_id
+    table.append(rows.slice(1, 1))
+    with table.update_schema() as update:
+        update.rename_column("a", "b")
+        update.add_column("new", StringType())
+
+    def found(snapshot: int | None = None) -> list[tuple[Any, ...]]:
+        rows = local.run(read_iceberg(table, snapshot=snapshot)).to_pylist()
+        return sorted((tuple(row.values())[:2] for row in rows), key=repr)
+
+    kept = [(4, "y"), (4, "y"), (6, "z"), (6, "z")]
+    assert found(before) == kept and found() == sorted([*kept, (2, None)], key=repr)
+    nothing = pa.table({"new": pa.array([None], pa.string())})  # which no file has
+    delete_from_iceberg(table, values_file(tmp_path / "3.parquet", nothing, {"new": 4}), equal=[4])
+    table.append(pa.table({"b": [7], "s": ["w"], "f": [0.0], "new": ["n"]}))
+    assert found() == [(7, "w")]
+
+
+def test_deleted_values_of_a_partition_and_such_that_are_refused(
+    local: Session, catalog: SqlCatalog, tmp_path: Path
+) -> None:
+    table: Any = catalog.create_table("n.sides", TABLE.schema)
+    with table.update_spec() as spec:
+        spec.add_identity("p")
+    table.append(TABLE)
+    gone = values_file(tmp_path / "a.parquet", pa.table({"s": ["3", "4"]}), {"s": 3})
+    delete_from_iceberg(table, gone, Record(1), equal=[3])
+    expected = [row for row in TABLE.to_pylist() if row["p"] != 1 or row["s"] not in ("3", "4")]
+    check(local, read_iceberg(table), expected)
+    lacking = values_file(tmp_path / "b.parquet", pa.table({"s": ["3"]}), {"s": 3})
+    delete_from_iceberg(table, lacking, Record(1), equal=[1])
+    with pytest.raises(MalformedData, match="lacks a column that its deletes are of"):
         read_iceberg(table)
+    floats: Any = catalog.create_table("n.floats", pa.schema([("f", pa.float64())]))
+    floats.append(pa.table({"f": [0.0]}))
+    delete_from_iceberg(floats, values_file(tmp_path / "f.parquet", pa.table({"f": [-0.0]}), {"f": 1}), equal=[1])
+    with pytest.raises(InvalidDataflow, match=r"equality deletes by column 'f' \(double\), which are not applied yet"):
+        read_iceberg(floats)

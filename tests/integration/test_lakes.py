@@ -29,6 +29,7 @@ from jumpgate.flight.clients import Clients
 from jumpgate.flight.door import Door
 from jumpgate.hosts.config import TableConfig, local_hosts
 from jumpgate.service import embedded
+from tests.support.deletes import delete_from_delta
 from tests.support.flight import Raw
 from tests.support.object_store import KEY, SECRET, Store, credentials
 
@@ -418,12 +419,14 @@ def served(lake: Path, iceberg: Any) -> Iterator[Raw]:
     twice = pa.table({"a": [1], "A": [2]})
     iceberg.catalog.create_table("n.twins", twice.schema).append(twice)
     edited(own / "mapped", mapped("name"))
+    write_deltalake(own / "fewer", pa.table({"a": range(9)}))
+    delete_from_delta(own / "fewer", {"": [0, 3, 4, 8]})
     moment = pa.array([datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.UTC)], pa.timestamp("us", "UTC"))
     edited(own / "moments", lambda action: None, pa.table({"t": moment}))
     (file,) = (own / "moments").glob("*.parquet")
     pq.write_table(pq.read_table(file), file, use_deprecated_int96_timestamps=True)
     folders = {"grown": lake / "lake/grown", "parted": lake / "lake/parted", "remote": "s3://lake/grown",
-               **{name: own / name for name in ("fresh", "nulls", "mapped", "moments", "nowhere")}}  # fmt: skip
+               **{of: own / of for of in ("fresh", "fewer", "nulls", "mapped", "moments", "nowhere")}}  # fmt: skip
     tables = [TableConfig(name, (str(folder),), "delta") for name, folder in folders.items()]
     tables += [TableConfig("ice", (iceberg.metadata_location,), "iceberg")]
     tables += [TableConfig(name, (f"n.{name}",), "iceberg", catalog="c") for name in ("t", "lost", "twins")]
@@ -450,6 +453,8 @@ def test_flight_sql_serves_snapshots(served: Raw, lake: Path, iceberg: Any) -> N
         assert told(served, f"SELECT * FROM {name} ORDER BY a") == iceberg_rows(iceberg)
     assert told(served, "SELECT a FROM parted WHERE text = 'x=1/%' AND n = 1 ORDER BY a") == [{"a": 1}, {"a": 5}]
     assert told(served, "SELECT * FROM mapped ORDER BY a") == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+    for text, found in (("a FROM fewer WHERE a > 1 ORDER BY a", [2, 5, 6, 7]), ("count(*) AS a FROM fewer", [5])):
+        assert told(served, f"SELECT {text}") == [{"a": a} for a in found]
     assert told(served, "SELECT epoch(t) s FROM moments") == [{"s": 1719835200.0}]
     served.option("offload", "always")
     assert told(served, "SELECT sum(a) s FROM fresh") == [{"s": 1}]

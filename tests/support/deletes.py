@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,16 +94,17 @@ def delete_from_iceberg(
     table: Any,
     file: tuple[str, FileFormat],
     partition: Record | None = None,
-    content: DataFileContent = DataFileContent.POSITION_DELETES,
+    equal: Sequence[int] = (),
 ) -> None:
-    """Commit a snapshot with a file of deletes."""
+    """Commit a snapshot with a file of deletes: of positions or, by columns of these ids, of values."""
     io = PyArrowFileIO()
     before = table.current_snapshot()
     folder, sequence = table.location(), table.metadata.next_sequence_number()
     id = table.metadata.new_snapshot_id()
     of_deletes = DataFile.from_args(
-        content=content, file_path=file[0], file_format=file[1], partition=partition or Record(),
-        record_count=1, file_size_in_bytes=1, equality_ids=[1] if content == DataFileContent.EQUALITY_DELETES else None,
+        content=DataFileContent.EQUALITY_DELETES if equal else DataFileContent.POSITION_DELETES,
+        file_path=file[0], file_format=file[1], partition=partition or Record(),
+        record_count=1, file_size_in_bytes=1, equality_ids=list(equal) or None,
     )  # fmt: skip
     of_deletes.spec_id = table.spec().spec_id
     with _DeleteManifest(

@@ -1,4 +1,4 @@
-"""Compares finished plans of candidates that use different devices in the network.
+"""Compares finished plans of candidates that use different devices in the network, or hosts near a store.
 
 Only a plan that is parallelised and cut shows which rows travel and how often. While operators are mapped, the cost of
 shuffles between hosts is unknown.
@@ -49,13 +49,14 @@ def _seconds(plan: MappedPlan) -> float | None:
 
 
 def _rivals(plan: MappedPlan) -> Iterator[Candidate]:
-    """Yield the best candidate for each set of devices other than hosts, among those as preferred as the first one and
-    that fit as well."""
+    """Yield the best candidate for each set of devices other than plain hosts, among those as preferred as the first
+    one and that fit as well."""
     first = plan.candidates[0]
     seen: set[frozenset[str]] = set()
     for candidate in plan.candidates:
         boxes = (node for node in unique(candidate.root) if isinstance(node, Mapped))
-        used = frozenset(box.site.devices[0].name for box in boxes if box.site.devices[0].kind != "host")
+        sites = (box.site.devices[0] for box in boxes)
+        used = frozenset(device.name for device in sites if device.kind != "host" or device.near)
         if used in seen or (candidate.preferred, candidate.overloaded) != (first.preferred, first.overloaded):
             continue
         seen.add(used)

@@ -16,6 +16,7 @@ from jumpgate.compiler.plan import Candidate, Mapped, MappedPlan, Plan, Site
 from jumpgate.compiler.stores import demands
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
+from jumpgate.dataflow import located
 from jumpgate.dataflow.objective import Objective
 from jumpgate.dataflow.operators import Join, Operator
 from jumpgate.errors import CannotPlace
@@ -61,6 +62,11 @@ class Alternative:
         site = self.node.site
         return (site.fusion or site.nca, site.devices[0], id(self.node.match.operators[0]))
 
+    @property
+    def near(self) -> frozenset[str]:
+        """Return which stores its hosts are near, if any."""
+        return frozenset(device.near for _, device, _ in (self.fragment, *self.below) if device.near)
+
     def rank(self, objective: Objective) -> tuple[float, ...]:
         """Return the sort key: among equals, fewer fragments and matches come first."""
         if self.seconds is None:
@@ -78,6 +84,7 @@ def map_operators(plan: Plan) -> MappedPlan:
     found = mapper.alternatives(plan.root.input)
     if not found:
         raise mapper.error(plan.root.input)
+    found = sorted(map(mapper.delivered, found), key=lambda a: a.rank(plan.options.objective))
     candidates = tuple(
         Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded, a.preferred, a.sent_bytes)
         for a in found
@@ -86,12 +93,13 @@ def map_operators(plan: Plan) -> MappedPlan:
 
 
 def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
-    """Group devices: all hosts form one pool; other devices form one if they name the same `pool`."""
+    """Group devices: all hosts form one pool, but for those near a store, which form one with others near it; other
+    devices form one if they name the same `pool`."""
     pools: dict[object, list[Device]] = {}
     for device in devices:
         key: object = device.name
         if device.kind == "host":
-            key = device.kind
+            key = (device.kind, device.near)
         elif device.pool:
             key = (device.kind, device.pool)
         pools.setdefault(key, []).append(device)
@@ -105,8 +113,9 @@ class _Mapper:
         self.ncas: list[NCA] = list(plan.registry)
         self.nca_by_name = {n.name: n for n in self.ncas}
         self.classes = device_classes(plan.devices)
-        hosts = sum(device.kind == "host" for device in plan.devices)
-        self.hosts = min(hosts, self.options.parallelism or hosts)
+        self.hosts = self._spread([device for device in plan.devices if device.kind == "host"])
+        #: hosts do not all reach the same files
+        self.is_split = sum(devices[0].kind == "host" for devices in self.classes) > 1
         self.refused: dict[tuple[str, str], None] = {}
         self._answers: dict[int, list[tuple[str, Unsupported]]] = {}
         self._unmatched: dict[int, Operator] = {}
@@ -125,9 +134,14 @@ class _Mapper:
             self._memo[key] = (node, self._best(found))
         return self._memo[key][1]
 
+    def delivered(self, found: Alternative) -> Alternative:
+        """Return the alternative with the seconds of the client's rows on the link of hosts near a store."""
+        crossing = self._crossing(found.node.site, None, self.estimator.of(found.node).bytes)
+        return found if found.seconds is None else replace(found, seconds=found.seconds + crossing)
+
     def _best(self, found: list[Alternative]) -> list[Alternative]:
-        """Return the best alternatives up to the beam: first the best of each kind of root (site, fusion, claims), then
-        others."""
+        """Return the best alternatives up to the beam: first the best of each kind (site and fusion of the root,
+        claims, stores nearby), then others."""
         if len(found) < 2:
             return found
         found.sort(key=lambda a: a.rank(self.options.objective))
@@ -140,7 +154,7 @@ class _Mapper:
             if program in seen:
                 continue
             seen.add(program)
-            kind = (a.fragment, a.claimed)
+            kind = (a.fragment, a.claimed, a.near)
             (rest if kind in kinds else first).append(a)
             kinds.add(kind)
         kept = (first + rest)[: self.options.beam]
@@ -159,7 +173,11 @@ class _Mapper:
                 for answer in each(self._asked(nca, node, devices[0])):
                     if isinstance(answer, Unsupported):
                         self._refuse(node, nca, devices[0], answer)
-                    elif (no := _beyond_limits(answer, devices[0]) or malformed(answer, node)) is not None:
+                    elif (
+                        no := _beyond_limits(answer, devices[0])
+                        or malformed(answer, node)
+                        or self._far(answer, devices)
+                    ) is not None:
                         self._refuse(node, nca, devices[0], no)
                     else:
                         matched = True
@@ -233,7 +251,8 @@ class _Mapper:
         self, nca: NCA, match: Match, devices: tuple[Device, ...], excluded: frozenset[str]
     ) -> Iterator[Alternative]:
         leaves = match_inputs(match)
-        note = "" if match.fusion else match.note
+        near = f"near {devices[0].near}" if devices[0].near else ""
+        note = ", ".join(filter(None, (near, "" if match.fusion else match.note)))
         site = Site(nca.name, devices, match.fusion, 1, match.settings, note, match.asked)
         statistics = tuple(self.estimator.of(leaf) for leaf in leaves)
         if (no := _too_large(match, statistics)) is not None:
@@ -241,13 +260,14 @@ class _Mapper:
             return
         speeds = nca.operators.speeds(devices[0]).of(self.options.speeds)
         seconds, sent = self._seconds(match, leaves, speeds, devices[0]), 0.0
-        if self.hosts > 1 and (match.wire is not None or (match.fusion and devices[0].kind == "host")):
-            links = moved(match, self.hosts, self.estimator, self.options.broadcast_bytes_max)
+        hosts = self._spread(devices) if devices[0].kind == "host" else self.hosts
+        if hosts > 1 and (match.wire is not None or (match.fusion and devices[0].kind == "host")):
+            links = moved(match, hosts, self.estimator, self.options.broadcast_bytes_max)
             sent = float(links.sent)
             if seconds is not None:
                 seconds += float(links.busiest) * unit_seconds("link", {**assumed(), **self.options.speeds})
         charged = 0.0
-        for asked, link in demands(match.operators, match.asked, self.estimator, self.options.link):
+        for asked, link in demands(match.operators, match.asked, self.estimator, self.options.link, devices[0]):
             seconds = None if seconds is None else seconds + asked.seconds(link)
             charged += asked.money(link)
         charged += devices[0].offer.money_per_hour * (speeds.setup_s + (seconds or 0.0)) / 3600
@@ -296,7 +316,9 @@ class _Mapper:
                     self._refuse(box.match.operators[0], nca, box.site.devices[0], refusal)
                     return None
                 finished.add(a.fragment)
-                edge = 0.0 if box.match.wire is not None else self._edge_seconds(self.estimator.of(a.node).bytes)
+                if box.match.wire is None:
+                    bytes = self.estimator.of(a.node).bytes
+                    edge = self._edge_seconds(bytes) + self._crossing(a.node.site, box.site, bytes)
             seconds = None if seconds is None or a.seconds is None else seconds + a.seconds + edge
         if box.match.wire is not None and seconds is not None:
             seconds += self._edge_seconds(arriving(box.match, box.match.wire, self.hosts, self.estimator))
@@ -339,6 +361,34 @@ class _Mapper:
     def _edge_seconds(self, bytes: float | None) -> float:
         """Return the seconds that rows of this many bytes take to reach other instances."""
         return 0.0 if bytes is None else seconds_of({"send": bytes}, {**assumed(), **self.options.speeds})
+
+    def _crossing(self, sender: Site, receiver: Site | None, bytes: float | None) -> float:
+        """Return the seconds of the link between hosts near a store and others, or the client (None)."""
+        ends = (sender, *(() if receiver is None else (receiver,)))
+        near = {site.devices[0].near for site in ends if site.devices[0].kind == "host"}
+        if bytes is None or not any(near) or (receiver is not None and len(near) < 2):
+            return 0.0
+        pool = min((s.devices for s in ends if s.devices[0].near), key=len)
+        assumed_s = unit_seconds("link", {**assumed(), **self.options.speeds})
+        return bytes / len(pool) * (8 / pool[0].link_bits_per_s if pool[0].link_bits_per_s else assumed_s)
+
+    def _spread(self, hosts: Sequence[Device]) -> int:
+        return min(len(hosts), self.options.parallelism or len(hosts))
+
+    def _far(self, match: Match, devices: tuple[Device, ...]) -> Unsupported | None:
+        """Return why these hosts do not read what the match reads: hosts near a store have its objects, and each has
+        its own files; the others have all else."""
+        if not self.is_split or devices[0].kind != "host":
+            return None
+        names = {device.name for device in devices}
+        for node in match.operators:
+            files = self.estimator.files_of(node)
+            owners = located.hosts(files).keys() - {""}
+            if owners and not owners <= names:
+                return Unsupported("it is for the hosts that have the files", "place")
+            if not owners and devices[0].near and not all(map(devices[0].is_near, files)):
+                return Unsupported(f"it is near {devices[0].near}, and reads nothing else", "place")
+        return None
 
     def _seconds(self, match: Match, leaves: tuple[Operator, ...], speeds: Speeds, device: Device) -> float | None:
         """Return the seconds that the device takes for the match's own operators and the bytes that reach it."""

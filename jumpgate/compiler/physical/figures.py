@@ -11,7 +11,7 @@ from jumpgate.compiler.physical.traffic import Traffic
 from jumpgate.compiler.plan import PhysicalPlan
 from jumpgate.compiler.stores import demands
 from jumpgate.compiler.work import work
-from jumpgate.dataflow.operators import Emit, Operator, Read, Receive, numbered
+from jumpgate.dataflow.operators import Emit, Operator, Partitioning, Read, Receive, numbered
 from jumpgate.nca.interface import Figures, JobFigures
 from jumpgate.nca.speeds import Work, assumed, seconds_of, unit_seconds
 from jumpgate.nca.storage import Asked
@@ -35,7 +35,8 @@ def figures(plan: PhysicalPlan) -> PhysicalPlan:
                 continue
             found[instance.fragment, number] = of_node
             total = None if total is None else total + of_node.seconds
-        for demand, link in demands(numbered(instance.root), instance.asked, plan.estimator, plan.options.link):
+        reads = numbered(instance.root), instance.asked
+        for demand, link in demands(*reads, plan.estimator, plan.options.link, instance.device):
             before, price = asked.get(instance.fragment, (Asked(0.0, 0.0), 0.0))
             asked[instance.fragment] = before + demand, price + demand.money(link)
             total = None if total is None else total + demand.seconds(link)
@@ -50,7 +51,7 @@ def figures(plan: PhysicalPlan) -> PhysicalPlan:
 
 def _travel(plan: PhysicalPlan, receive_s: Mapping[str, float]) -> tuple[dict[str, float], float]:
     """Return the bytes of each edge that cross links, and the seconds of links and devices, stage by stage. The edge to
-    the client is left out: every plan sends it the same rows."""
+    the client is left out, as every plan sends it the same rows, except from hosts near a store."""
     devices = {i.device.name: i.device for i in plan.instances}
     where = {i.id: i.device.name for i in plan.instances}
     stage_of = {e: stage for i in plan.instances for e, stage in zip(i.inputs, i.input_stages, strict=True)}
@@ -61,6 +62,9 @@ def _travel(plan: PhysicalPlan, receive_s: Mapping[str, float]) -> tuple[dict[st
             ends = [where[p] for p in edge.producers], [where[c] for c in edge.consumers]
             bytes = plan.estimator.of(Receive(edge.id, edge.ntf.schema)).bytes or 0.0
             crossing[edge.id] = stages[stage_of[edge.id]].add(bytes, edge.partitioning, *ends)
+        elif senders := [where[p] for p in edge.producers if devices[where[p]].near]:
+            bytes = plan.estimator.of(Receive(edge.id, edge.ntf.schema)).bytes or 0.0
+            stages[plan.stages].add(bytes, Partitioning(), senders, ["client"])
     assumed_s = unit_seconds("link", {**assumed(), **plan.options.speeds})
     return crossing, sum(traffic.seconds(devices, assumed_s, receive_s) for traffic in stages.values())
 

@@ -44,7 +44,9 @@ class Traffic:
         receive_s: per byte that reaches a device, which processes rows as they pass."""
 
         def taken(name: str, bytes: float) -> float:
-            device = devices[name]
+            device = devices.get(name)
+            if device is None:  # a client
+                return 0.0
             if device.link_bits_per_s:
                 return 8 * bytes / device.link_bits_per_s
             return bytes * assumed if device.kind == "host" else 0.0
