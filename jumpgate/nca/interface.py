@@ -170,7 +170,7 @@ class Estimates(Protocol):
 class OperatorInterface(Protocol):
     """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often.
 
-    Abilities beyond these are protocols of their own: MatchesEstimated, SendsFilters,
+    Abilities beyond these are protocols of their own: MatchesEstimated, SendsFilters, TakesFilters,
     ComputesWires.
     """
 
@@ -207,6 +207,18 @@ class SendsFilters(Protocol):
 
     #: the kinds of filters, some of FILTER_KINDS
     travelling_filters: tuple[str, ...]
+
+
+@runtime_checkable
+class TakesFilters(Protocol):
+    """An operator interface that takes filter edges with keys over some of its matches, and is asked about each. No
+    Bloom filters are sent to it: it makes what its device needs of the keys."""
+
+    def match_filtered(
+        self, node: Operator, device: Device, dialect: Dialect, estimates: Estimates
+    ) -> Match | Unsupported:
+        """Return its match of a semi join, or why it is none. The left input is a match of its own; the keys of the
+        right one will arrive over a filter edge, before it reads. Rows without partners may pass."""
 
 
 @runtime_checkable

@@ -43,7 +43,7 @@ def refusal(part: Part, dialect: SelectDialect) -> Unsupported | None:
             return _odd_aggregate(part, root, dialect)
         case Sort() as root:
             return _odd_top(part, root)
-    return None if part.where is not None else Unsupported("S3 Select saves nothing without a filter", "filter")
+    return None
 
 
 def _odd_aggregate(part: Part, root: Aggregate, dialect: SelectDialect) -> Unsupported | None:
