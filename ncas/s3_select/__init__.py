@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from contextlib import AbstractContextManager
 from functools import cache, cached_property
+from pathlib import Path
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Aggregate, Join, Operator, Sort
-from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, LifeCycle, Match, Unsupported
+from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, LifeCycle, Match, Place, Unsupported
 from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.storage import Asked
 from jumpgate.nca.transport import TCP, Transport
@@ -50,6 +52,11 @@ class S3Select:
         from jumpgate.ncas.s3_select.lifecycle import SelectLifecycle
 
         return SelectLifecycle()
+
+    def placing(self, folder: Path) -> AbstractContextManager[Place]:
+        from jumpgate.ncas.s3_select.placing import placing
+
+        return placing(folder)
 
     def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
         return Unsupported("S3 Select reads objects, and nothing from other accelerators", "edge")
@@ -99,6 +106,8 @@ def _filtered(name: str, part: Part, join: Join, estimates: Estimates) -> Match 
     """Return the match of a semi join with keys that arrive."""
     if None in part.filters[-1].columns:
         return Unsupported("S3 Select looks for keys in columns; one of these is computed", "key")
+    if odd := next((key for key in join.right_keys if not (key.type.is_integer or key.type.is_text)), None):
+        return Unsupported(f"S3 Select looks for keys that are integers or text; '{odd}' is {odd.type}", "key")
     room, has_hashes = EXPRESSION_MAX - len(where(part).encode()), dialects.of(part.read.files).substring
     shapes = [
         shape_of(estimates.column(join.right, key).distinct or 1.0, key.type.is_text, has_hashes, room)

@@ -31,7 +31,7 @@ Told = Mapping[str, Any]
 
 def rows(source: Source, told: Told, wanted: pa.Schema) -> Batches:
     """Yield the columns of the rows that meet the condition."""
-    for keys in told["keys"]:
+    for keys in told["conditions"]:
         shown = [*map(column, told["shown"])]
         instead = select(shown, [told["where"], keys.instead])
         yield from source.rows(select(shown, [told["where"], keys.where]), wanted, instead)
@@ -94,7 +94,7 @@ def compute(configuration: Told, inputs: tuple[Input, ...], counted: Counted | N
     wanted = arrow_schema(Descriptor.parse(configuration["output"]["ntf"]).schema)
     told: list[dict[str, Any]] = configuration["objects"]
     counted = counted or Counted()
-    found_keys = _keys(configuration, inputs)
+    sought = _keys(configuration, inputs)
     if inputs:
         yield pa.RecordBatch.from_pylist([], wanted)  # receivers wait for a connection, whatever the store does
     task, window = TASKS[configuration["task"]], Window(AT_ONCE)
@@ -103,7 +103,7 @@ def compute(configuration: Told, inputs: tuple[Input, ...], counted: Counted | N
     def do(one: dict[str, Any]) -> None:
         try:
             source = Source(one, configuration["columns"], window, counted)
-            for batch in task(source, {**configuration, "keys": found_keys}, wanted):
+            for batch in task(source, {**configuration, "conditions": sought}, wanted):
                 found.put(batch)
             found.put(None)
         except BaseException as error:

@@ -46,7 +46,7 @@ class SelectDouble:
         self.rows += len(rows)
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
         scanned = f"<Stats><BytesScanned>{file.stat().st_size}</BytesScanned></Stats>".encode()
-        return 200, b"".join([_message("Records", lines), _message("Stats", scanned), _message("End", b"")])
+        return 200, b"".join([message("Records", lines), message("Stats", scanned), message("End", b"")])
 
 
 def _object(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
@@ -63,7 +63,7 @@ def _written(value: Any, is_aggregate: bool) -> Any:
     return value
 
 
-def _message(kind: str, payload: bytes) -> bytes:
+def message(kind: str, payload: bytes) -> bytes:
     """Return an event of Amazon's event stream encoding."""
     headers = b""
     for name, value in ((":message-type", "event"), (":event-type", kind)):

@@ -6,7 +6,7 @@ What other accelerators would run is interpreted over the same files, which Duck
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -78,16 +78,21 @@ class SelectLab:
 
     def here(self, root: Operator) -> Operator:
         """Return the same dataflow over the files of the objects."""
+        return _over_files(root, lambda name: name.replace("s3://", f"{self.folder}/"))
 
-        def change(node: Operator) -> Operator:
-            if not isinstance(node, Read):
-                return node
-            return replace(node, files=tuple(f.replace("s3://", f"{self.folder}/") for f in node.files))
-
-        return rewrite(root, change)
+    def named(self, root: Operator) -> Operator:
+        """Return the same dataflow over the objects of files."""
+        return _over_files(root, lambda name: name.replace(f"{self.folder}/", "s3://"))
 
     def selects(self) -> int:
         return sum(method == "POST" for method, _, _ in self.store.requests)
+
+
+def _over_files(root: Operator, name: Callable[[str], str]) -> Operator:
+    def change(node: Operator) -> Operator:
+        return replace(node, files=tuple(map(name, node.files))) if isinstance(node, Read) else node
+
+    return rewrite(root, change)
 
 
 @contextlib.contextmanager
