@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from jumpgate.dataflow.casts import TypeMismatch, common_type
 from jumpgate.dataflow.expressions import Expression, conjunction
@@ -167,6 +168,23 @@ def _refuse_duplicates(scope: Scope, schema: Schema) -> None:
 def cross(left: Operator, right: Operator) -> Join:
     """Return every pair of rows."""
     return Join(left, right, JoinType.INNER, (), ())
+
+
+class Lookup(NamedTuple):
+    """The sides of a join, and their keys. Rows of `probe` without partners do not matter."""
+
+    probe: Operator
+    build: Operator
+    keys: tuple[Expression, ...]
+    build_keys: tuple[Expression, ...]
+
+
+def lookup_of(node: Operator) -> Lookup | None:
+    """Return the sides of a join that drops the rows of its probe side without partners; None for other operators."""
+    if not isinstance(node, Join) or not node.left_keys or (not node.builds_left and node.type.unmatched):
+        return None
+    keys = (node.left_keys, node.right_keys)
+    return Lookup(node.probe, node.build, *(reversed(keys) if node.builds_left else keys))
 
 
 def with_partners(

@@ -6,8 +6,10 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from jumpgate.dataflow import bloom
@@ -180,7 +182,7 @@ class Estimates(Protocol):
 class OperatorInterface(Protocol):
     """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often.
 
-    Abilities beyond these are protocols of their own: MatchesEstimated, SendsFilters,
+    Abilities beyond these are protocols of their own: MatchesEstimated, SendsFilters, TakesFilters,
     ComputesWires.
     """
 
@@ -217,6 +219,18 @@ class SendsFilters(Protocol):
 
     #: the kinds of filters, some of FILTER_KINDS
     travelling_filters: tuple[str, ...]
+
+
+@runtime_checkable
+class TakesFilters(Protocol):
+    """An operator interface that takes filter edges with keys over some of its matches, and is asked about each. No
+    Bloom filters are sent to it: it makes what its device needs of the keys."""
+
+    def match_filtered(
+        self, node: Operator, device: Device, dialect: Dialect, estimates: Estimates
+    ) -> Match | Unsupported:
+        """Return its match of a semi join, or why it is none. The left input is a match of its own; the keys of the
+        right one will arrive over a filter edge, before it reads. Rows without partners may pass."""
 
 
 @runtime_checkable
@@ -588,7 +602,7 @@ class Reaches(Protocol):
 
 
 class NCA(Protocol):
-    """A registered accelerator: the two halves under one name. An ability beyond these: BringsDevices."""
+    """A registered accelerator: the two halves under one name. Abilities beyond these: BringsDevices, PlacesData."""
 
     name: str
     operators: OperatorInterface
@@ -600,3 +614,26 @@ class BringsDevices(Protocol):
     """An NCA whose devices can be simulated: the conformance kit runs on these if the configuration names none."""
 
     sample_devices: tuple[Device, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place where data can lie: files below `folder` have names below `prefix`, too. stores: tables [[store]] of
+    jumpgate.toml that say how these names are reached. formats: those that are read there; empty: all."""
+
+    folder: Path
+    prefix: str
+    stores: tuple[Mapping[str, Any], ...] = ()
+    formats: tuple[str, ...] = ()
+
+    def name(self, file: str) -> str:
+        """Return the other name of a file below the folder."""
+        return f"{self.prefix}/{Path(file).relative_to(self.folder).as_posix()}"
+
+
+@runtime_checkable
+class PlacesData(Protocol):
+    """An NCA whose data must lie elsewhere than in files: the conformance kit writes its files into a place of it."""
+
+    def placing(self, folder: Path) -> AbstractContextManager[Place]:
+        """Make a place of a new folder in `folder`, for as long as the context is open."""

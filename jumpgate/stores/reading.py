@@ -7,21 +7,22 @@ import os
 from typing import IO, cast
 
 from jumpgate.stores import chunks, objects, web
+from jumpgate.stores.objects import Grant
 
 #: bytes of a request, where less is wanted, and of one in a row of many; a footer is mostly within the first
 BLOCK_BYTES, BLOCK_BYTES_MAX = 64 << 10, 1 << 20
 
 
-def opened(name: str) -> IO[bytes]:
-    """Open an object for reading. Raises FileUnreadable."""
-    return cast("IO[bytes]", io.BufferedReader(_Ranges(name), BLOCK_BYTES))
+def opened(name: str, grant: Grant | None = None) -> IO[bytes]:
+    """Open an object for reading, by a grant or as this process may. Raises FileUnreadable."""
+    return cast("IO[bytes]", io.BufferedReader(_Ranges(name, grant or objects.grant(name)), BLOCK_BYTES))
 
 
 class _Ranges(io.RawIOBase):
     """Reads by range. Keeps the block that was read last."""
 
-    def __init__(self, name: str) -> None:
-        self._name, self._grant = name, objects.grant(name)
+    def __init__(self, name: str, grant: Grant) -> None:
+        self._name, self._grant = name, grant
         self._at = 0
         self._block, self._start = b"", 0
         self._ahead = BLOCK_BYTES

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -12,10 +14,11 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.hosts.config import Config, this_machine
 from jumpgate.nca.conformance import Case, NotUsed, Report, check, compare
-from jumpgate.nca.interface import NCA, BringsDevices, JobPlan
+from jumpgate.nca.interface import NCA, BringsDevices, JobPlan, Place, PlacesData
 from jumpgate.nca.lifecycle import WorkerLifecycle
 from jumpgate.nca.registry import Registry
 from jumpgate.service import embedded
+from jumpgate.stores import settings
 from jumpgate.testing.in_process import InProcess
 from jumpgate.testing.leaks import Held
 from jumpgate.testing.live import agents
@@ -38,25 +41,41 @@ def check_nca(
     if not {d.kind for d in samples} & {d.kind for d in config.devices}:
         config = replace(config, devices=(*config.devices, *samples))
     devices = (this_machine().device, *config.devices)
-    report = Report(nca.name)
-    if isinstance(nca.lifecycle, WorkerLifecycle):
+    with placed(nca, config) as (config, place):
+        report = Report(nca.name)
+        if isinstance(nca.lifecycle, WorkerLifecycle):
+            with (
+                contextlib.closing(InProcess(nca)) as here,
+                LocalRig(registry, devices, runs=here, own=own, formats=formats, place=place) as rig,
+            ):
+                report = compare(nca, rig, cases)
+            if report.findings:
+                return report  # real processes would show the same problem, more slowly
         with (
-            contextlib.closing(InProcess(nca)) as here,
-            LocalRig(registry, devices, runs=here, own=own, formats=formats) as rig,
-        ):
-            report = compare(nca, rig, cases)
-        if report.findings:
-            return report  # real processes would show the same problem, more slowly
-    with (
-        contextlib.closing(Held()) as held,
-        contextlib.closing(embedded.start(config, registry)) as service,
-        contextlib.closing(Through(service.address, nca.name)) as runs,
-        LocalRig(
-            registry, devices, runs=runs, live_hosts=agents, directed=directed, own=own, formats=formats,
-            held=held,
-        ) as rig,
-    ):  # fmt: skip
-        return check(nca, rig, cases, report)
+            contextlib.closing(Held()) as held,
+            contextlib.closing(embedded.start(config, registry)) as service,
+            contextlib.closing(Through(service.address, nca.name)) as runs,
+            LocalRig(
+                registry, devices, runs=runs, live_hosts=agents, directed=directed, own=own, formats=formats,
+                held=held, place=place,
+            ) as rig,
+        ):  # fmt: skip
+            return check(nca, rig, cases, report)
+
+
+@contextlib.contextmanager
+def placed(nca: NCA, config: Config) -> Iterator[tuple[Config, Place | None]]:
+    """Yield the configuration with the stores of an accelerator that places its data, and the place."""
+    if not isinstance(nca, PlacesData):
+        yield config, None
+        return
+    with tempfile.TemporaryDirectory(prefix="jumpgate-placed-") as folder, nca.placing(Path(folder)) as place:
+        found = replace(config, stores=(*config.stores, *(settings.parse(table) for table in place.stores)))
+        settings.configure(found.stores)
+        try:
+            yield found, place
+        finally:
+            settings.configure(config.stores)
 
 
 class Through:

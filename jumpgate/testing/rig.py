@@ -6,17 +6,17 @@ import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from jumpgate.compiler.plan import CompileOptions
-from jumpgate.dataflow.operators import Operator, Window
+from jumpgate.dataflow.operators import Operator, Read, Window, rewrite
 from jumpgate.errors import CannotPlace, InstanceFailed, InternalError, Overflow
 from jumpgate.nca.conformance import Case, LiveHosts
-from jumpgate.nca.interface import Device, Driver, JobPlan, Reaches
+from jumpgate.nca.interface import Device, Driver, JobPlan, Place, Reaches
 from jumpgate.nca.registry import Registry
 from jumpgate.service import planning
 from jumpgate.testing import oracle
@@ -124,7 +124,7 @@ class LocalRig:
     """Compiles with `registry` for `devices`. Runs plans with `runs` (by default the interpreter), and life-cycles on
     `live_hosts` (by default fake ones; `live.agents` gives real ones). `directed`: the number of directed dataflows of
     each operator, by default all; `own` dataflows are added. `held`: counts what jobs leave behind, by default if
-    they run in this process. Close it, or use it as a context."""
+    they run in this process. `place`: where its files lie. Close it, or use it as a context."""
 
     def __init__(
         self,
@@ -137,10 +137,12 @@ class LocalRig:
         own: Sequence[Case] = (),
         formats: Sequence[str] | None = None,
         held: Held | None = None,
+        place: Place | None = None,
     ) -> None:
         self.registry = registry
         self.devices = tuple(devices)
-        self.formats = formats
+        self._place = place
+        self.formats = formats or (place.formats if place else None) or None
         self._limit, self._own = directed, own
         self._directed: list[Case] | None = None
         self._interprets = runs is None or isinstance(runs, InProcess)
@@ -148,7 +150,9 @@ class LocalRig:
         self._kinds = KINDS if self._interprets else ALL_KINDS
         self._runs = runs or (lambda plan, case: interpret(plan, case.dialect))
         self._live_hosts = live_hosts
-        self._folder = tempfile.TemporaryDirectory(prefix="jumpgate-conformance-")
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="jumpgate-conformance-", dir=None if place is None else place.folder
+        )
         self._own_held = Held() if held is None and self._interprets else None
         self._held = held or self._own_held
 
@@ -166,7 +170,8 @@ class LocalRig:
 
     def directed(self) -> Iterator[Case]:
         if self._directed is None:
-            found = directed(Path(self._folder.name) / "directed", self._limit)
+            found: Iterator[Case] = directed(Path(self._folder.name) / "directed", self._limit)
+            found = (replace(case, root=self._named(case.root)) for case in found)
             if self._interprets and not self._computes:
                 found = (case for case in found if not any(isinstance(o, Window) for o in case.root.walk()))
             self._directed = [*found, *self._own]
@@ -175,7 +180,7 @@ class LocalRig:
     def dataflow(self, seed: int) -> Operator:
         folder = Path(self._folder.name) / str(seed)
         folder.mkdir(exist_ok=True)
-        return Generator(seed, folder, self.formats, self._kinds).dataflow(1 + seed % OPERATORS)
+        return self._named(Generator(seed, folder, self.formats, self._kinds).dataflow(1 + seed % OPERATORS))
 
     def plan(self, case: Case, prefer: str) -> JobPlan:
         options = CompileOptions(
@@ -190,16 +195,35 @@ class LocalRig:
         return plan
 
     def run(self, plan: JobPlan, case: Case) -> pa.Table:
+        if self._place is not None and self._interprets:  # others' reads are interpreted, by their files
+            parts = (i if i.nca == self._computes else replace(i, root=self._here(i.root)) for i in plan.instances)
+            plan = replace(plan, instances=tuple(parts))
         try:
             return self._runs(plan, case)
         except (OverflowError, pa.ArrowInvalid) as error:  # of the interpreter, which computes without bounds
             raise Overflow(f"a value does not fit its type: {error}") from None
 
     def difference(self, result: pa.Table, case: Case) -> str:
-        return oracle.difference(result, case.root, case.dialect)
+        return oracle.difference(result, self._here(case.root), case.dialect)
+
+    def _named(self, root: Operator) -> Operator:
+        """Return the dataflow with the names of its files in the place."""
+        return root if self._place is None else _over_files(root, self._place.name)
+
+    def _here(self, root: Operator) -> Operator:
+        """Return the dataflow over files, which the reference engine reads."""
+        place = self._place
+        return root if place is None else _over_files(root, lambda name: name.replace(place.prefix, str(place.folder)))
 
     def held(self) -> Mapping[str, int]:
         return {} if self._held is None else self._held.count()
 
     def live_hosts(self) -> AbstractAsyncContextManager[LiveHosts]:
         return self._live_hosts(self.devices)
+
+
+def _over_files(root: Operator, name: Callable[[str], str]) -> Operator:
+    def change(node: Operator) -> Operator:
+        return replace(node, files=tuple(map(name, node.files))) if isinstance(node, Read) else node
+
+    return rewrite(root, change)

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from contextlib import AbstractContextManager
 from functools import cache, cached_property
+from pathlib import Path
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
-from jumpgate.dataflow.operators import Aggregate, Operator, Sort
-from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, LifeCycle, Match, Unsupported
+from jumpgate.dataflow.operators import Aggregate, Join, Operator, Sort
+from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, LifeCycle, Match, Place, Unsupported
 from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.storage import Asked
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ncas.s3_select import dialects
+from jumpgate.ncas.s3_select.keys import shape_of
 from jumpgate.ncas.s3_select.shapes import Part, part_of
-from jumpgate.ncas.s3_select.sql import refusal
+from jumpgate.ncas.s3_select.sql import EXPRESSION_MAX, refusal, where
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.stores import settings
 from jumpgate.stores.names import is_s3
@@ -50,6 +53,11 @@ class S3Select:
 
         return SelectLifecycle()
 
+    def placing(self, folder: Path) -> AbstractContextManager[Place]:
+        from jumpgate.ncas.s3_select.placing import placing
+
+        return placing(folder)
+
     def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
         return Unsupported("S3 Select reads objects, and nothing from other accelerators", "edge")
 
@@ -60,24 +68,62 @@ class S3Select:
         self, node: Operator, device: Device, dialect: Dialect, estimates: Estimates | None
     ) -> Match | Unsupported | None:
         part = part_of(node) if device.kind == "host" else None
-        if part is None or not all(map(is_s3, part.read.files)):
+        if part is None or part.filters or not all(map(is_s3, part.read.files)):
             return None
-        if not all(settings.store_of(file).select for file in part.read.files):
-            return Unsupported("a store computes only where select = true in its [[store]]", "store", "Set it there.")
-        if no := refusal(part, dialects.of(part.read.files)):
+        if no := _refused(part):
             return no
-        if not _has_duckdb():  # which computes what the store is not asked
-            return Unsupported("DuckDB is not installed", "not_installed", "pip install 'jumpgate-nca[sql]'")
         if not isinstance(node, Aggregate | Sort):
             asked = None if estimates is None else _for_rows(part, node, estimates)
             return Match(self.name, (*part.operators, part.read), Completeness.FULL, node.schema, asked=asked)
         return _first(self.name, part, estimates)
+
+    def match_filtered(
+        self, node: Operator, device: Device, dialect: Dialect, estimates: Estimates
+    ) -> Match | Unsupported:
+        part = part_of(node)
+        if part is None or not isinstance(node, Join):
+            return Unsupported("S3 Select looks for keys in columns of objects", "shape")
+        return _refused(part) or _filtered(self.name, part, node, estimates)
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         return Descriptor.of(match.schema, layout), TCP
 
     def speeds(self, device: Device) -> Speeds:
         return SPEEDS
+
+
+def _refused(part: Part) -> Unsupported | None:
+    if not all(settings.store_of(file).select for file in part.read.files):
+        return Unsupported("a store computes only where select = true in its [[store]]", "store", "Set it there.")
+    if no := refusal(part, dialects.of(part.read.files)):
+        return no
+    if not _has_duckdb():  # which computes what the store is not asked
+        return Unsupported("DuckDB is not installed", "not_installed", "pip install 'jumpgate-nca[sql]'")
+    return None
+
+
+def _filtered(name: str, part: Part, join: Join, estimates: Estimates) -> Match | Unsupported:
+    """Return the match of a semi join with keys that arrive."""
+    if None in part.filters[-1].columns:
+        return Unsupported("S3 Select looks for keys in columns; one of these is computed", "key")
+    if odd := next((key for key in join.right_keys if not (key.type.is_integer or key.type.is_text)), None):
+        return Unsupported(f"S3 Select looks for keys that are integers or text; '{odd}' is {odd.type}", "key")
+    room, has_hashes = EXPRESSION_MAX - len(where(part).encode()), dialects.of(part.read.files).substring
+    shapes = [
+        shape_of(estimates.column(join.right, key).distinct or 1.0, key.type.is_text, has_hashes, room)
+        for key in join.right_keys
+    ]
+    found = [shape for shape in shapes if shape is not None]
+    if not found:
+        return Unsupported("there are more keys than the expressions of S3 Select hold", "keys")
+    best = min(found, key=lambda shape: (shape.rate, shape.requests))
+    asked, every, kept = _for_rows(part, join, estimates), estimates.of(join.left).rows, estimates.of(join).rows
+    if asked is not None and every is not None and kept is not None:
+        passing = kept + max(0.0, every - kept) * best.rate
+        returned = asked.returned_bytes * passing / max(1.0, kept)
+        asked = _demand(asked.requests * best.requests, returned, asked.scanned_bytes * best.requests)
+    operators = (*part.operators, part.read)
+    return Match(name, operators, Completeness.PRUNE, join.schema, note=str(best), asked=asked)
 
 
 def _first(name: str, part: Part, estimates: Estimates | None) -> Match:

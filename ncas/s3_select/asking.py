@@ -11,6 +11,7 @@ from pyarrow import json
 
 from jumpgate import extras
 from jumpgate.errors import FileUnreadable
+from jumpgate.ncas.s3_select import texts
 
 #: bytes of text that become a batch
 BATCH_BYTES = 4 << 20
@@ -83,14 +84,15 @@ def _scanned(stats: bytes, size: int) -> int:
 
 def parsed(text: bytes, wanted: pa.Schema, file: str) -> Iterator[pa.RecordBatch]:
     """Yield lines c0, c1, … as the columns of the schema. Raises FileUnreadable for others."""
-    schema = pa.schema([pa.field(f"c{i}", field.type) for i, field in enumerate(wanted)])
+    schema = pa.schema([pa.field(f"c{i}", texts.returned_as(field.type)) for i, field in enumerate(wanted)])
     options = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     try:
         table = json.read_json(pa.BufferReader(text), json.ReadOptions(block_size=len(text) + 1), options)
+        for batch in table.to_batches():
+            columns = [texts.value_of(c, field.type) for c, field in zip(batch.columns, wanted, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=wanted)
     except pa.ArrowInvalid as error:
         raise FileUnreadable(f"S3 Select answers about '{file}' with other columns: {error}", file=file) from None
-    for batch in table.to_batches():
-        yield pa.RecordBatch.from_arrays(batch.columns, schema=wanted)
 
 
 def _sent(url: str, body: bytes, counted: Counted) -> Iterator[bytes]:

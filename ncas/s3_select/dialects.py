@@ -12,16 +12,19 @@ from jumpgate.stores import settings
 @dataclass(frozen=True)
 class SelectDialect:
     """aggregates: COUNT, SUM, MIN and MAX without groups. cases: CASE inside of them. substring: SUBSTRING and
-    arithmetic in conditions."""
+    arithmetic in conditions. typed: BOOL, DECIMAL, DATE and TIMESTAMP, compared as in SQL and returned with all digits
+    or as ISO 8601; text in the order of its bytes."""
 
     aggregates: bool = False
     cases: bool = False
     substring: bool = False
+    typed: bool = False
 
 
 #: `filters` is what every store has
 DIALECTS = {
     "filters": SelectDialect(),
+    "hadro": SelectDialect(typed=True),
     "minio": SelectDialect(aggregates=True, substring=True),
     "aws": SelectDialect(aggregates=True, cases=True, substring=True),
 }

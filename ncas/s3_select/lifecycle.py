@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from jumpgate.dataflow.operators import Aggregate, Prune, Sort
+from jumpgate.dataflow.operators import Aggregate, Prune, Receive, Sort
 from jumpgate.nca.interface import InstanceHandle, InstancePlan, JobContext
 from jumpgate.nca.lifecycle import WorkerLifecycle
 from jumpgate.ncas.runtime.configuration import granted
 from jumpgate.ncas.s3_select import dialects, sql
-from jumpgate.ncas.s3_select.shapes import Part, part_of
+from jumpgate.ncas.s3_select.shapes import Keys, Part, part_of
 from jumpgate.stores import objects, settings
 
 
@@ -23,6 +23,8 @@ class SelectLifecycle(WorkerLifecycle):
         part = part_of(body.input if isinstance(body, Prune) else body)
         assert part is not None
         told = {"columns": part.read.schema.names, "where": sql.where(part), **_task(part, instance.settings)}
+        told["filters"] = [_arriving(keys) for keys in part.filters]
+        told["hashes"] = dialects.of(part.read.files).substring
         return {**told, "files": part.read.files[instance.index :: instance.count]}
 
     async def configure(
@@ -33,6 +35,11 @@ class SelectLifecycle(WorkerLifecycle):
         found = [{**granted(file, context), "select": objects.selecting(file)} for file in files]
         rest = {key: value for key, value in artifact.items() if key != "files"}
         await super().configure(handle, instance, {**rest, "objects": found, "prices": _prices(files[0])}, context)
+
+
+def _arriving(keys: Keys) -> dict[str, Any]:
+    assert isinstance(keys.source, Receive)
+    return {"edge": keys.source.edge, "columns": keys.columns}
 
 
 def _task(part: Part, sampled: int | None) -> dict[str, Any]:

@@ -11,12 +11,13 @@ from pyarrow import parquet
 
 from jumpgate.ncas.s3_select import local
 from jumpgate.stores import reading
+from jumpgate.stores.objects import Grant
 
 
 @contextlib.contextmanager
-def answered(statement: str, file: str, columns: Sequence[str]) -> Iterator[Any]:
+def answered(statement: str, file: str, grant: Grant, columns: Sequence[str]) -> Iterator[Any]:
     """Yield DuckDB's result over columns of the object. Raises FileChanged, FileUnreadable, Forbidden."""
-    with reading.opened(file) as opened, parquet.ParquetFile(opened) as source:
+    with reading.opened(file, grant) as opened, parquet.ParquetFile(opened) as source:
         schema = pa.schema([source.schema_arrow.field(name) for name in columns])
         batches = source.iter_batches(columns=[*columns])
         with local.answered(statement, "S3Object", schema, batches) as result:

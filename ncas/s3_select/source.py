@@ -13,7 +13,8 @@ from jumpgate.errors import FileUnreadable, Overflow
 from jumpgate.ncas.s3_select import asking, ranged
 from jumpgate.ncas.s3_select.asking import Broken, Busy, Counted, Refused
 from jumpgate.ncas.s3_select.pushback import Window, is_slow
-from jumpgate.stores import objects, web
+from jumpgate.stores import web
+from jumpgate.stores.objects import Grant
 
 #: requests about an object of which no row has been handed on, before it is read by ranges
 ATTEMPTS = 3
@@ -26,18 +27,17 @@ class Source:
 
     def __init__(self, told: dict[str, Any], columns: Sequence[str], window: Window, counted: Counted) -> None:
         self._told, self._columns, self._window, self._counted = told, columns, window, counted
-        self._grant = objects.grant(told["file"])
+        self._grant = Grant(told["url"], told["tag"], told["modified"], told["size"])
 
     @property
     def file(self) -> str:
         return str(self._told["file"])
 
-    def rows(self, statement: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a statement, all in the version that was planned for. Raises FileUnreadable, FileChanged,
-        Forbidden."""
-
+    def rows(self, statement: str, wanted: pa.Schema, instead: str = "") -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a statement, all in the version that was planned for. instead: of another one where they
+        are read by ranges. Raises FileUnreadable, FileChanged, Forbidden."""
         found = self.selected_rows(statement, wanted)
-        yield from self._ranged_rows(statement, wanted) if found is None else found
+        yield from self._ranged_rows(instead or statement, wanted) if found is None else found
 
     def selected_rows(self, statement: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch] | None:
         """Return the rows of a statement from the store; None if it does not compute them."""
@@ -61,13 +61,13 @@ class Source:
     def exact(self, statement: str) -> Values:
         """Return the few rows of a statement, computed here. Raises FileUnreadable, FileChanged, Forbidden."""
         self._counted["ranged_objects"] += 1
-        with ranged.answered(statement, self.file, self._columns) as result:
+        with ranged.answered(statement, self.file, self._grant, self._columns) as result:
             names = [column[0] for column in result.description]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def _ranged_rows(self, statement: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         self._counted["ranged_objects"] += 1
-        with ranged.answered(statement, self.file, self._columns) as result:
+        with ranged.answered(statement, self.file, self._grant, self._columns) as result:
             for batch in result.to_arrow_reader():
                 yield pa.RecordBatch.from_arrays(
                     [_cast(c, f) for c, f in zip(batch.columns, wanted, strict=True)], schema=wanted

@@ -1,13 +1,16 @@
 """Writes the condition of a part of a plan as the SQL of S3 Select, or refuses what that computes otherwise.
 
-Integers and text are compared as SQL does everywhere, NULL included. Floats are not taken, as NaN comes back as NULL;
-decimals, dates and times come back as text of the store's own.
+Integers and text are compared as SQL does everywhere, NULL included. Decimals, dates and times are taken where the
+dialect compares and returns them exactly, and only beside values of their own type. Floats are not taken, as NaN comes
+back as NULL.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import date
+from decimal import Decimal
 
 from jumpgate.dataflow.expressions import Call, Cast, ColumnRef, Expression, InList, Literal
 from jumpgate.dataflow.operators import Aggregate, Sort
@@ -21,6 +24,8 @@ CONDITION_MAX = EXPRESSION_MAX // 2
 _COMPARED = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 #: comparisons of text, whose order is the store's own
 _EQUAL = ("eq", "ne")
+_PLAIN = ("int8", "int16", "int32", "int64", "string")
+_TYPED = ("bool", "decimal", "date", "timestamp")
 #: characters of a column's name that no store takes for anything else
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -30,11 +35,11 @@ def refusal(part: Part, dialect: SelectDialect) -> Unsupported | None:
     read = part.read
     if read.format != "parquet" or read.options:
         return Unsupported("S3 Select is asked about Parquet that is read without options", "format")
-    if odd := next((f for f in read.schema if not _is_plain(f.type.kind)), None):
+    if odd := next((f for f in read.schema if not _is_plain(f.type.kind, dialect)), None):
         return Unsupported(f"S3 Select gives {odd.type} of '{odd.name}' in another way", "type")
     if odd := next((f for f in read.schema if not _NAME.fullmatch(f.name)), None):
         return Unsupported(f"'{odd.name}' is no plain name for S3 Select", "column", "Rename the column.")
-    if part.where is not None and (odd_term := _odd(part.where)) is not None:
+    if part.where is not None and (odd_term := _odd(part.where, dialect)) is not None:
         return Unsupported(f"S3 Select may compute '{odd_term}' in another way", "expression")
     if len(where(part).encode()) > CONDITION_MAX:
         return Unsupported(f"the condition has more than {CONDITION_MAX >> 10} KiB as SQL", "expression")
@@ -43,7 +48,7 @@ def refusal(part: Part, dialect: SelectDialect) -> Unsupported | None:
             return _odd_aggregate(part, root, dialect)
         case Sort() as root:
             return _odd_top(part, root)
-    return None if part.where is not None else Unsupported("S3 Select saves nothing without a filter", "filter")
+    return None
 
 
 def _odd_aggregate(part: Part, root: Aggregate, dialect: SelectDialect) -> Unsupported | None:
@@ -71,7 +76,7 @@ def _odd_top(part: Part, root: Sort) -> Unsupported | None:
 
 def where(part: Part) -> str:
     """Return the part's condition; TRUE is none in every dialect, so it is empty without a filter."""
-    return "" if part.where is None else _text(part.where, part.read.schema.names)
+    return "" if part.where is None else _condition(part.where, part.read.schema.names)
 
 
 def select(items: Iterable[str], conditions: Iterable[str], limit: int = 0) -> str:
@@ -82,9 +87,20 @@ def select(items: Iterable[str], conditions: Iterable[str], limit: int = 0) -> s
     return f"SELECT {shown} FROM S3Object s{filtered}" + (f" LIMIT {limit:d}" if limit else "")
 
 
-def value(literal: int | str) -> str:
+def value(literal: object) -> str:
     """Return a value as SQL."""
-    return f"{literal:d}" if isinstance(literal, int) else "'" + literal.replace("'", "''") + "'"
+    match literal:
+        case bool():
+            return str(literal).upper()
+        case int():
+            return f"{literal:d}"
+        case Decimal():
+            return f"'{literal:f}'"  # a number with a point is a double
+        case date():
+            return f"'{literal.isoformat()}'"
+        case str():
+            return "'" + literal.replace("'", "''") + "'"
+    raise AssertionError(f"refusal accepts no {literal!r}")
 
 
 def column(name: str) -> str:
@@ -92,26 +108,40 @@ def column(name: str) -> str:
     return f's."{name}"'
 
 
-def _is_plain(kind: str) -> bool:
-    return kind in ("int8", "int16", "int32", "int64", "string")
+def _is_plain(kind: str, dialect: SelectDialect) -> bool:
+    return kind in _PLAIN or (dialect.typed and kind in _TYPED)
 
 
-def _odd(e: Expression) -> Expression | None:
+def _odd(e: Expression, dialect: SelectDialect) -> Expression | None:
     """Return a part of a condition that the store may compute in another way."""
     match e:
         case Call(function="and" | "or" | "not", args=args):
-            return next((odd for a in args if (odd := _odd(a)) is not None), None)
+            return next((odd for a in args if (odd := _odd(a, dialect)) is not None), None)
         case Call(function="is_null" | "is_not_null", args=(ColumnRef(),)):
             return None
-        case Call(function=name, args=(a, b)) if name in (_EQUAL if a.type.is_text else _COMPARED):
-            return None if _is_operand(a) and _is_operand(b) else e
+        case ColumnRef() if e.type.kind == "bool" and dialect.typed:
+            return None
+        case Call(function=name, args=(a, b)) if name in (_COMPARED if dialect.typed or not a.type.is_text else _EQUAL):
+            return None if _is_pair(a, b, dialect) else e
         case InList(input=ColumnRef() as column, options=options) if options:
-            return None if all(map(_is_operand, (column, *options))) else e
+            return None if all(_is_pair(column, option, dialect) for option in options) else e
     return e
 
 
+def _is_pair(a: Expression, b: Expression, dialect: SelectDialect) -> bool:
+    """Return whether the store compares the two: of _TYPED a column with a value of its type."""
+    if a.type.kind in _TYPED or b.type.kind in _TYPED:
+        kinds = {type(a), type(b)}
+        return dialect.typed and kinds == {ColumnRef, Literal} and a.type.same(b.type) and not _is_null(a, b)
+    return _is_operand(a) and _is_operand(b)
+
+
+def _is_null(*operands: Expression) -> bool:
+    return any(isinstance(e, Literal) and e.value is None for e in operands)
+
+
 def _is_operand(e: Expression) -> bool:
-    if isinstance(e, Literal) and e.value is None:
+    if _is_null(e):
         return False
     if isinstance(e, Cast):  # to a wider integer
         return (
@@ -120,7 +150,13 @@ def _is_operand(e: Expression) -> bool:
             and e.type.is_integer
             and e.type.width >= e.input.type.width
         )
-    return isinstance(e, ColumnRef | Literal) and _is_plain(e.type.kind)
+    return isinstance(e, ColumnRef | Literal) and e.type.kind in _PLAIN
+
+
+def _condition(e: Expression, names: Sequence[str]) -> str:
+    """Return a condition as SQL: a column of BOOL alone is none in every store."""
+    text = _text(e, names)
+    return f"({text} = TRUE)" if isinstance(e, ColumnRef) else text
 
 
 def _text(e: Expression, names: Sequence[str]) -> str:
@@ -129,12 +165,12 @@ def _text(e: Expression, names: Sequence[str]) -> str:
             return column(names[index])
         case Cast(input=input):
             return _text(input, names)
-        case Literal(value=str() | int() as found):
+        case Literal(value=found) if found is not None:
             return value(found)
         case Call(function="and" | "or" as word, args=args):
-            return "(" + f" {word.upper()} ".join(_text(a, names) for a in args) + ")"
+            return "(" + f" {word.upper()} ".join(_condition(a, names) for a in args) + ")"
         case Call(function="not", args=(a,)):
-            return f"(NOT {_text(a, names)})"
+            return f"(NOT {_condition(a, names)})"
         case Call(function="is_null", args=(a,)):
             return f"({_text(a, names)} IS NULL)"
         case Call(function="is_not_null", args=(a,)):

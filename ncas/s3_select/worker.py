@@ -14,13 +14,13 @@ from jumpgate.nca.worker import Input, serve
 from jumpgate.ncas.s3_select import groups, tops, totals
 from jumpgate.ncas.s3_select.asking import Counted
 from jumpgate.ncas.s3_select.groups import Grouping
+from jumpgate.ncas.s3_select.keys import Condition, conditions
 from jumpgate.ncas.s3_select.pushback import Window
 from jumpgate.ncas.s3_select.source import Source
-from jumpgate.ncas.s3_select.sql import column, select
+from jumpgate.ncas.s3_select.sql import EXPRESSION_MAX, column, select
 from jumpgate.ncas.s3_select.tops import Top
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
-from jumpgate.stores import objects
 
 #: objects that are asked about at the same time, and batches that wait to be sent
 AT_ONCE, WAITING_MAX = 8, 16
@@ -31,7 +31,10 @@ Told = Mapping[str, Any]
 
 def rows(source: Source, told: Told, wanted: pa.Schema) -> Batches:
     """Yield the columns of the rows that meet the condition."""
-    yield from source.rows(select(map(column, told["shown"]), [told["where"]]), wanted)
+    for keys in told["conditions"]:
+        shown = [*map(column, told["shown"])]
+        instead = select(shown, [told["where"], keys.instead])
+        yield from source.rows(select(shown, [told["where"], keys.where]), wanted, instead)
 
 
 def top(source: Source, told: Told, wanted: pa.Schema) -> Batches:
@@ -73,18 +76,34 @@ def _batch(rows: Iterable[Sequence[Any]], wanted: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 
-def compute(configuration: Told, inputs: tuple[Input, ...], counted: Counted) -> Batches:
+def _keys(told: Told, inputs: Sequence[Input]) -> list[Condition]:
+    """Return the conditions of the keys that arrive; they are those of semi joins, so NULL is none."""
+    columns = {of["edge"]: of["columns"] for of in told["filters"]}
+    found: list[tuple[str, list[Any]]] = []
+    for edge, input in zip(told["inputs"], inputs, strict=True):
+        table = pa.Table.from_batches([*input], input.schema)
+        for name, values in zip(columns[edge["edge"]], table.columns, strict=True):
+            found.append((name, values.drop_null().unique().to_pylist()))
+    base = select(map(column, told.get("shown", ())), [told["where"]])
+    return conditions(found, told["hashes"], EXPRESSION_MAX - len(base.encode()) - len(" WHERE AND "))
+
+
+def compute(configuration: Told, inputs: tuple[Input, ...], counted: Counted | None = None) -> Batches:
     """Do the task on each object; yield the rows in the types of the output edge. Raises FileUnreadable, FileChanged,
     Forbidden."""
     wanted = arrow_schema(Descriptor.parse(configuration["output"]["ntf"]).schema)
     told: list[dict[str, Any]] = configuration["objects"]
-    objects.lend({o["file"]: objects.Grant(o["url"], o["tag"], o["modified"], o["size"]) for o in told})
+    counted = counted or Counted()
+    sought = _keys(configuration, inputs)
+    if inputs:
+        yield pa.RecordBatch.from_pylist([], wanted)  # receivers wait for a connection, whatever the store does
     task, window = TASKS[configuration["task"]], Window(AT_ONCE)
     found: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(WAITING_MAX)
 
     def do(one: dict[str, Any]) -> None:
         try:
-            for batch in task(Source(one, configuration["columns"], window, counted), configuration, wanted):
+            source = Source(one, configuration["columns"], window, counted)
+            for batch in task(source, {**configuration, "conditions": sought}, wanted):
                 found.put(batch)
             found.put(None)
         except BaseException as error:

@@ -88,7 +88,7 @@ ENDS = {
 
 
 def test_all_of_ours_are_checked() -> None:
-    # test_network_ncas.py, test_s3_select.py
+    # test_network_ncas.py, test_placed_ncas.py
     elsewhere = {"switch_aggregate", "switch_prune", "fpga_join", "s3_select"}
     assert {*ENDS, *elsewhere} == set(default_registry().names)
 

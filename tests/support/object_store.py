@@ -45,7 +45,8 @@ class Store:
         self.before: Callable[[int], str] = lambda number: ""
         self._turn = asyncio.Lock()
         self.select: Select | None = None
-        self._app = create_app(Config.from_env(data=str(folder), **settings))
+        self._settings = {"data": str(folder), **settings}
+        self._app = create_app(Config.from_env(**self._settings))
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         host = "http://127.0.0.1" if certificate is None else "https://localhost"
@@ -65,6 +66,15 @@ class Store:
         self._server.should_exit = self._server.force_exit = True  # else asyncio waits 30 s for the end of kept TLS
         self._thread.join()
         self._socket.close()
+
+    @contextlib.contextmanager
+    def failing(self, **settings: Any) -> Iterator[None]:
+        """Serve with these settings of hadro in the block."""
+        was, self._app = self._app, create_app(Config.from_env(**self._settings, **settings))
+        try:
+            yield
+        finally:
+            self._app = was
 
     async def _serve(self, scope: Scope, receive: Any, send: Send) -> None:
         async with self._turn:

@@ -21,10 +21,11 @@ _AGGREGATE = re.compile(r"SELECT (?:COUNT|SUM|MIN|MAX)\(")
 
 
 class SelectDouble:
-    """`statements` are those that it was asked. cases: whether it knows CASE."""
+    """`statements` are those that it was asked, `rows` the number that it returned. cases: whether it knows CASE."""
 
     def __init__(self, cases: bool = True) -> None:
         self.statements: list[str] = []
+        self.rows = 0
         self.cases = cases
         self._database = duckdb.connect()
 
@@ -36,15 +37,24 @@ class SelectDouble:
             return 400, b"<Error><Code>ParseUnexpectedKeyword</Code></Error>"
         is_aggregate = _AGGREGATE.match(statement) is not None
         with self._database.cursor() as connection:
-            connection.execute(f"CREATE TEMP VIEW S3Object AS FROM read_parquet({quoted(file)})")
+            connection.execute(f"CREATE TEMP VIEW S3Object AS FROM {_object(connection, file)}")
             result = connection.execute(statement)
             names = [column[0] for column in result.description]
             rows = [
                 {n: _written(v, is_aggregate) for n, v in zip(names, row, strict=True)} for row in result.fetchall()
             ]
+        self.rows += len(rows)
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
         scanned = f"<Stats><BytesScanned>{file.stat().st_size}</BytesScanned></Stats>".encode()
         return 200, b"".join([message("Records", lines), message("Stats", scanned), message("End", b"")])
+
+
+def _object(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
+    """Return what reads the object with integers of 64 bits, as stores compute."""
+    found = f"read_parquet({quoted(file)})"
+    columns = connection.execute(f"DESCRIBE FROM {found}").fetchall()
+    wide = [f'"{name}"::BIGINT AS "{name}"' for name, type, *_ in columns if type in ("TINYINT", "SMALLINT", "INTEGER")]
+    return f"(SELECT * REPLACE ({', '.join(wide)}) FROM {found})" if wide else found
 
 
 def _written(value: Any, is_aggregate: bool) -> Any:

@@ -17,7 +17,7 @@ from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import Field, Schema, int64, string
 from jumpgate.errors import CannotPlace, ConfigError
 from jumpgate.hosts.config import parse
-from jumpgate.nca.interface import JobPlan, Selection, Statistics
+from jumpgate.nca.interface import ColumnStatistics, JobPlan, Selection, Statistics
 from jumpgate.nca.registry import default_registry
 from jumpgate.nca.storage import Asked, StoreLink
 from jumpgate.service import store_links
@@ -72,6 +72,31 @@ def test_cost_and_its_bounds_count_prices_and_hours() -> None:
     assert reads_by(planned(SLOW, 0.001, Objective(cost_max=0.001))) == "cpp"
     with pytest.raises(CannotPlace, match="no plan is within the bounds: the best one found would cost"):
         planned(SLOW, 0.001, Objective("cost", cost_max=1e-9))
+
+
+def joins_by(keys: float, rows: float, link: StoreLink) -> str:
+    """Plan a join of objects with a file of so many keys; return what reads the objects."""
+
+    def statistics(files: tuple[str, ...], *_: object) -> Statistics:
+        count = rows if files == FILES else keys
+        return Statistics(count, 24 * count, lambda name, _: ColumnStatistics(1e6 if name == "a" else count))
+
+    probe = Dataflow(Read(FILES, "parquet", SCHEMA, (0, 1)))
+    build = Dataflow(Read(("/here/few.parquet",), "parquet", Schema((Field("d", int64), Field("t", string))), (0, 1)))
+    options = CompileOptions(statistics=statistics, link=lambda file: link if file in FILES else None)
+    flow = probe.join(build, left_on="a", right_on="d")
+    plan = compile_dataflow(flow.root, (host("h"),), default_registry(), options)
+    asks = {i.nca for i in plan.instances if "read" in i.operators} - {"cpp"}
+    assert any(edge.filter for edge in plan.edges) == bool(asks)
+    return asks.pop() if asks else "cpp"
+
+
+def test_keys_of_a_join_go_to_a_store_where_that_pays() -> None:
+    settings.configure([Store("s3://lake", select=True, select_dialect="aws")])
+    assert joins_by(1e3, ROWS, SLOW) == "s3_select"
+    assert joins_by(9e5, ROWS, SLOW) == "cpp"  # more keys than expressions hold
+    assert joins_by(1e3, 1e4, SLOW) == "cpp"  # little is read anyway
+    assert joins_by(1e3, ROWS, replace(SLOW, scanned_bytes_per_s=1e7)) == "cpp"
 
 
 def test_explain_shows_what_stores_are_asked_and_what_it_costs() -> None:

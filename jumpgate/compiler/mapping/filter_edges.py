@@ -8,6 +8,9 @@ later. If the build side is what travels, the join may be swapped. The saving is
 rows that stay are `WORTH` times the bytes of the keys. Many keys travel as a Bloom filter if both ends support it and
 it is smaller.
 
+A reader that asks a store (TakesFilters) is asked whether it takes the keys. They are sent if the plan's objective
+improves: what the store returns crosses its link wherever the reader is.
+
 For a join on a device in the network, the hosts that send the build side also send its keys, and read that side twice.
 (Predicate transfer: Yang et al., CIDR 2024.)
 """
@@ -19,13 +22,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.estimate import row_bytes
+from jumpgate.compiler.mapping.filtered_reads import filtered, improves, takes_filters
 from jumpgate.compiler.plan import Exchange, KeysOfBuild, MappedPlan, Site
 from jumpgate.compiler.tree import mirrored, project, references, unique
 from jumpgate.dataflow import bloom
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.joins import with_partners
+from jumpgate.dataflow.joins import Lookup, lookup_of, with_partners
 from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Operator, Partitioning, Project, Prune, Read
-from jumpgate.nca.interface import SendsFilters
+from jumpgate.nca.interface import Match, SendsFilters
 
 #: bytes that must stay for each byte of a filter, and the least that justifies an edge
 WORTH, SAVED_MIN = 2.0, 64e3
@@ -91,6 +95,10 @@ class _Filters:
         operators = self._plan.registry.get(site.nca).operators
         return operators.travelling_filters if isinstance(operators, SendsFilters) else ()
 
+    def _taken(self, site: Site) -> tuple[str, ...]:
+        """Return the kinds of filters that the site's NCA takes."""
+        return ("keys",) if takes_filters(self._plan, site) else self._kinds(site)
+
     def _original(self, node: Operator) -> int:
         return self._was[id(node)][1] if id(node) in self._was else id(node)
 
@@ -129,16 +137,13 @@ class _Filters:
     def _with_filter(self, join: Join, fragment: Exchange, spent: float) -> Join | None:
         """Return the join with a semi join at the origin of its probe side; None if that is impossible or saves no more
         than `spent`."""
-        mine, other = join.left_keys, join.right_keys
-        if join.builds_left:
-            mine, other = other, mine
-        unmatched = not join.builds_left and join.type.unmatched
-        if not mine or unmatched:
+        lookup, giver = lookup_of(join), self._giver(join, fragment)
+        if lookup is None or giver is None:
             return None
-        giver = self._giver(join, fragment)
-        place = None if giver is None else self._lowest(_Place(join.probe, mine, fragment))
-        sent = None if place is None or giver is None else self._worth(place, join.build, other, giver, spent)
-        if place is None or giver is None or sent is None:
+        place = self._lowest(_Place(lookup.probe, lookup.keys, fragment))
+        place = place and self._asked(place, lookup)
+        sent = None if place is None else self._worth(place, lookup.build, lookup.build_keys, giver, spent)
+        if place is None or sent is None:
             return None
         self._sent[id(join.build)] = join.build
         if giver is fragment.site:
@@ -152,6 +157,23 @@ class _Filters:
             probe = above.with_inputs((*above.inputs[:input], probe, *above.inputs[input + 1 :]))
             self._was[id(probe)] = probe, self._original(above)
         return replace(join, right=probe) if join.builds_left else replace(join, left=probe)
+
+    def _asked(self, place: _Place, lookup: Lookup) -> _Place | None:
+        """Return the place with what its reader asks a store when the keys arrive; None if that refuses them, or if it
+        does not pay."""
+        site = place.fragment.site
+        if not takes_filters(self._plan, site):
+            return place
+        answer = filtered(self._plan, site, lookup._replace(probe=place.node, keys=place.keys))
+        if not isinstance(answer, Match) or not improves(
+            self._plan, site.devices[0], place.node, site.asked, answer.asked
+        ):
+            return None
+        asking = replace(site, asked=answer.asked, note=answer.note, settings=answer.settings)
+        fragment = replace(place.fragment, site=asking)
+        self._was[id(fragment)] = fragment, self._original(place.fragment)
+        path = tuple((fragment if above is place.fragment else above, input) for above, input in place.path)
+        return replace(place, fragment=fragment, path=path)
 
     def _giver(self, join: Join, fragment: Exchange) -> Site | None:
         """Return the site that sends the keys of a join's build side, or None, as for a join that only prunes."""
@@ -170,7 +192,7 @@ class _Filters:
         below: _Place | None = None
         if not self._shared(node, place.fragment):
             match node:
-                case Exchange() if node.transport is None or not self._kinds(place.fragment.site):
+                case Exchange() if node.transport is None or not self._taken(place.fragment.site):
                     travels = place.travels + self._bytes(node)
                     below = replace(place.below(keys), fragment=node, travels=travels)
                 case Distinct():
@@ -181,10 +203,10 @@ class _Filters:
                     below = _through(place, node.expressions)
                 case Aggregate():
                     below = _through(place, node.keys)
-                case Join():
+                case Join() if not takes_filters(self._plan, place.fragment.site):
                     below = self._beside(place, node)
         lowest = self._lowest(below) if below is not None else None
-        return lowest or (place if place.travels and "keys" in self._kinds(place.fragment.site) else None)
+        return lowest or (place if place.travels and "keys" in self._taken(place.fragment.site) else None)
 
     def _beside(self, place: _Place, join: Join) -> _Place | None:
         """Return the input of a join that has all keys as columns, if the join does not need the rows that the filter
@@ -199,10 +221,10 @@ class _Filters:
         return None if below is None or (below.node is join.build and id(join.build) in self._sent) else below
 
     def _bytes(self, node: Exchange) -> float:
-        """Return the bytes of the exchange that leave their host."""
+        """Return the bytes of the exchange that leave their host, or a store."""
         count, senders = node.partitioning.count, node.site.count
         sent = self._estimator.of(node.input).bytes or 0.0
-        if node.transport is not None:
+        if node.transport is not None or takes_filters(self._plan, node.site):
             return sent
         if node.partitioning.kind == "broadcast":
             return sent * (count - 1)
@@ -223,7 +245,7 @@ class _Filters:
         senders = site.count if _is_everywhere(build) else 1  # senders of each key
         copies = 0 if to == "paired" else place.fragment.site.count  # a paired edge stays on its host
         best, cost, saved = sent, known.bytes * copies * senders, place.travels * gone
-        kinds = {*self._kinds(site)} & {*self._kinds(place.fragment.site)}
+        kinds = {*self._kinds(site)} & {*self._taken(place.fragment.site)}
         if "bloom" in kinds and copies and known.bytes > LIST_MAX:
             sketch, passing = self._sketched(sent, known.rows, site.count, senders)
             size = site.count * sketch.blocks * row_bytes(sketch.schema) * copies

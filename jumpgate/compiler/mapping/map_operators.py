@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from jumpgate import deadline
 from jumpgate.compiler.describe import short
 from jumpgate.compiler.mapping.arrange_joins import best_order, run_of
+from jumpgate.compiler.mapping.filtered_reads import saved_by_filter
 from jumpgate.compiler.mapping.links import arriving, moved, saved_by_device
 from jumpgate.compiler.mapping.text_codes import text_codes
 from jumpgate.compiler.plan import Candidate, Mapped, MappedPlan, Plan, Site
@@ -108,7 +109,7 @@ def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
 
 class _Mapper:
     def __init__(self, plan: Plan) -> None:
-        self.options = plan.options
+        self._plan, self.options = plan, plan.options
         self.estimator = plan.estimator
         self.ncas: list[NCA] = list(plan.registry)
         self.nca_by_name = {n.name: n for n in self.ncas}
@@ -292,7 +293,8 @@ class _Mapper:
         finished: set[tuple[str, Device, int]] = set()
         claimed = {(box.site.devices[0], claim) for claim in box.match.claims}
         below = _as_sent(box.match, below)
-        for a in below:
+        leaves = box.leaves if box.match.wire is None else (box.leaves[w.leaf] for w in box.match.wire.inputs)
+        for leaf, a in zip(leaves, below, strict=True):
             if taken := claimed & a.claimed:
                 used = ", ".join(sorted(claim for _, claim in taken))
                 no = Unsupported(f"another part of the request uses its {used}", "claimed", "Add another device.")
@@ -319,7 +321,9 @@ class _Mapper:
                 if box.match.wire is None:
                     bytes = self.estimator.of(a.node).bytes
                     edge = self._edge_seconds(bytes) + self._crossing(a.node.site, box.site, bytes)
-            seconds = None if seconds is None or a.seconds is None else seconds + a.seconds + edge
+            saved = saved_by_filter(self._plan, box, leaf, a.node)
+            money -= saved[1]
+            seconds = None if seconds is None or a.seconds is None else seconds + a.seconds + edge - saved[0]
         if box.match.wire is not None and seconds is not None:
             seconds += self._edge_seconds(arriving(box.match, box.match.wire, self.hosts, self.estimator))
         if alone and seconds is not None:
