@@ -87,7 +87,7 @@ class Match:
     names parts of the device that a plan can use only once. `rows_max`: the most estimated input rows, one number for
     all inputs or one for each; `bytes_max`: the same in bytes. `settings`: an immutable value for its instances
     (InstancePlan.settings). explain shows `note`. `asked`: what a store does for it; None: what is read there is read
-    by ranges.
+    by ranges. `needs_filter`: it is only for the probe side of a join that sends its keys there (TakesFilters).
     """
 
     nca: str
@@ -103,6 +103,7 @@ class Match:
     settings: Any = None
     asked: Asked | None = None
     bytes_max: float | tuple[float, ...] = math.inf
+    needs_filter: bool = False
 
 
 #: a value in jumpgate.toml

@@ -1,9 +1,10 @@
 """S3 Select as an accelerator: the store reads Parquet, filters, aggregates, and sends what is asked for.
 
 `__init__` declares what it takes, `shapes` finds such parts of plans, `dialects` says what stores compute, `sql` writes
-their SQL, `lifecycle` starts and configures instances, `worker` is the instance. That does its tasks (`totals`,
-`groups`, `tops`) on each object by `source`, which asks the store (`asking`, as far as `pushback` lets it) or reads by
-ranges (`ranged`). A store takes part where `select = true` in its `[[store]]` says so (docs/object-stores.md).
+their SQL, `keys` that of keys of joins, `lifecycle` starts and configures instances, `worker` is the instance. That
+does its tasks (`totals`, `groups`, `tops`) on each object by `source`, which asks the store (`asking`, whose `texts`
+become values, as far as `pushback` lets it) or reads by ranges (`ranged`). `placing` puts the conformance kit's data
+into a store. A store takes part where `select = true` in its `[[store]]` says so (docs/object-stores.md).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ GROUPS_MAX = 8
 
 
 class S3Select:
-    """Filters, aggregates and first rows of Parquet objects, computed by their store."""
+    """Filters, aggregates, first rows and what joins may match of Parquet objects, computed by their store."""
 
     name = "s3_select"
 
@@ -74,7 +75,10 @@ class S3Select:
             return no
         if not isinstance(node, Aggregate | Sort):
             asked = None if estimates is None else _for_rows(part, node, estimates)
-            return Match(self.name, (*part.operators, part.read), Completeness.FULL, node.schema, asked=asked)
+            operators, is_whole = (*part.operators, part.read), part.where is None
+            return Match(
+                self.name, operators, Completeness.FULL, node.schema, asked=asked, needs_filter=is_whole
+            )  # Select saves nothing of a whole table
         return _first(self.name, part, estimates)
 
     def match_filtered(

@@ -20,6 +20,8 @@ from jumpgate.ncas.s3_select.totals import EXACT
 PRIME = 67_108_859
 #: each lets half of the other keys pass: together, 1 in 128
 HASHES_MAX = 7
+#: keys that a worker keeps: more do not fit into expressions
+KEYS_MAX = 1 << 20
 #: requests about one object; and keys of a list in a store that has Bloom filters, as each row is compared with all
 REQUESTS_MAX, LISTED_MAX = 4, 200
 #: bytes of a hash's text beside its string, of an integer and of a text in a list

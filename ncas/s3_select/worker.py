@@ -14,7 +14,7 @@ from jumpgate.nca.worker import Input, serve
 from jumpgate.ncas.s3_select import groups, tops, totals
 from jumpgate.ncas.s3_select.asking import Counted
 from jumpgate.ncas.s3_select.groups import Grouping
-from jumpgate.ncas.s3_select.keys import Condition, conditions
+from jumpgate.ncas.s3_select.keys import KEYS_MAX, Condition, conditions
 from jumpgate.ncas.s3_select.pushback import Window
 from jumpgate.ncas.s3_select.source import Source
 from jumpgate.ncas.s3_select.sql import EXPRESSION_MAX, column, select
@@ -81,11 +81,24 @@ def _keys(told: Told, inputs: Sequence[Input]) -> list[Condition]:
     columns = {of["edge"]: of["columns"] for of in told["filters"]}
     found: list[tuple[str, list[Any]]] = []
     for edge, input in zip(told["inputs"], inputs, strict=True):
-        table = pa.Table.from_batches([*input], input.schema)
+        table = _kept(input)
+        if table is None:
+            continue
         for name, values in zip(columns[edge["edge"]], table.columns, strict=True):
             found.append((name, values.drop_null().unique().to_pylist()))
     base = select(map(column, told.get("shown", ())), [told["where"]])
     return conditions(found, told["hashes"], EXPRESSION_MAX - len(base.encode()) - len(" WHERE AND "))
+
+
+def _kept(input: Input) -> pa.Table | None:
+    """Return the rows of an edge, which is read to its end in any case; None if there are more than conditions hold."""
+    batches: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in input:
+        rows += batch.num_rows
+        if rows <= KEYS_MAX:
+            batches.append(batch)
+    return pa.Table.from_batches(batches, input.schema) if rows <= KEYS_MAX else None
 
 
 def compute(configuration: Told, inputs: tuple[Input, ...], counted: Counted | None = None) -> Batches:

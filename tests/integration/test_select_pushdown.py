@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 from jumpgate.client import Dataflow, avg, col, count, max_, min_, read, sum_
 from jumpgate.client.session import Session
+from jumpgate.compiler.mapping import filter_edges
 from jumpgate.stores import settings
 from tests.support.object_store import KEY, SECRET, Store, credentials
 from tests.support.select_double import SelectDouble
@@ -141,6 +142,25 @@ def test_a_sample_prunes_first_rows(session: Session, double: SelectDouble) -> N
     assert sent["rows"] < ROWS / 4
     assert asked["requests"] == 4 * FILES and asked["scanned_bytes"] > 0 and asked["returned_bytes"] > 0
     assert asked["cost"] == pytest.approx(asked["requests"] * 4e-7, rel=0.1) and not asked["ranged_objects"]
+
+
+def test_keys_of_a_join_prune_its_other_side(
+    store: Store, session: Session, reader: Session, double: SelectDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filter_edges, "SAVED_MIN", -1.0)  # it pays, however little that is
+    few = pa.table({"b": pa.array([*range(2**40, 2**40 + ROWS, 20), None], pa.int64())})
+    parquet.write_table(few, store.folder / "lake" / "few.parquet")
+    wanted = flow("lake").join(read("s3://lake/few.parquet"), left_on="big", right_on="b")
+    assert "filter edge k0: " in session.explain(wanted)
+    found = session.run(wanted).to_arrow()
+    assert rows(found) == rows(reader.run(wanted).to_arrow()) and len(found) == ROWS / 20
+    assert sum("SUBSTRING('" in s for s in double.statements) == FILES
+    record = session.describe(session.jobs()[0].id).record
+    assert record is not None
+    sent = [c["sinks"][0]["rows"] for c in record["counters"].values() if "asked" in c]
+    assert [len(found) <= of < 2 * len(found) for of in sent] == [True]
+    nobody = wanted.filter(col("b") < 0)
+    assert len(session.run(nobody).to_arrow()) == 0
 
 
 def test_sums_that_doubles_do_not_hold_are_computed_here(

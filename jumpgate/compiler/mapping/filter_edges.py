@@ -195,15 +195,17 @@ class _Filters:
                 case Exchange() if node.transport is None or not self._taken(place.fragment.site):
                     travels = place.travels + self._bytes(node)
                     below = replace(place.below(keys), fragment=node, travels=travels)
+                case Project():
+                    below = _through(place, node.expressions)
+                case _ if takes_filters(self._plan, place.fragment.site):
+                    pass  # what it computes is its own
                 case Distinct():
                     below = place.below(keys)
                 case Filter() if not isinstance(node.input, Read):
                     below = place.below(keys)
-                case Project():
-                    below = _through(place, node.expressions)
                 case Aggregate():
                     below = _through(place, node.keys)
-                case Join() if not takes_filters(self._plan, place.fragment.site):
+                case Join():
                     below = self._beside(place, node)
         lowest = self._lowest(below) if below is not None else None
         return lowest or (place if place.travels and "keys" in self._taken(place.fragment.site) else None)

@@ -30,21 +30,25 @@ def filtered(plan: Plan, site: Site, lookup: Lookup) -> Match | Unsupported:
     return operators.match_filtered(semi, site.devices[0], plan.options.dialect, plan.estimator)
 
 
-def saved_by_filter(plan: Plan, box: Mapped, leaf: Operator, reader: Mapped) -> tuple[float, float]:
+def saved_by_filter(plan: Plan, box: Mapped, leaf: Operator, reader: Mapped) -> tuple[float, float] | None:
     """Return the seconds and the money that a match saves by sending keys of its join to the reader of its input
-    `leaf`; zeros if there is nothing to gain."""
-    sends = isinstance(plan.registry.get(box.match.nca).operators, SendsFilters)
+    `leaf`, zeros if they are unknown; None if it does not send them."""
+    if not takes_filters(plan, reader.site):
+        return None
+    if not isinstance(plan.registry.get(box.match.nca).operators, SendsFilters):
+        return None
     device = reader.site.devices[0]
-    before = _demanded(plan, device, reader.match.operators, reader.match.asked)
-    if not sends or before is None or not takes_filters(plan, reader.site):
-        return 0.0, 0.0
-    lookups = (lookup for node in box.match.operators if (lookup := lookup_of(node)) and lookup.probe is leaf)
-    for lookup in lookups:
+    for lookup in (found for node in box.match.operators if (found := lookup_of(node)) and found.probe is leaf):
         answer = filtered(plan, reader.site, lookup)
-        after = _demanded(plan, device, reader.match.operators, answer.asked) if isinstance(answer, Match) else None
-        if after is not None and _is_better(plan, after, before):
+        if not isinstance(answer, Match):
+            continue
+        before = _demanded(plan, device, reader.match.operators, reader.match.asked)
+        after = _demanded(plan, device, reader.match.operators, answer.asked)
+        if before is None or after is None:
+            return 0.0, 0.0
+        if _is_better(plan, after, before):
             return before[0] - after[0], before[1] - after[1]
-    return 0.0, 0.0
+    return None
 
 
 def improves(plan: Plan, device: Device, node: Operator, before: Asked | None, after: Asked | None) -> bool:

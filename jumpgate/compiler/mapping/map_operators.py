@@ -82,7 +82,7 @@ def map_operators(plan: Plan) -> MappedPlan:
     Raises CannotPlace with every operator that no NCA takes.
     """
     mapper = _Mapper(plan)
-    found = mapper.alternatives(plan.root.input)
+    found = [a for a in mapper.alternatives(plan.root.input) if not a.node.match.needs_filter]
     if not found:
         raise mapper.error(plan.root.input)
     found = sorted(map(mapper.delivered, found), key=lambda a: a.rank(plan.options.objective))
@@ -322,8 +322,11 @@ class _Mapper:
                     bytes = self.estimator.of(a.node).bytes
                     edge = self._edge_seconds(bytes) + self._crossing(a.node.site, box.site, bytes)
             saved = saved_by_filter(self._plan, box, leaf, a.node)
-            money -= saved[1]
-            seconds = None if seconds is None or a.seconds is None else seconds + a.seconds + edge - saved[0]
+            if saved is None and a.node.match.needs_filter:
+                return None
+            saved_s, saved_money = saved or (0.0, 0.0)
+            money -= saved_money
+            seconds = None if seconds is None or a.seconds is None else seconds + a.seconds + edge - saved_s
         if box.match.wire is not None and seconds is not None:
             seconds += self._edge_seconds(arriving(box.match, box.match.wire, self.hosts, self.estimator))
         if alone and seconds is not None:
