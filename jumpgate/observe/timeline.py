@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from jumpgate.ntf.crossed import Crossed, crossed
@@ -81,6 +81,17 @@ class EdgeRun:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """Figures of requests to object stores. `cached_bytes` were on the disks of hosts instead."""
+
+    requests: float = 0.0
+    scanned_bytes: float = 0.0
+    returned_bytes: float = 0.0
+    cached_bytes: float = 0.0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True)
 class Timeline:
     """A whole job. `total_s` is the time from submission to the end; `notes` say why the plan is what it is."""
 
@@ -96,6 +107,8 @@ class Timeline:
     notes: tuple[str, ...] = ()
     text: str = ""  #: the user's query
     crossed: Crossed = Crossed({}, ())  #: traffic of links between hosts
+    asked: Asked | None = None  #: of stores, and what was expected; None: none was asked
+    expected: Asked | None = None
 
     @property
     def setup_s(self) -> float:
@@ -182,7 +195,16 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
             {i["id"]: i["host"] for i in record["instances"]},
             record["counters"],
         ),
+        asked=_asked(record["counters"]),
+        expected=_asked(fragments),
     )
+
+
+def _asked(of: Mapping[str, Any]) -> Asked | None:
+    """Return the sum of what parts of a job asked of stores, or were expected to."""
+    found = [part["asked"] for part in of.values() if part.get("asked")]
+    sums = {field.name: sum(asked.get(field.name, 0) for asked in found) for field in fields(Asked)}
+    return Asked(**sums) if found else None
 
 
 def _flows(counters: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:

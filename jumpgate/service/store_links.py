@@ -12,9 +12,10 @@ def of(name: str) -> StoreLink | None:
     if not is_remote(name):
         return None
     store, assumed, priced = settings.store_of(name), StoreLink(), is_s3(name)
+    latency_s, bytes_per_s = latency.link(name)
     return StoreLink(
-        latency_s=store.latency_ms / 1000 or latency.of(name) or assumed.latency_s,
-        bytes_per_s=store.bits_per_s / 8 or assumed.bytes_per_s,
+        latency_s=latency_s,
+        bytes_per_s=bytes_per_s,
         scanned_bytes_per_s=store.scanned_bytes_per_s or assumed.scanned_bytes_per_s,
         scanned_price=store.price_scanned / 1e9 * priced,
         returned_price=store.price_returned / 1e9 * priced,

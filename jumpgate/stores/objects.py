@@ -7,11 +7,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from jumpgate.errors import FileUnreadable
-from jumpgate.stores import s3, settings, web
+from jumpgate.stores import chunks, s3, settings, web
 from jumpgate.stores.names import canonical, is_s3
 
 #: seconds for which an answer holds: a planning step asks a store once for each object
@@ -22,18 +22,22 @@ KNOWN_MAX = 200_000
 SAFE = ":/?#[]@!$&'()*+,;=%~"
 #: seconds for which a signed URL may be used, unless the credentials expire before
 GRANT_S = 12 * 3600
+#: seconds for which the store's word that an object may be read is believed for what is on a disk
+PROVEN_S = 60.0
 
 
 @dataclass(frozen=True)
 class Object:
     """An object's version: `tag` is its ETag, `modified` the Last-Modified of a server without one. `url`: where a
-    server's redirections lead."""
+    server's redirections lead. is_proven: the store was asked for this object alone, which takes the right to read
+    it, as a listing does not."""
 
     name: str
     size: int
     tag: str
     modified: str = ""
     url: str = ""
+    is_proven: bool = False
 
     @property
     def number(self) -> int:
@@ -42,12 +46,16 @@ class Object:
 
 @dataclass(frozen=True)
 class Grant:
-    """A way to read an object without credentials, for a while. The URL is a secret."""
+    """A way to read an object without credentials, for a while. The URL is a secret. `chunks`: the folder for what is
+    kept of it on this machine's disk; empty: nothing is. is_proven: its version and the right to read it were asked for
+    a moment ago."""
 
     url: str
     tag: str
     modified: str
     size: int
+    chunks: str = ""
+    is_proven: bool = False
 
     def __repr__(self) -> str:
         return f"Grant({self.size} bytes)"
@@ -77,7 +85,7 @@ def note(objects: Iterable[Object]) -> None:
 def ask(name: str) -> Object:
     """Ask the store. Raises FileUnreadable, Forbidden, InvalidDataflow, NotInstalled."""
     name = canonical(name)
-    found = Object(name, *(s3.head(name) if is_s3(name) else web.head(name)))
+    found = replace(Object(name, *(s3.head(name) if is_s3(name) else web.head(name))), is_proven=True)
     if not found.tag and not found.modified:
         raise FileUnreadable(
             f"cannot read '{name}': its server sends neither ETag nor Last-Modified, so that a change while a query "
@@ -111,12 +119,14 @@ def grant(name: str) -> Grant:
     if _lent is not None:
         return _granted(name)
     with _lock:
-        found = _known.get(name, (None, 0.0))[0]
+        found, since = _known.get(name, (None, 0.0))
+    is_recent = found is None or time.monotonic() - since < PROVEN_S
     found = found or ask(name)
     store = settings.store_of(name)
     url = s3.signed(name, GRANT_S) if is_s3(name) else quote(found.url or name, safe=SAFE)
     settings.check_secure(url, store, name)
-    return Grant(url, found.tag, found.modified, found.size)
+    kept = chunks.folder_of(url, found.tag, found.size)
+    return Grant(url, found.tag, found.modified, found.size, kept, found.is_proven and is_recent)
 
 
 def selecting(name: str) -> str:

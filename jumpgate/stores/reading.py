@@ -6,7 +6,7 @@ import io
 import os
 from typing import IO, cast
 
-from jumpgate.stores import objects, web
+from jumpgate.stores import chunks, objects, web
 
 #: bytes of a request, where less is wanted, and of one in a row of many; a footer is mostly within the first
 BLOCK_BYTES, BLOCK_BYTES_MAX = 64 << 10, 1 << 20
@@ -59,4 +59,6 @@ class _Ranges(io.RawIOBase):
         if not in_a_row and self._grant.size - start <= BLOCK_BYTES:  # a footer: what is before it is asked for next
             start = max(0, self._grant.size - BLOCK_BYTES)
         size = min(max(wanted + self._at - start, self._ahead), self._grant.size - start)
-        self._block, self._start = web.ranged(self._name, self._grant, start, size), start
+        kept = chunks.found(self._grant.chunks, start, size) if self._grant.is_proven else None
+        self._block = web.ranged(self._name, self._grant, start, size) if kept is None else kept
+        self._start = start

@@ -6,6 +6,7 @@ Most of it is the same for all instances of a fragment: that part is made and en
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +21,8 @@ from jumpgate.nca.interface import Edge, InstancePlan, JobContext
 from jumpgate.nca.shared import Gap, Template
 from jumpgate.nca.transport import TCP
 from jumpgate.ntf.descriptor import type_text
-from jumpgate.stores import objects
-from jumpgate.stores.names import is_remote
+from jumpgate.stores import chunks, latency, objects, settings
+from jumpgate.stores.names import is_remote, is_s3
 
 #: the most siblings that an instance asks for shares of a scan, before it leaves the rest to them
 ASKED_MAX = 16
@@ -173,7 +174,11 @@ def _files(scan: str, source: FileSource, first: InstancePlan, context: JobConte
     }
     return {
         "files": files,
-        **({"objects": [granted(file, context) for file in remote]} if remote else {}),
+        **(
+            {"objects": [granted(file, context) for file in remote], "cache_bytes": chunks.bytes_max()}
+            if remote
+            else {}
+        ),
         "states": known if first.device.name in context.here else [state[:1] for state in known],
         "share_index": Gap(lambda i: _place(i, siblings)) if len(siblings) > 1 else 0,
         "share_count": len(siblings),
@@ -187,7 +192,19 @@ def granted(file: str, context: JobContext) -> dict[str, Any]:
     planned = context.plan.files.get(file)
     if planned is not None and planned.inode != objects.number(grant.tag, grant.modified):
         raise FileChanged(f"file '{file}' was replaced while a query read it: run the query again", file=file)
-    return {"file": file, "url": grant.url, "tag": grant.tag, "modified": grant.modified, "size": grant.size}
+    request_s, bytes_per_s = latency.link(file)
+    return {
+        "file": file,
+        "url": grant.url,
+        "tag": grant.tag,
+        "modified": grant.modified,
+        "size": grant.size,
+        "chunks": os.path.basename(grant.chunks),
+        "proven": grant.is_proven,
+        "request_s": request_s,
+        "byte_s": 1 / bytes_per_s,
+        "request_price": settings.store_of(file).price_requests / 1e3 * is_s3(file),
+    }
 
 
 def _asked(siblings: Sequence[InstancePlan], index: int, context: JobContext) -> list[str]:

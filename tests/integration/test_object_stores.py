@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import json
 import os
 from collections.abc import Iterator
@@ -17,12 +16,10 @@ import pytest
 import jumpgate
 from jumpgate.client import Dataflow, col, count, max_, read, sum_
 from jumpgate.client.session import Session
-from jumpgate.dataflow.formats import formats
 from jumpgate.errors import FileChanged, FileUnreadable, Forbidden, InvalidDataflow
 from jumpgate.trust import certificates
-from tests.support.object_store import KEY, SECRET, Store, credentials
+from tests.support.object_store import KEY, ROWS, SECRET, Store, credentials, table, write
 
-ROWS = 20_000
 without_asan = pytest.mark.skipif(
     os.environ.get("JUMPGATE_RUNTIME_VARIANT") == "asan",
     reason="ASan refuses RTLD_DEEPBIND, which keeps libcrypto from calling into libparquet's copy of OpenSSL",
@@ -37,28 +34,6 @@ FILES = {
     "all.json.gz": "json",
     "none.parquet": "parquet",
 }
-
-
-def table(first: int = 0, rows: int = ROWS) -> pa.Table:
-    """Rows with NULLs, empty strings, and values that no compression makes few bytes of."""
-    numbers = range(first, first + rows)
-    return pa.table(
-        {
-            "a": pa.array([None if n % 7 == 0 else n for n in numbers], pa.int64()),
-            "s": pa.array(
-                [None if n % 11 == 0 else "" if n % 13 == 0 else f"s{n * 2654435761 % 1000003}" for n in numbers]
-            ),
-            "x": pa.array([n / 8 for n in numbers], pa.float64()),
-        }
-    )
-
-
-def write(path: Path, content: pa.Table, part_rows: int = 5000) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    plain = path.with_suffix("") if path.suffix == ".gz" else path
-    formats()[plain.suffix[1:]].write(content, plain, part_rows=part_rows)
-    if plain != path:
-        path.write_bytes(gzip.compress(plain.read_bytes()))
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,9 @@ DATAGRAM_SOURCES = (
     "datagrams/blocks", "datagrams/drain", "datagrams/sender", "datagrams/receiver",
 )  # fmt: skip
 #: so does reading from object stores
-OBJECT_SOURCES = ("edges/socket", "edges/tls", "objects/http", "objects/objects")
+OBJECT_SOURCES = (
+    "base/disk", "ntf/crc32c", "edges/socket", "edges/tls", "objects/http", "objects/chunks", "objects/objects",
+)  # fmt: skip
 RELEASE = ("-O2", "-march=native")
 SANITIZED = ("-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 PROGRAMS_BYTES_MAX = 256 << 20

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import uvicorn
 from hadro.app import create_app
 from hadro.config import Config
 
+from jumpgate.dataflow.formats import formats
 from jumpgate.stores import s3
 
 KEY, SECRET = "AKIATESTKEY", "a+secret/that=nobody_may_see"
 START_S = 60.0
+#: of `table`
+ROWS = 20_000
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -128,6 +133,29 @@ def _repeating(send: Send) -> Send:
         await send({**message, "headers": headers} if message["type"] == "http.response.start" else message)
 
     return repeated
+
+
+def table(first: int = 0, rows: int = ROWS) -> pa.Table:
+    """Rows with NULLs, empty strings, and values that no compression makes few bytes of."""
+    numbers = range(first, first + rows)
+    return pa.table(
+        {
+            "a": pa.array([None if n % 7 == 0 else n for n in numbers], pa.int64()),
+            "s": pa.array(
+                [None if n % 11 == 0 else "" if n % 13 == 0 else f"s{n * 2654435761 % 1000003}" for n in numbers]
+            ),
+            "x": pa.array([n / 8 for n in numbers], pa.float64()),
+        }
+    )
+
+
+def write(path: Path, content: pa.Table, part_rows: int = 5000) -> None:
+    """Write a file in the format that its name ends with."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plain = path.with_suffix("") if path.suffix == ".gz" else path
+    formats()[plain.suffix[1:]].write(content, plain, part_rows=part_rows)
+    if plain != path:
+        path.write_bytes(gzip.compress(plain.read_bytes()))
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ RUNTIME_LAYERS: dict[str, set[str]] = {
     "base": set(),
     "ntf": set(),
     "edges": {"ntf"},
-    "objects": {"edges"},
+    "objects": {"base", "edges"},
     "datagrams": {"base", "edges", "ntf"},
     "functions": set(),
     "tables": {"base"},

@@ -13,7 +13,7 @@ from rich.console import Console
 from jumpgate import words
 from jumpgate.ntf.crossed import CLIENT, HostTraffic, crossed
 from jumpgate.observe import chart, report, text
-from jumpgate.observe.timeline import EdgeRun, Flow, InstanceRun, PipelineRun, Span, Timeline
+from jumpgate.observe.timeline import Asked, EdgeRun, Flow, InstanceRun, PipelineRun, Span, Timeline
 
 
 def sample() -> Timeline:
@@ -159,6 +159,15 @@ def test_page_shows_what_was_asked() -> None:
     asked = dataclasses.replace(sample(), text="SELECT <b>\nFROM t")
     assert "SELECT <b>\nFROM t" in Page(report.html(asked)).words
     assert "What was asked" not in Page(report.html(sample())).words
+
+
+def test_page_shows_what_stores_were_asked() -> None:
+    asked, expected = Asked(3, 0, 12_000_000, 22_000_000, 1.2e-6), Asked(9, 0, 34_000_000, 0, 3.6e-6)
+    shown = " ".join(Page(report.html(dataclasses.replace(sample(), asked=asked, expected=expected))).words.split())
+    assert (
+        "12.0 MB3 requests of object stores, 22.0 MB from disks, cost 1.2e-06 (estimated: 34.0 MB, 9, 3.6e-06)" in shown
+    )
+    assert "object stores" not in Page(report.html(sample())).words
 
 
 def test_a_switch_has_a_lane_while_rows_pass() -> None:

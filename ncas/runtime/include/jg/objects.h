@@ -13,12 +13,25 @@ namespace jg::objects {
 struct Object {
   std::string url, tag, modified;
   int64_t size = 0;
+  std::string chunks;                // what its chunks on this machine's disk are kept under; empty: none are
+  bool is_proven = false;            // its store has said, a moment ago, that this is its version and may be read
+  double request_s = 0, byte_s = 0;  // what a request and a byte of an answer take, for what is kept
+  double request_price = 0;
+};
+
+// What this process has asked stores for, and what chunks on the disk have spared it.
+struct Counted {
+  int64_t requests = 0, bytes = 0, cached_reads = 0, cached_bytes = 0;
+  double cost = 0;
 };
 
 // What this process may read under the name of a file.
 void add(const std::string& file, Object object);
 // Null: the file is this machine's. Lives as long as the process.
 const Object* find(const std::string& file);
+// Keeps ranges that are read on this machine's disk, for later reads of all processes: so many bytes at most.
+void keep_chunks(int64_t bytes_max);
+Counted counted();
 
 // Reads exactly these bytes into `out`, on a thread of its own; `object` as `find` knows it. Tries again, a bounded
 // number of times, where a server is busy or breaks off. "io", "file_changed" (another version is there now), or

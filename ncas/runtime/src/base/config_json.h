@@ -39,6 +39,11 @@ inline int64_t number_or(element e, const char* name, int64_t otherwise) {
   element found;
   return e[name].get(found) ? otherwise : number(e, name);
 }
+inline double decimal(element e, const char* name) {
+  double v;
+  if (member(e, name).get(v)) throw Bad{std::string("\"") + name + "\" is not a number"};
+  return v;
+}
 inline bool flag(element e, const char* name, bool otherwise) {
   bool v;
   element found;

@@ -16,12 +16,14 @@ constexpr size_t kPage = 4096;
 
 }  // namespace
 
-std::string spill_folder() {
-  if (const char* cache = std::getenv("JUMPGATE_CACHE_DIR"); cache && *cache) return std::string(cache) + "/spool";
-  if (const char* base = std::getenv("XDG_CACHE_HOME"); base && *base) return std::string(base) + "/jumpgate/spool";
+std::string cache_folder(const std::string& name) {
+  if (const char* cache = std::getenv("JUMPGATE_CACHE_DIR"); cache && *cache) return std::string(cache) + "/" + name;
+  if (const char* base = std::getenv("XDG_CACHE_HOME"); base && *base) return std::string(base) + "/jumpgate/" + name;
   const char* home = std::getenv("HOME");
-  return std::string(home ? home : "/tmp") + "/.cache/jumpgate/spool";
+  return std::string(home ? home : "/tmp") + "/.cache/jumpgate/" + name;
 }
+
+std::string spill_folder() { return cache_folder("spool"); }
 
 int open_spill_file() {
   const std::string folder = spill_folder();

@@ -1,5 +1,5 @@
-// Disk space for tables beyond memory: files without names, which vanish with the process that has them open, however
-// it ends.
+// The cache folder, and disk space for tables beyond memory: files without names, which vanish with the process that
+// has them open, however it ends.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace jg {
 
-// $JUMPGATE_CACHE_DIR/spool.
+// $JUMPGATE_CACHE_DIR/NAME, which may not exist.
+std::string cache_folder(const std::string& name);
 std::string spill_folder();
 // A descriptor of an empty file there; -1: errno says why not.
 int open_spill_file();

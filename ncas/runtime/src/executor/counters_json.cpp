@@ -23,6 +23,20 @@ void write_process(JsonWriter* json, const std::string& instance, const Budget& 
   json->member("cpu_ns", work_cpu_ns());
 }
 
+// Of stores; nothing if none was asked.
+void write_asked(JsonWriter* json, const objects::Counted& counted) {
+  if (counted.requests == 0 && counted.cached_reads == 0) return;
+  json->begin_object("asked");
+  json->member("requests", counted.requests);
+  json->member("scanned_bytes", int64_t{0});
+  json->member("returned_bytes", counted.bytes);
+  json->member("cached_reads", counted.cached_reads);
+  json->member("cached_bytes", counted.cached_bytes);
+  char digits[32];
+  json->raw_member("cost", {digits, std::to_chars(digits, digits + sizeof digits, counted.cost).ptr});
+  json->end_object();
+}
+
 void write_stages(JsonWriter* json, const std::vector<StageSpan>& stages) {
   json->begin_array("stages");
   for (const StageSpan& s : stages) {

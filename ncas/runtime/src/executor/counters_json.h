@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "jg/json.h"
+#include "jg/objects.h"
 #include "jg/stream.h"
 
 namespace jg {
@@ -23,6 +24,7 @@ struct StageSpan {
 };
 
 void write_process(JsonWriter* json, const std::string& instance, const Budget& budget);
+void write_asked(JsonWriter* json, const objects::Counted& counted);
 void write_stages(JsonWriter* json, const std::vector<StageSpan>& stages);
 void write_pipeline(JsonWriter* json, size_t id, const std::string& name, int stage, const PipelineCounters& counters);
 void write_source(JsonWriter* json, size_t id, const std::string& name, const Counters& counters);

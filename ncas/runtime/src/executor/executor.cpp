@@ -535,6 +535,7 @@ std::string Executor::stats() {
   JsonWriter json;
   json.begin_object();
   write_process(&json, config.instance, budget);
+  write_asked(&json, objects::counted());
   {
     std::lock_guard lock(stats_mutex_);
     write_stages(&json, stages_);

@@ -9,6 +9,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/disk.h"
+#include "objects/chunks.h"
 #include "objects/http.h"
 
 namespace jg::objects {
@@ -18,6 +20,16 @@ constexpr int kThreadsMax = 16;
 constexpr int kFailuresMax = 8;  // of one range
 constexpr int kPauseMs = 50, kPauseMsMax = 5000;
 constexpr int kBusy[] = {429, 500, 502, 503, 504};
+
+// What all reads of this process have taken.
+struct Tally {
+  std::atomic<int64_t> requests{0}, bytes{0}, cached_reads{0}, cached_bytes{0};
+  std::atomic<double> cost{0};
+};
+Tally tally;
+
+// Null: none are kept.
+std::atomic<Chunks*> kept{nullptr};
 
 struct Request {
   const Object& object;
@@ -78,7 +90,8 @@ class Store {
       Request request = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
-      request.done.set_value(run(request));
+      Chunks* const chunks = kept.load();
+      request.done.set_value(chunks != nullptr ? run_with(chunks, request) : run(request));
       lock.lock();
     }
   }
@@ -105,6 +118,45 @@ class Store {
   void keep(const Url& url, std::unique_ptr<Connection> connection) {
     const std::lock_guard lock(mutex_);
     connections_[(url.is_encrypted ? "s " : "p ") + url.address].push_back(std::move(connection));
+  }
+
+  // Takes what is on the disk, and keeps the rest there. Nothing from the disk is an answer until the store has given a
+  // byte of this version to whoever may read by this URL.
+  Status run_with(Chunks* chunks, const Request& request) {
+    const Object& object = request.object;
+    const Saved saved{object.request_s, object.byte_s};
+    const Range wanted{request.offset, request.offset + request.bytes};
+    const Range gap = chunks->fill(object.chunks, wanted, saved, request.out);
+    char* const missing = request.out + (gap.begin - wanted.begin);
+    if (gap.empty()) {
+      JG_RETURN_IF_ERROR(prove(request));
+      tally.cached_reads++;
+    } else {
+      JG_RETURN_IF_ERROR(run({object, gap.begin, gap.end - gap.begin, missing, request.epoch, {}}));
+      chunks->keep(object.chunks, gap, saved, missing);
+    }
+    tally.cached_bytes += request.bytes - std::max<int64_t>(0, gap.end - gap.begin);
+    return {};
+  }
+
+  // Asks for one byte of an object, unless that has been done, or the planner has just asked.
+  Status prove(const Request& request) {
+    if (request.object.is_proven || request.object.size == 0) return {};
+    std::promise<Status> done;
+    std::shared_future<Status> proof;
+    bool is_first = false;
+    {
+      const std::lock_guard lock(mutex_);
+      auto [found, is_new] = proofs_.try_emplace(&request.object);
+      if (is_new) found->second = done.get_future().share();
+      proof = found->second;
+      is_first = is_new;
+    }
+    if (is_first) {
+      char byte;
+      done.set_value(run({request.object, 0, 1, &byte, request.epoch, {}}));
+    }
+    return proof.get();
   }
 
   Status run(const Request& request) {
@@ -136,6 +188,8 @@ class Store {
     connection->stop_when([this, &request] { return is_cancelled(request); });
     const int64_t first = request.offset + *done, last = request.offset + request.bytes - 1;
     Answer answer;
+    tally.requests++;
+    tally.cost += request.object.request_price;
     Status status = connection->ask(text_of(url, request.object, first, last), &answer);
     if (!status.ok()) {
       *is_stale = is_kept;
@@ -146,6 +200,7 @@ class Store {
       int64_t got = 0;
       JG_RETURN_IF_ERROR(connection->read(request.out + *done, request.bytes - *done, &got));
       *done += got;
+      tally.bytes += got;
     }
     if (!answer.closes) keep(url, std::move(connection));
     return {};
@@ -183,6 +238,7 @@ class Store {
   std::condition_variable changed_;
   std::deque<Request> queue_;
   std::unordered_map<std::string, std::vector<std::unique_ptr<Connection>>> connections_;
+  std::unordered_map<const Object*, std::shared_future<Status>> proofs_;
   int threads_ = 0, idle_ = 0;
   std::atomic<int64_t> epoch_{0};  // of requests; it grows where all that have begun end
 };
@@ -213,6 +269,18 @@ const Object* find(const std::string& file) {
   const std::shared_lock lock(known().mutex);
   const auto found = known().objects.find(file);
   return found == known().objects.end() ? nullptr : &found->second;
+}
+
+void keep_chunks(int64_t bytes_max) {
+  Chunks* none = nullptr;
+  if (kept.load() != nullptr) return;
+  auto made = std::make_unique<Chunks>(cache_folder("chunks"), bytes_max);
+  if (kept.compare_exchange_strong(none, made.get())) made.release();  // as threads that read do not end
+}
+
+Counted counted() {
+  return {tally.requests.load(), tally.bytes.load(), tally.cached_reads.load(), tally.cached_bytes.load(),
+          tally.cost.load()};
 }
 
 std::future<Status> read(const Object& object, int64_t offset, int64_t bytes, char* out) {
