@@ -270,11 +270,13 @@ class Coordinator:
 
     def relation(self, table: str, server: str = "") -> str:
         """Return the name of a table with its server and schema. Raises InvalidDataflow if there is none."""
-        if (server, table) not in self._relations:
+        found = self._relations.get((server, table))
+        if found is None:
             self._check()
             self.check_server(server)
-            self._relations[server, table] = postgres.on_server(postgres.canonical(self._admins[server], table), server)
-        return self._relations[server, table]
+            found = postgres.on_server(postgres.canonical(self._admins[server], table), server)
+            self._relations[server, table] = found
+        return found
 
     def name(self, table: str, key: Any, column: str, server: str = "") -> Name:
         """The name of a hot value. Raises InvalidDataflow if it is not in the switch."""
@@ -336,9 +338,8 @@ class Coordinator:
         raise Overflow(f"{text(name)} moved too far for the switch: checkpoint the database, which makes room")
 
     def _commit(self, transaction: Transaction, compiled: Compiled, worker: Worker) -> Outcome:
-        names = dict.fromkeys(statement.server for statement in transaction.statements)
-        connections = {name: self._connection(worker, name) for name in names}
-        if not transaction.steps and not transaction.expected and len(names) <= 1:
+        connections = {s.server: self._connection(worker, s.server) for s in transaction.statements}
+        if not transaction.steps and not transaction.expected and len(connections) <= 1:
             for connection in connections.values():
                 with connection.transaction():
                     _execute(connections, transaction.statements)

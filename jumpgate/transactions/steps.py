@@ -88,7 +88,7 @@ class Form(NamedTuple):
 
 
 class Shape:
-    """What transactions have in common whose steps differ in numbers alone. `where[i]` is the instruction of step i."""
+    """All that transactions share whose steps differ in numbers alone. `where[i]` is the instruction of step i."""
 
     def __init__(self, slots: Sequence[Slot], where: Sequence[int]) -> None:
         instructions = [slot.instruction for slot in slots]

@@ -1,8 +1,12 @@
 // The way of all workers to a switch: each has one transaction on the way, which is sent until it is answered.
 //
-// One of the threads that wait leads. It sends what came meanwhile as one burst, takes the answers, logs them, syncs
-// the log once for all, and wakes each thread once, when its transaction is done. While the leader waits for answers,
-// who comes sends at once. A leader whose own transaction is done makes another thread lead.
+// One of the threads that wait leads. It sends what came meanwhile as one burst, takes the answers, logs them, and
+// syncs the log once for all. While it waits for answers, who comes sends at once. A leader whose own transaction is
+// done makes another thread lead.
+//
+// A thread is woken once, when its transaction is done. All need Python's lock then, so they are woken in turns: each
+// by the next thread that comes with a transaction, which has just given that lock up, or by the leader if nobody
+// comes. While turns go on, a burst leaves once as many came as are still to be woken.
 #pragma once
 
 #include <linux/futex.h>
@@ -22,6 +26,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "jgudp/messages.h"
@@ -34,7 +39,7 @@ using std::chrono::microseconds;
 
 // A repetition after so long, doubled each time up to the greatest.
 constexpr microseconds kFirst{20'000}, kGreatest{500'000};
-// For so long who is done waits for others to come.
+// If for so long nobody comes, all that are done are woken.
 constexpr microseconds kTurn{200};
 // Of an answer: what tells whose it is (flow, sequence, secret), its state, an instruction's bytes.
 constexpr uint32_t kMineBytes = 14, kStateAt = 26, kInstructionBytes = 12;
@@ -50,19 +55,25 @@ class Signal {
 
   State wait() {
     uint32_t found;
-    while ((found = state_.load(std::memory_order_acquire)) == waits) futex(FUTEX_WAIT_PRIVATE, waits);
+    while ((found = state_.load(std::memory_order_acquire)) == waits) futex(FUTEX_WAIT_PRIVATE, waits, nullptr);
     state_.store(waits, std::memory_order_relaxed);
     return static_cast<State>(found);
+  }
+  // Returns false if nothing was given for about so long.
+  bool wait_for(microseconds most) {
+    const timespec limit{0, std::chrono::nanoseconds(most).count()};
+    if (state_.load(std::memory_order_acquire) == waits) futex(FUTEX_WAIT_PRIVATE, waits, &limit);
+    return state_.exchange(waits, std::memory_order_acquire) != waits;
   }
   // The signal may be gone when this returns.
   void give(State what) {
     state_.store(what, std::memory_order_release);
-    futex(FUTEX_WAKE_PRIVATE, 1);
+    futex(FUTEX_WAKE_PRIVATE, 1, nullptr);
   }
 
  private:
-  void futex(int operation, uint32_t value) {
-    syscall(SYS_futex, reinterpret_cast<uint32_t*>(&state_), operation, value, nullptr, nullptr, 0);
+  void futex(int operation, uint32_t value, const timespec* limit) {
+    syscall(SYS_futex, reinterpret_cast<uint32_t*>(&state_), operation, value, limit, nullptr, 0);
   }
   std::atomic<uint32_t> state_{waits};
 };
@@ -120,10 +131,12 @@ class Sender {
       expect(mine, now);
     else
       fresh_.push_back(&mine);
+    Request* const gatherer = is_burst() ? std::exchange(gatherer_, nullptr) : nullptr;
     is_led_ = true;
     if (is_led) lock.unlock();
-    if (is_receiving) send(socket_, mine.packet, mine.size, MSG_DONTWAIT);
     if (next != nullptr) next->signal.give(Signal::done);
+    if (gatherer != nullptr) gatherer->signal.give(Signal::leads);
+    if (is_receiving) send(socket_, mine.packet, mine.size, MSG_DONTWAIT);
     if (!is_led) {
       lead(mine, lock);
       return mine.outcome;
@@ -139,18 +152,14 @@ class Sender {
   using Requests = std::vector<Request*>;
 
   // Until the leader's own request is done.
-  void lead(const Request& mine, std::unique_lock<std::mutex>& lock) {
+  void lead(Request& mine, std::unique_lock<std::mutex>& lock) {
     Requests done;
-    bool is_done = false;
-    for (;;) {
+    for (bool is_done = false; !is_done;) {
+      gather(mine, lock);
       send_fresh(lock);
-      if (is_done) hand_over();
-      is_receiving_ = !is_done;
-      const Requests woken = take_ready(done, mine);
+      is_receiving_ = true;
       const microseconds wait = ready_.empty() ? kFirst : kTurn;
       lock.unlock();
-      for (Request* request : woken) request->signal.give(Signal::done);
-      if (is_done) return;
       done.clear();
       receive(wait);
       lock.lock();
@@ -162,6 +171,28 @@ class Sender {
       keep(done.begin(), done.begin() + answered);
       is_done = std::find(done.begin(), done.end(), &mine) != done.end();
       lock.lock();
+      wake(done, mine, is_done && open_.empty() && fresh_.empty(), lock);
+    }
+    if (is_burst()) send_fresh(lock);
+    Request* const next = !open_.empty() ? open_.begin()->second : !fresh_.empty() ? fresh_.front() : nullptr;
+    is_led_ = next != nullptr;
+    lock.unlock();
+    if (next != nullptr) next->signal.give(Signal::leads);
+  }
+
+  // As many came as are still to be woken.
+  bool is_burst() const { return fresh_.size() >= ready_.size(); }
+
+  // Waits for a burst as long as threads come.
+  void gather(Request& mine, std::unique_lock<std::mutex>& lock) {
+    while (open_.empty() && !is_burst()) {
+      gatherer_ = &mine;
+      lock.unlock();
+      const bool is_woken = mine.signal.wait_for(kTurn);
+      lock.lock();
+      if (!is_woken && gatherer_ == nullptr) mine.signal.wait();
+      gatherer_ = nullptr;
+      if (!is_woken && Clock::now() - turn_ >= kTurn) wake({}, mine, true, lock);
     }
   }
 
@@ -174,20 +205,18 @@ class Sender {
     return next;
   }
 
-  // Those that are woken now: one, if no other is to come before those that are done, or all if nobody came in time.
-  Requests take_ready(const Requests& done, const Request& mine) {
+  // Wakes one, if no other is to come before those that are done, or all if nobody came in time.
+  void wake(const Requests& done, const Request& mine, bool is_all, std::unique_lock<std::mutex>& lock) {
     const auto now = Clock::now();
-    const bool is_first = ready_.empty(), is_late = !is_led_ || now - turn_ >= kTurn;
+    const bool is_first = ready_.empty(), is_late = is_all || now - turn_ >= kTurn;
     for (Request* request : done)
       if (request != &mine) ready_.push_back(request);
     Requests woken;
     while (!ready_.empty() && (is_late || (is_first && woken.empty()))) woken.push_back(take_ready(now));
-    return woken;
-  }
-
-  void hand_over() {
-    is_led_ = !open_.empty();
-    if (is_led_) open_.begin()->second->signal.give(Signal::leads);
+    if (woken.empty()) return;
+    lock.unlock();
+    for (Request* request : woken) request->signal.give(Signal::done);
+    lock.lock();
   }
 
   // The request's packet leaves now.
@@ -292,6 +321,7 @@ class Sender {
   Requests fresh_;                               // to be sent
   std::deque<Request*> ready_;                   // done, whose threads sleep
   Clock::time_point turn_{};                     // when one of them was woken
+  Request* gatherer_ = nullptr;                  // the leader's, while it waits for a burst
   std::unordered_map<uint16_t, Request*> open_;  // sent, by flow
 
   // The leader's.
