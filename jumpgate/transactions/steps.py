@@ -16,9 +16,9 @@ from jumpgate.transactions.postgres import Name, Place
 
 #: registers stay within ± this; what is left of an int32 is for workers that overshoot at once
 VALUE_MAX = 1 << 30
-#: that are kept, the last used
+#: shapes that are kept until they are all made anew
 SHAPES_MAX = 4096
-_BOUNDS = slice(p4.FIRST + 4, None, p4.EACH)
+_BOUNDS = slice(p4.FIRST + p4.BOUND, None, p4.EACH)
 
 
 def amount_max(workers: int) -> int:
@@ -95,9 +95,9 @@ class Shape:
         self.where, self.conditions = tuple(where), Conditions(instructions)
         self._fields = plain_fields(instructions)
         numbered = [(p4.FIRST + p4.EACH * at, slot) for at, slot in enumerate(slots)]
-        self._adds = [(at + 3, slot.base, slot.adds) for at, slot in numbered if slot.adds is not None]
-        self._requires = [(at + 4, slot.base, slot.requires) for at, slot in numbered if slot.requires is not None]
-        self._expects = [(at + 4, slot.base, slot.expects) for at, slot in numbered if slot.expects is not None]
+        self._adds = [(at + p4.OPERAND, s.base, s.adds) for at, s in numbered if s.adds is not None]
+        self._requires = [(at + p4.BOUND, s.base, s.requires) for at, s in numbered if s.requires is not None]
+        self._expects = [(at + p4.BOUND, s.base, s.expects) for at, s in numbered if s.expects is not None]
 
     def compile(self, steps: Sequence[Step], expected: Mapping[Name, int]) -> Compiled:
         """Fill in the numbers."""
@@ -138,7 +138,7 @@ class Places(dict[Name, Place]):
             gone = next((n for n in itertools.chain((s.name for s in steps), expected) if n not in self), None)
             if gone is not None:
                 raise InvalidDataflow(f"{text(gone)} is not in the switch any more: declare the transaction again")
-            if len(self._shapes) == SHAPES_MAX:
+            if len(self._shapes) >= SHAPES_MAX:
                 self._shapes.clear()
             forms = [Form(s.name, self[s.name], s.sets, s.at_least is not None) for s in steps]
             shape = self._shapes[key] = _shape(forms, {name: self[name] for name in expected})

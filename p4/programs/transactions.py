@@ -138,8 +138,10 @@ class Header(NamedTuple):
         )  # fmt: skip
 
 
-#: of the fields of a datagram: whether it is announced, the first instruction, and fields of each
+#: of the fields of a datagram: whether it is announced, and the first of an instruction; the fields of each instruction
 ANNOUNCE, FIRST, EACH = 7, 13, 5
+#: of an instruction's fields
+OPERAND, BOUND = 3, 4
 
 
 def fields_of(header: Header, instructions: Sequence[Instruction]) -> list[int]:

@@ -114,6 +114,22 @@ def test_steps_do_what_they_say(seed: int) -> None:
     assert outcomes == {True, False}
 
 
+def test_transactions_that_differ_in_numbers_share_a_shape() -> None:
+    a, b = ("t", "1", "v"), ("t", "2", "v")
+    places = Places({a: Place(0, 3), b: Place(2, 0, is_wide=True, base=100)})
+
+    def compiled(amount: int, least: int, value: int) -> tuple[object, list[Instruction]]:
+        found = places.compile([Step(b, value, sets=True), Step(a, amount, at_least=least)], {})
+        form, _ = p4.forms_of(len(found.fields))
+        return found.shape, p4.unpack_sent(form.pack(*found.fields))[1]
+
+    first, instructions = compiled(-5, 0, 107)
+    assert instructions == [Instruction(0, 3, ADD, -5, 5, gives=True), Instruction(2, 0, SET, 7, guard=p4.Guard.DONE)]
+    second, instructions = compiled(2, 1, 99)
+    assert instructions == [Instruction(0, 3, ADD, 2, -1, gives=True), Instruction(2, 0, SET, -1, guard=p4.Guard.DONE)]
+    assert first is second and places.compile([Step(a, 2)], {}).shape is not first
+
+
 def test_what_the_switch_cannot_is_refused_with_the_way_out() -> None:
     a, b, c = ("t", "1", "v"), ("t", "2", "v"), ("t", "3", "v")
     places = Places({a: Place(1, 0), b: Place(0, 0), c: Place(2, 0)})
