@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jumpgate.p4.programs.transactions import Instruction, Reference
-from jumpgate.transactions.steps import Compiled
+from jumpgate.transactions.steps import Executed
 
 Cell = tuple[int, int]
 #: number, instructions, results
@@ -60,9 +60,9 @@ class History:
                 if reference.run(instructions) != list(results) or gid != reference.gid:
                     self._complain(f"transaction {gid} at {reference.gid}")
                     reference.gid = gid
-                compiled = Compiled(tuple(instructions))
-                is_done = compiled.is_done(results)
-                cells = [(at, (instructions[at].array, instructions[at].index)) for at in compiled.accesses()]
+                executed = Executed(tuple(instructions))
+                is_done = executed.is_done(results)
+                cells = [(at, (instructions[at].array, instructions[at].index)) for at in executed.accesses()]
                 seen = [results[at] + epoch.bases[cell] for at, cell in cells] if is_done else []
                 file.write(json.dumps([gid, is_done, sorted(seen)]).encode() + b"\n")
                 self.transactions += 1

@@ -23,20 +23,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import psycopg
 
 from jumpgate.errors import CapacityExceeded, ConfigError, InvalidDataflow, JumpgateError, Overflow, Unreachable
+from jumpgate.p4.programs import transactions as p4
 from jumpgate.transactions import mirror, postgres
-from jumpgate.transactions.channel import Address, Answer, Channel, Lease, Records
+from jumpgate.transactions.channel import Address, Answer, Channel, Lease, Records, Sender
 from jumpgate.transactions.declare import Declared
 from jumpgate.transactions.log import Log, read_log
 from jumpgate.transactions.mirror import LOCAL, POSTGRES, Held, Mirror
 from jumpgate.transactions.postgres import Name, Place
 from jumpgate.transactions.records import ANSWERED, KEPT, SENT, SentRecord, answered, prefix, read_records
 from jumpgate.transactions.shared import Folder, Latch
-from jumpgate.transactions.steps import VALUE_MAX, Compiled, Step, amount_max, compile_steps, text, too_large
+from jumpgate.transactions.steps import VALUE_MAX, Compiled, Places, Step, amount_max, text, too_large
 
 CONNECT_TIMEOUT_S = 10
 #: of a transaction that is computed from values which others change
@@ -46,11 +47,12 @@ CONTROL = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*(begin|start|commit|end|rollbac
 #: names of further servers, which are part of the names of prepared transactions
 SERVER = re.compile(r"[a-z0-9]{1,32}")
 
+_UNSHARED = contextlib.nullcontext()
+
 Cells = dict[tuple[int, int], int]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """`done` is False if the requirement did not hold: then nothing was. `values` are those before each step; `gid` is
     the transaction's number in the switch, 0 of a cold one; `value` is what a declared transaction returns."""
 
@@ -69,7 +71,7 @@ class Statement:
     server: str
 
 
-@dataclass
+@dataclass(slots=True)
 class Transaction:
     """Collects the steps of a transaction that is not declared as a function. They come after all cold statements, so
     these cannot use their values."""
@@ -78,14 +80,20 @@ class Transaction:
     steps: list[Step] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     expected: dict[Name, int] = field(default_factory=dict)
-    is_kept: bool = False
     is_sent: bool = False
+    _number: int | None = None
 
-    @functools.cached_property
+    @property
     def number(self) -> int:
         """Names the transaction, which is then committed once: `jumpgate.outcomes` is given the values that it saw."""
-        self.is_kept = True
-        return next(self.database._numbers)
+        if self._number is None:
+            self._number = next(self.database._numbers)
+        return self._number
+
+    @property
+    def is_kept(self) -> bool:
+        """Tell if its number was asked for."""
+        return self._number is not None
 
     def read(self, table: str, key: Any, column: str, server: str = "") -> int:
         """Returns the number of the step, whose value the outcome has."""
@@ -126,6 +134,22 @@ class Worker:
     connections: dict[str, psycopg.Connection[Any]] = field(default_factory=dict)
 
 
+class Ending:
+    """Surrounds what must not fail halfway."""
+
+    def __init__(self, end: Callable[[BaseException], None]) -> None:
+        self._end = end
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._end(error)
+
+
 class Coordinator:
     """Use as a context manager, or call `close`. Methods may be called from any thread.
 
@@ -148,16 +172,19 @@ class Coordinator:
         self._latch = self._folder.latch()
         self._log = Log(self._folder.log(node))
         self._mirror: Mirror | None = None
+        self._sender: Sender | None = None
+        self._of_epoch: tuple[int, Records] | None = None
         self._base: dict[str, Any] = {}
         self._stamp = 0, 0
-        self._places: dict[Name, Place] = {}
+        self._places = Places({})
         self._relations: dict[tuple[str, str], str] = {}
         self._seen: dict[Name, tuple[int, int]] = {}
         self._noting = threading.Lock()
         self._failure: JumpgateError | None = None
+        self._ending = Ending(self._end)
         self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         self._workers: list[Worker] = []
-        self._workers_of_all = 0
+        self._amount_max = 0
         self._rest = threading.Lock()
         self._is_closed = self._has_kept = False
         self._numbers = itertools.count(secrets.randbits(62))
@@ -204,8 +231,9 @@ class Coordinator:
                 return
             self._is_closed = True
             self._failure = InvalidDataflow("the database was closed: open it again")
+            if self._sender is not None:
+                self._sender.close()
             for worker in self._workers:
-                worker.channel.close()
                 for connection in worker.connections.values():
                     connection.close()
                 worker.latch.close()
@@ -242,11 +270,13 @@ class Coordinator:
 
     def relation(self, table: str, server: str = "") -> str:
         """Return the name of a table with its server and schema. Raises InvalidDataflow if there is none."""
-        if (server, table) not in self._relations:
+        found = self._relations.get((server, table))
+        if found is None:
             self._check()
             self.check_server(server)
-            self._relations[server, table] = postgres.on_server(postgres.canonical(self._admins[server], table), server)
-        return self._relations[server, table]
+            found = postgres.on_server(postgres.canonical(self._admins[server], table), server)
+            self._relations[server, table] = found
+        return found
 
     def name(self, table: str, key: Any, column: str, server: str = "") -> Name:
         """The name of a hot value. Raises InvalidDataflow if it is not in the switch."""
@@ -261,10 +291,18 @@ class Coordinator:
         """Executes it. Raises Unreachable (the switch is lost: open the database again), ConfigError (the log cannot be
         written), Overflow, InvalidDataflow, or psycopg's errors for its statements, after which nothing was done."""
         while True:
-            with self._worker() as worker:
-                self._check_names(transaction)
-                if (name := self._lacks_room(transaction)) is None:
-                    return self._commit(transaction, worker)
+            worker = self._idle.get()
+            try:
+                self._check()  # the latch of a worker that was closed is nobody's
+                with worker.latch.shared() if self._is_shared else _UNSHARED:
+                    self._check()
+                    if self._is_shared:
+                        self._renew()
+                    compiled = self._places.compile(transaction.steps, transaction.expected)
+                    if (name := self._lacks_room(transaction)) is None:
+                        return self._commit(transaction, compiled, worker)
+            finally:
+                self._idle.put(worker)
             if (outcome := self._make_room(transaction, name)) is not None:
                 return outcome
 
@@ -286,7 +324,7 @@ class Coordinator:
             for (table, key, column, *server), value in zip(reads, values, strict=True):
                 then.expect(table, key, column, value, *server)
             if build(then, values) is False:
-                return replace(found, done=False, values=())
+                return found._replace(done=False, values=())
             outcome = self.commit(then)
             if outcome.done:
                 return outcome
@@ -299,12 +337,9 @@ class Coordinator:
         """Give a bigint another base; perhaps also execute the transaction. Raises Overflow where that cannot be."""
         raise Overflow(f"{text(name)} moved too far for the switch: checkpoint the database, which makes room")
 
-    def _commit(self, transaction: Transaction, worker: Worker) -> Outcome:
-        most = amount_max(self._workers_of_all)
-        compiled = compile_steps(transaction.steps, self._places, most, transaction.expected)
-        names = dict.fromkeys(statement.server for statement in transaction.statements)
-        connections = {name: self._connection(worker, name) for name in names}
-        if not compiled.instructions and len(names) <= 1:
+    def _commit(self, transaction: Transaction, compiled: Compiled, worker: Worker) -> Outcome:
+        connections = {s.server: self._connection(worker, s.server) for s in transaction.statements}
+        if not transaction.steps and not transaction.expected and len(connections) <= 1:
             for connection in connections.values():
                 with connection.transaction():
                     _execute(connections, transaction.statements)
@@ -315,7 +350,7 @@ class Coordinator:
         if connections:
             self._prepare(connections, transaction.statements, number)
         self._reached("prepared")
-        with self._ending():
+        with self._ending:
             answer = self._send(worker.channel, number, compiled, transaction)
             self._reached("executed")
             done = compiled.is_done(answer.results)
@@ -325,19 +360,6 @@ class Coordinator:
             if connections:
                 self._reached("decided")
         return self._outcome(transaction.steps, compiled, answer, done)
-
-    @contextlib.contextmanager
-    def _worker(self) -> Iterator[Worker]:
-        worker = self._idle.get()
-        try:
-            self._check()  # the latch of a worker that was closed is nobody's
-            with worker.latch.shared() if self._is_shared else contextlib.nullcontext():
-                self._check()
-                if self._is_shared:
-                    self._renew()
-                yield worker
-        finally:
-            self._idle.put(worker)
 
     def _connection(self, worker: Worker, server: str) -> psycopg.Connection[Any]:
         """Return a worker's connection, another one if the server ended it."""
@@ -375,7 +397,7 @@ class Coordinator:
     def _adopt(self, base: dict[str, Any]) -> None:
         """Know a base: what is where, and what the registers held."""
         base = {"journal": LOCAL, "agents": False, **base}
-        self._base, self._id, self._workers_of_all = base, base["log"], len(base["leases"])
+        self._base, self._id, self._amount_max = base, base["log"], amount_max(len(base["leases"]) or 1)
         cells = {(array, index): (value, of) for array, index, value, of in base["cells"]}
         places: dict[Name, Place] = {}
         for server, admin in self._admins.items():
@@ -383,7 +405,7 @@ class Coordinator:
                 value, of = cells.get((place.array, place.index), (0, 0))
                 places[name] = replace(place, base=of)
                 self._seen[name] = base["gid"], value
-        self._places = places  # at once: threads that declare transactions hold no latch
+        self._places = Places(places)  # at once: threads that declare transactions hold no latch
 
     def _records(self, node: int | None = None) -> list[bytes]:
         """Return what the logs of one node or all have, wherever they are."""
@@ -402,9 +424,9 @@ class Coordinator:
         """Begin to take transactions; with each lease the sequence number of its last one."""
         if self._base["journal"] != LOCAL:
             self._mirror = Mirror(self._connect(""), self._id, self.node)
+        self._sender = Sender(address, self._lost_s)
         for lease, sequence in leases:
-            worker = Worker(Channel(address, lease, self._lost_s), self._folder.latch())
-            worker.channel.sequence = sequence
+            worker = Worker(Channel(self._sender, lease, sequence), self._folder.latch())
             self._workers.append(worker)
             self._idle.put(worker)
 
@@ -412,18 +434,13 @@ class Coordinator:
         if self._failure is not None:
             raise self._failure
 
-    @contextlib.contextmanager
-    def _ending(self) -> Iterator[None]:
-        """Where a failure leaves a transaction open that only recovery can tell of: nothing more is taken then."""
-        try:
-            yield
-        except BaseException as error:
-            self._failure = error if isinstance(error, JumpgateError) else Unreachable(
-                f"a transaction was broken off ({error}): open the database again, which recovers"
-            )  # fmt: skip
-            if isinstance(error, psycopg.Error):
-                raise self._failure from error
-            raise
+    def _end(self, error: BaseException) -> None:
+        """Take nothing more: a failure left a transaction open that only recovery can tell of."""
+        self._failure = error if isinstance(error, JumpgateError) else Unreachable(
+            f"a transaction was broken off ({error}): open the database again, which recovers"
+        )  # fmt: skip
+        if isinstance(error, psycopg.Error):
+            raise self._failure from error
 
     def _prepare(
         self, connections: Mapping[str, psycopg.Connection[Any]], statements: Sequence[Statement], number: int
@@ -439,7 +456,7 @@ class Coordinator:
                 prepared.append(name)
                 self._reached("preparing")
         except BaseException as error:
-            with self._ending():  # it may be prepared
+            with self._ending:  # it may be prepared
                 if any(connection.closed for connection in connections.values()):
                     lost = f"PostgreSQL was lost ({error}): open the database again, which recovers"
                     raise Unreachable(lost) from error
@@ -455,49 +472,48 @@ class Coordinator:
             self.reach(point)
 
     def _send(self, channel: Channel, number: int, compiled: Compiled, transaction: Transaction) -> Answer:
+        base, has_statements, is_kept = self._base, bool(transaction.statements), transaction.is_kept
+        if is_kept:
+            transaction.is_sent = self._has_kept = True
+        compiled.fields[p4.ANNOUNCE] = has_statements and base["agents"]
+        return channel.execute_logged(
+            compiled.fields, number, self._records_of_epoch(), is_kept=is_kept,
+            is_synced=has_statements or base["nodes"] > 1 or base["agents"],
+            reach=self.reach, held=functools.partial(self._held, transaction.steps, compiled),
+        )  # fmt: skip
+
+    def _records_of_epoch(self) -> Records:
         epoch = self._base["epoch"]
-        is_announced = bool(transaction.statements) and self._base["agents"]
-        is_synced = bool(transaction.statements) or self._base["nodes"] > 1 or self._base["agents"]
-        transaction.is_sent = transaction.is_kept
-        self._has_kept |= transaction.is_kept
-        records = Records(
-            self._log if self._base["journal"] != POSTGRES else None,
-            prefix(KEPT if transaction.is_kept else SENT, epoch),
-            prefix(ANSWERED, epoch),
-            is_synced,
-            self.reach,
-            self._mirror,
-            lambda answer: self._held(transaction.steps, compiled, answer),
-        )
-        return channel.execute_logged(compiled.instructions, number, records, is_announced)
+        if self._of_epoch is None or self._of_epoch[0] != epoch:
+            log = self._log if self._base["journal"] != POSTGRES else None
+            prefixes = [prefix(kind, epoch) for kind in (SENT, KEPT, ANSWERED)]
+            self._of_epoch = epoch, Records(log, self._mirror, *prefixes)
+        return self._of_epoch[1]
 
     def _outcome(self, steps: Sequence[Step], compiled: Compiled, answer: Answer, done: bool) -> Outcome:
+        gid, results, _ = answer
         if not done:
-            return Outcome(False, gid=answer.gid)
-        values = tuple(answer.results[at] for at in compiled.where)
-        bases = [self._places[step.name].base for step in steps]
+            return Outcome(False, gid=gid)
+        values = []
         with self._noting:
-            for step, old, base in zip(steps, values, bases, strict=True):
-                if self._seen[step.name][0] <= answer.gid:
-                    self._seen[step.name] = answer.gid, _after(step, old, base)
-        return Outcome(True, tuple(old + base for old, base in zip(values, bases, strict=True)), answer.gid)
+            for step, at in zip(steps, compiled.shape.where, strict=True):
+                old, base = results[at], self._places[step.name].base
+                if self._seen[step.name][0] <= gid:
+                    self._seen[step.name] = gid, _after(step, old, base)
+                values.append(old + base)
+        return Outcome(True, tuple(values), gid)
 
     def _held(self, steps: Sequence[Step], compiled: Compiled, answer: Answer) -> Iterator[Held]:
         """Return what registers of the first server's rows hold after a transaction, if it was done."""
-        for step, at in zip(steps, compiled.where, strict=True) if compiled.is_done(answer.results) else ():
+        for step, at in zip(steps, compiled.shape.where, strict=True) if compiled.is_done(answer.results) else ():
             if not postgres.server_of(step.name):
                 place = self._places[step.name]
                 value = place.base + _after(step, answer.results[at], place.base)
                 yield Held(place.array, place.index, answer.gid, value)
 
-    def _check_names(self, transaction: Transaction) -> None:
-        names = itertools.chain((step.name for step in transaction.steps), transaction.expected)
-        gone = next((name for name in names if name not in self._places), None)
-        if gone is not None:
-            raise InvalidDataflow(f"{text(gone)} is not in the switch any more: declare the transaction again")
-
     def _lacks_room(self, transaction: Transaction) -> Name | None:
-        """Return a bigint that must be given another base first. Raises Overflow for other values.
+        """Return a bigint that must be given another base first. Raises Overflow for other values, InvalidDataflow for
+        amounts.
 
         Keeps registers from wrapping. Who adds looks at the value with the greatest gid that is known. Once one is
         beyond VALUE_MAX, each worker adds at most once more, until it has seen that or what came later.
@@ -512,9 +528,13 @@ class Coordinator:
                         "it, and change it by SQL"
                     )
                 return step.name
-        large = too_large(steps, self._places, amount_max(self._workers_of_all))
-        is_slow = large is not None and self._places[large.name].is_wide and not transaction.statements
-        return large.name if large is not None and is_slow and not transaction.is_kept else None
+        large = too_large(steps, self._places, self._amount_max)
+        if large is None:
+            return None
+        if self._places[large.name].is_wide and not transaction.statements and not transaction.is_kept:
+            return large.name
+        limit = VALUE_MAX if large.sets else self._amount_max
+        raise InvalidDataflow(f"{text(large.name)}: {large.amount} is beyond ±{limit}: release the row, or split it")
 
     # ---- what was broken off ----
 

@@ -16,14 +16,14 @@ import psycopg
 from jumpgate.errors import CapacityExceeded, InvalidDataflow, Overflow
 from jumpgate.p4.programs.transactions import DEFAULT
 from jumpgate.transactions import mirror, postgres
-from jumpgate.transactions.channel import LOST_S, Address, Answer, Channel, Lease
+from jumpgate.transactions.channel import LOST_S, Address, Answer, Channel, Lease, Sender
 from jumpgate.transactions.coordinator import Cells, Coordinator, Outcome, Transaction
 from jumpgate.transactions.mirror import LOCAL, check_journal
 from jumpgate.transactions.postgres import Name, Place
 from jumpgate.transactions.records import SentRecord
 from jumpgate.transactions.recovery import Sent, replay
 from jumpgate.transactions.registers import LocalSwitch
-from jumpgate.transactions.steps import VALUE_MAX, text
+from jumpgate.transactions.steps import VALUE_MAX, Places, amount_max, text
 
 #: transactions at a time
 WORKERS = 8
@@ -50,7 +50,7 @@ class Database(Coordinator):
     def _make_room(self, transaction: Transaction, name: Name) -> Outcome | None:
         """Give bigints their values as bases; a transaction without statements is executed, too."""
         with self._alone() as cells:
-            self._check_names(transaction)
+            self._places.compile(transaction.steps, transaction.expected)
             now = {name: place.base + cells[place.array, place.index] for name, place in self._places.items()}
             needs_switch = transaction.statements or transaction.is_kept
             outcome = None if needs_switch else self._execute_alone(transaction, now)
@@ -59,7 +59,7 @@ class Database(Coordinator):
                     raise Overflow(f"{text(name)} would be {now[name]}: release it, and change it by SQL")
             self._rebase(now)
             if self.journal != LOCAL:
-                with self._ending():
+                with self._ending:
                     postgres.show(self._admin, {n: v for n, v in now.items() if not postgres.server_of(n)})
             return outcome
 
@@ -86,7 +86,7 @@ class Database(Coordinator):
         places = {n: replace(p, base=now[n]) if p.is_wide else p for n, p in self._places.items()}
         cells = {(p.array, p.index): now[n] - p.base for n, p in places.items()}
         self._restart(cells, places, incarnation="")
-        with self._ending():
+        with self._ending:
             self._reached("rebased")
             self.switch.load(self.number, cells)
             self._restart(cells, places)
@@ -146,7 +146,7 @@ class Database(Coordinator):
                     postgres.store(admin, mine, release)
                 if release:
                     left = {name: place for name, place in self._places.items() if postgres.server_of(name) != server}
-                    with self._ending():
+                    with self._ending:
                         self._restart({(p.array, p.index): cells[p.array, p.index] for p in left.values()}, left)
             if not release:
                 self._rebase(now)
@@ -167,7 +167,7 @@ class Database(Coordinator):
                 yield
         except BaseException:
             if admin.closed or self._base is not before:
-                with self._ending():
+                with self._ending:
                     raise
             raise
 
@@ -209,7 +209,7 @@ class Database(Coordinator):
         self._folder.write(base)
         if (self.journal, self._base["journal"]) != (LOCAL, LOCAL):
             mirror.write_base(self._admin, self.number, self._id, json.dumps(base) if self.journal != LOCAL else None)
-        self._base, self._places, self._stamp = base, dict(places), self._folder.stamp()
+        self._base, self._places, self._stamp = base, Places(places), self._folder.stamp()
         self._seen = {n: (base["gid"], cells[p.array, p.index]) for n, p in places.items()}
         self._log.clear()
 
@@ -223,7 +223,7 @@ class Database(Coordinator):
             self._join(base, base.get("servers", []))
             self._adopt(base)
             self._leases = self.switch.lease(self.number, self._wanted * self.nodes, self._id)
-            self._workers_of_all = len(self._leases)
+            self._amount_max = amount_max(len(self._leases))
             sent, answers = self._logged()
             if base["incarnation"] == self.switch.incarnation:
                 self._ask_again(sent, answers)
@@ -273,11 +273,10 @@ class Database(Coordinator):
     def _ask_again(self, sent: dict[int, SentRecord], answers: dict[int, Answer]) -> None:
         """The switch is as it was: what has no answer is sent again, and executed unless it was already."""
         leases = {lease.flow: lease for lease in self._leases}
-        for number, r in sent.items():
-            if number not in answers:
-                channel = Channel(self.switch.address, leases[r.flow], self._lost_s)
-                answers[number] = channel.ask(r.sequence, r.instructions, number)
-                channel.close()
+        with Sender(self.switch.address, self._lost_s) as sender:
+            for number, r in sent.items():
+                if number not in answers:
+                    answers[number] = Channel(sender, leases[r.flow]).ask(r.sequence, r.instructions, number)
 
     def _rebuild(
         self, base: dict[str, Any], sent: dict[int, SentRecord], answers: dict[int, Answer]

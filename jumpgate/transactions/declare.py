@@ -298,7 +298,7 @@ class Declared:
             if isinstance(type_, type) and not isinstance(given[name], type_):
                 raise InvalidDataflow(f"{self.name}: {name} is {given[name]!r}, and no {type_.__name__}")
         outcome = self._compute(given) if self._trace.needs else self._commit(given)
-        return replace(outcome, value=_resolved(self._returned, given) if outcome.done else None)
+        return outcome._replace(value=_resolved(self._returned, given) if outcome.done else None)
 
     def _commit(self, given: dict[Any, Any]) -> Outcome:
         """Execute it in one packet; put into `given` what its steps saw."""
@@ -345,7 +345,7 @@ class Declared:
                     return False
                 transaction.steps.pop()
                 if made.sets or made.amount:
-                    transaction.steps.append(replace(made, at_least=None))
+                    transaction.steps.append(made._replace(at_least=None))
             self._state(transaction, given)
             return all(valued(condition, given) >= 0 for condition in self._trace.conditions)
 
@@ -353,7 +353,7 @@ class Declared:
         if not outcome.done:
             return outcome
         given.update((at, outcome.values[place]) for at, place in places.items())
-        return replace(outcome, values=tuple(given[at] for at in range(len(steps))))
+        return outcome._replace(values=tuple(given[at] for at in range(len(steps))))
 
 
 def _resolved(returned: Any, given: Mapping[Any, Any]) -> Any:

@@ -1,7 +1,7 @@
 """The write-ahead log of transactions in the switch: append-only, with checksums, synced for several at a time.
 
 A record is its length, its CRC-32C and its bytes. What follows a record that is torn was never acknowledged and is cut
-off. worker.cpp writes, so that threads wait for the disk without Python's lock.
+off. worker/log.h writes, so that threads wait for the disk without Python's lock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RECORD_BYTES_MAX = 1 << 20
 class Log:
     """`append` returns when the record is on the disk; threads that append at the same time share one sync.
 
-    `handle` is that of worker.cpp; `file` a descriptor.
+    `handle` is that of C++; `file` a descriptor.
     """
 
     def __init__(self, path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from jumpgate.ncas import runtime
 from jumpgate.p4.switch import library
 
-SOURCE = Path(__file__).with_name("worker.cpp")
+SOURCE = Path(__file__).parent / "worker" / "worker.cpp"
 #: is called with 1 once a transaction is logged and 2 once it is answered; breaks it off unless it returns 0
 REACH = c.CFUNCTYPE(c.c_int, c.c_int)
 #: what `ask` and `execute` return without an answer
@@ -32,8 +32,10 @@ def load() -> c.CDLL:
         ("log_sync", c.c_int, handle, c.c_uint64),
         ("log_syncs", c.c_uint64, handle),
         ("log_clear", None, handle),
-        ("ask", c.c_int, c.c_int, data, u32, u32, c.c_int64, data),
-        ("execute", c.c_int, handle, c.c_int, data, data, u32, data, u32, u32, c.c_bool, c.c_int64, REACH, data),
+        ("sender_open", handle, c.c_int, u32, c.c_int64),
+        ("sender_close", None, handle),
+        ("ask", c.c_int, handle, handle),
+        ("execute", c.c_int, handle, handle, handle, REACH),
     ):
         function = getattr(made, f"jgtx_{name}")
         function.restype, function.argtypes = result, arguments

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from jumpgate.errors import ConfigError
-from jumpgate.transactions.channel import LOST_S, Channel, Lease
+from jumpgate.transactions.channel import LOST_S, Channel, Lease, Sender
 from jumpgate.transactions.coordinator import Coordinator
 from jumpgate.transactions.records import ANSWERED, prefix
 
@@ -43,13 +43,13 @@ class Node(Coordinator):
             for at, (flow, secret, sequence) in enumerate(base["leases"]) if at % base["nodes"] == self.node
         }  # fmt: skip
         sent, answers = self._logged(self.node)
-        for number, r in sent.items():
-            lease, sequence = leases[r.flow]
-            leases[r.flow] = lease, max(sequence, r.sequence)
-            if number not in answers:
-                channel = Channel((host, port), lease, self._lost_s)
-                answers[number] = channel.ask(r.sequence, r.instructions, number)
-                self._log.append(prefix(ANSWERED, base["epoch"]) + channel.datagram)
-                channel.close()
+        with Sender((host, port), self._lost_s) as sender:
+            for number, r in sent.items():
+                lease, sequence = leases[r.flow]
+                leases[r.flow] = lease, max(sequence, r.sequence)
+                if number not in answers:
+                    channel = Channel(sender, lease)
+                    answers[number] = channel.ask(r.sequence, r.instructions, number)
+                    self._log.append(prefix(ANSWERED, base["epoch"]) + channel.datagram)
         self._decide(sent, answers, self.node)
         self._start(leases.values(), (host, port))

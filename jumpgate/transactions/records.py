@@ -14,7 +14,7 @@ from jumpgate.errors import ConfigError
 from jumpgate.p4.programs import transactions as p4
 from jumpgate.p4.programs.transactions import Instruction
 from jumpgate.transactions.channel import Answer
-from jumpgate.transactions.steps import Compiled
+from jumpgate.transactions.steps import Executed
 
 SENT, ANSWERED, KEPT = 4, 5, 6
 #: array and index
@@ -32,12 +32,12 @@ class SentRecord:
     is_kept: bool = False
 
     def is_done(self, answer: Answer) -> bool:
-        return Compiled(self.instructions).is_done(answer.results)
+        return Executed(self.instructions).is_done(answer.results)
 
     def seen(self, answer: Answer) -> Iterator[tuple[Cell, int]]:
         """Return what registers held before each of its steps, if it was done."""
         if self.is_done(answer):
-            for at in Compiled(self.instructions).accesses():
+            for at in Executed(self.instructions).accesses():
                 yield (self.instructions[at].array, self.instructions[at].index), answer.results[at]
 
 
@@ -49,7 +49,7 @@ def prefix(kind: int, epoch: int) -> bytes:
 def is_done(datagram: bytes) -> bool:
     """Tell from an answer alone if its transaction was done; its operands are the results."""
     _, instructions = p4.unpack_sent(datagram)
-    return Compiled(tuple(instructions)).is_done([i.operand for i in instructions])
+    return Executed(tuple(instructions)).is_done([i.operand for i in instructions])
 
 
 def answered(datagram: bytes) -> tuple[int, Answer]:

@@ -19,11 +19,12 @@ without a result, its operand comes back. All of a level see the same carries an
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,8 +97,8 @@ class Instruction:
     def operation(self) -> int:
         return self.action | GIVES * self.gives | self.takes << 3 | self.guard << 5
 
-    def pack(self) -> bytes:
-        return self.FORMAT.pack(self.array, self.operation, self.index, self.operand, self.bound)
+    def fields(self) -> tuple[int, int, int, int, int]:
+        return self.array, self.operation, self.index, self.operand, self.bound
 
 
 def passes_of(instructions: Sequence[Instruction]) -> list[list[int]]:
@@ -130,14 +131,39 @@ class Header(NamedTuple):
     recirculations: int = 0
     gid: int = 0
 
+    def fields(self) -> tuple[int, ...]:
+        return (
+            self.flow, self.sequence, self.secret, self.id, *self.locks, self.passes, self.announce, self.state, 0, 0,
+            self.recirculations, self.gid,
+        )  # fmt: skip
+
+
+#: of the fields of a datagram: whether it is announced, and the first of an instruction; the fields of each instruction
+ANNOUNCE, FIRST, EACH = 7, 13, 5
+#: of an instruction's fields
+OPERAND, BOUND = 3, 4
+
+
+def fields_of(header: Header, instructions: Sequence[Instruction]) -> list[int]:
+    """Return the fields of a datagram."""
+    return [*header.fields(), *itertools.chain.from_iterable(i.fields() for i in instructions), END]
+
+
+@cache
+def forms_of(fields: int, sizes: TransactionSizes = DEFAULT) -> tuple[struct.Struct, struct.Struct]:
+    """Return the forms of a datagram of so many fields, and of its answer: recirculations, gid and results."""
+    count = (fields - FIRST - 1) // EACH
+    assert count <= INSTRUCTIONS_MAX
+    return (
+        struct.Struct(f"{sizes.header.format}{count * 'BBHii'}B"),
+        struct.Struct(f">30xHQ{sizes.header.size - 40}x{count * '4xi4x'}x"),
+    )
+
 
 def pack(header: Header, instructions: Sequence[Instruction], sizes: TransactionSizes = DEFAULT) -> bytes:
     """A datagram's payload."""
-    h = header
-    body = sizes.header.pack(
-        h.flow, h.sequence, h.secret, h.id, *h.locks, h.passes, h.announce, h.state, 0, 0, h.recirculations, h.gid
-    )
-    return body + b"".join(i.pack() for i in instructions) + bytes([END])
+    fields = fields_of(header, instructions)
+    return forms_of(len(fields), sizes)[0].pack(*fields)
 
 
 def unpack(payload: bytes, sizes: TransactionSizes = DEFAULT) -> tuple[Header, list[int]] | None:
@@ -157,13 +183,12 @@ def unpack_sent(payload: bytes, sizes: TransactionSizes = DEFAULT) -> tuple[Head
     """Return what `pack` was given."""
     form = sizes.header
     flow, sequence, secret, number, left, right, passes, announce, *_ = form.unpack_from(payload)
-    steps = Instruction.FORMAT.iter_unpack(payload[form.size : -1])
     header = Header(flow, sequence, secret, number, (left, right), passes, announce)
     return header, [
         Instruction(
             array, index, operation & 3, operand, bound, bool(operation & GIVES), operation >> 3 & 3, operation >> 5
         )
-        for array, operation, index, operand, bound in steps
+        for array, operation, index, operand, bound in Instruction.FORMAT.iter_unpack(payload[form.size : -1])
     ]
 
 

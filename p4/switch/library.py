@@ -91,9 +91,10 @@ def build_program(name: str, source: str, variant: str | None = None) -> Path:
 
 
 def build_shared(what: str, name: str, sources: Sequence[Path], flags: Sequence[str]) -> Path:
-    """Build a library of other sources, likewise once for its content; return its path."""
+    """Build a library of other sources, likewise once for its content and headers beside it; return its path."""
     variant = toolchain.default_variant()
-    contents = [path.read_bytes() for path in sources]
+    headers = sorted(header for folder in {path.parent for path in sources} for header in folder.glob("*.h"))
+    contents = [path.read_bytes() for path in (*sources, *headers)]
     target = cache.root() / "switch" / "library" / f"lib{name}-{digest(base_key(variant), *contents)}.so"
     return _compile(what, [*flags, *map(str, sources)], target, variant)
 

@@ -27,7 +27,8 @@ constexpr int64_t kLostUs = 60'000'000;
 // A worker and its transaction, behind 's' for sent, 'a' for answered, or 'n' for a note that nobody waits for.
 using Known = std::pair<char, uint32_t>;
 
-uint32_t numbered(uint32_t worker, uint32_t transaction) { return worker << 16 | transaction; }
+// Begins a packet: the worker is its flow.
+uint32_t numbered(uint32_t worker, uint32_t transaction) { return transaction << 16 | worker; }
 
 // Answers two packets of three, every fifth twice, until an empty one comes.
 void be_switch(int socket) {
@@ -47,32 +48,31 @@ void be_switch(int socket) {
 
 int connected(const sockaddr_in& address) {
   const int made = ::socket(AF_INET, SOCK_DGRAM, 0);
-  const timeval first{0, 20'000};
-  EXPECT(setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &first, sizeof first) == 0);
   EXPECT(connect(made, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   return made;
 }
 
+int goes_on(int) { return 0; }
+
 // Executes transactions until the log is closed; returns how many were acknowledged.
-uint32_t work(const std::atomic<Log*>& log, const sockaddr_in& address, uint32_t worker, std::atomic<uint32_t>& done) {
-  const int socket = connected(address);
-  uint8_t packet[kBytes] = {}, answer[2048];
+uint32_t work(const std::atomic<Log*>& log, Sender* sender, uint32_t worker, std::atomic<uint32_t>& done) {
+  Call call{};
+  call.size = kBytes;
+  call.sent[0] = 's';
+  call.answered[0] = 'a';
   uint32_t acknowledged = 0;
   for (;; ++acknowledged, ++done, done.notify_one()) {
     const uint32_t number = numbered(worker, acknowledged);
-    std::memcpy(packet, &number, sizeof number);
-    std::memcpy(packet + 15, &number, sizeof number);
-    uint8_t note[5] = {'n'};
-    std::memcpy(note + 1, &number, sizeof number);
+    std::memcpy(call.packet, &number, sizeof number);
+    std::memcpy(call.packet + 15, &number, sizeof number);
+    uint8_t note[kPrefixBytes + sizeof number] = {'n'};
+    std::memcpy(note + kPrefixBytes, &number, sizeof number);
     jgtx_log_append(log, note, sizeof note);
-    const auto* sent = reinterpret_cast<const uint8_t*>("s");
-    const auto* answered = reinterpret_cast<const uint8_t*>("a");
-    const int outcome = jgtx_execute(log, socket, sent, answered, 1, packet, kBytes, kHead, acknowledged % 2 == 0,
-                                     kLostUs, nullptr, answer);
+    call.is_synced = acknowledged % 2 == 0;
+    const int outcome = jgtx_execute(sender, log, &call, acknowledged % 8 == 1 ? goes_on : nullptr);
     if (outcome == EBADF) break;
-    EXPECT(outcome == 0 && std::memcmp(answer, packet, 4) == 0);
+    EXPECT(outcome == 0 && std::memcmp(call.answer, call.packet, 4) == 0);
   }
-  close(socket);
   return acknowledged;
 }
 
@@ -85,7 +85,7 @@ std::vector<Known> read_back(int file) {
     EXPECT(words[0] <= sizeof body && pread(file, body, words[0], at) == words[0]);
     EXPECT(jg::ntf::crc32c(0, body, words[0]) == words[1]);
     uint32_t number;
-    std::memcpy(&number, body + 1, sizeof number);
+    std::memcpy(&number, body + kPrefixBytes, sizeof number);
     found.emplace_back(body[0], number);
   }
   return found;
@@ -106,10 +106,12 @@ int main(int, char** arguments) {
   std::atomic<Log*> log{jgtx_log_open(file, 0)};
   std::atomic<uint32_t> done{0};
   uint32_t acknowledged[kWorkers];
+  const int socket = connected(address);
+  Sender* const sender = jgtx_sender_open(socket, kHead, kLostUs);
   std::vector<std::thread> workers;
   std::thread network(be_switch, near);
   for (uint32_t worker = 0; worker < kWorkers; ++worker)
-    workers.emplace_back([&, worker] { acknowledged[worker] = work(log, address, worker, done); });
+    workers.emplace_back([&, worker] { acknowledged[worker] = work(log, sender, worker, done); });
   uint64_t syncs = 0;
   for (uint32_t seen = 0; seen < kWorkers * kEach; done.wait(seen), seen = done) {
     const uint64_t now = jgtx_log_syncs(log);
@@ -118,8 +120,8 @@ int main(int, char** arguments) {
   }
   jgtx_log_close(log.exchange(nullptr));
   for (auto& worker : workers) worker.join();
-  const int last = connected(address);
-  EXPECT(send(last, "", 0, 0) == 0);
+  jgtx_sender_close(sender);
+  EXPECT(send(socket, "", 0, 0) == 0);
   network.join();
 
   const auto found = read_back(file);

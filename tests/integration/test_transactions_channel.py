@@ -12,7 +12,7 @@ import pytest
 from jumpgate.errors import Unreachable
 from jumpgate.p4.programs.transactions import ADD, Instruction, Reference
 from jumpgate.p4.switch.switch import PortSpec
-from jumpgate.transactions.channel import Channel, Lease
+from jumpgate.transactions.channel import Channel, Lease, Sender
 from tests.support.switch_programs import SECRET
 from tests.support.transactions import Programmed, random_transaction
 
@@ -79,12 +79,13 @@ def test_histories_replay_in_the_order_of_their_numbers(made: tuple[Programmed, 
     def work(flow: int) -> None:
         rng = random.Random(flow)
         network = Hostile(address, flow)
-        channel = Channel(network.near.getsockname(), Lease(flow, SECRET))
+        sender = Sender(network.near.getsockname())
+        channel = Channel(sender, Lease(flow, SECRET))
         for _ in range(EACH):
             instructions = random_transaction(rng, indices=2)
             answer = channel.execute(instructions)
             history.append((answer.gid, answer.results, instructions))
-        channel.close()
+        sender.close()
         network.close()
 
     threads = [threading.Thread(target=work, args=(flow,)) for flow in range(WORKERS)]
@@ -103,7 +104,8 @@ def test_histories_replay_in_the_order_of_their_numbers(made: tuple[Programmed, 
 
 def test_a_switch_that_does_not_answer_is_said_to_be_lost(made: tuple[Programmed, tuple[str, int]]) -> None:
     _, address = made
-    channel = Channel(address, Lease(WORKERS, SECRET + 1), lost_s=0.1)
-    with pytest.raises(Unreachable, match="did not answer transaction 5 for 0.1 s"):
-        channel.execute([Instruction(0, 0, ADD, 1)], 5)
-    channel.close()
+    with (
+        Sender(address, lost_s=0.1) as sender,
+        pytest.raises(Unreachable, match="did not answer transaction 5 for 0.1 s"),
+    ):
+        Channel(sender, Lease(WORKERS, SECRET + 1)).execute([Instruction(0, 0, ADD, 1)], 5)

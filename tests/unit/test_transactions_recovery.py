@@ -13,11 +13,12 @@ from jumpgate.errors import ConfigError, InternalError, InvalidDataflow
 from jumpgate.p4.programs import transactions as p4
 from jumpgate.p4.programs.transactions import ADD, SET, Header, Instruction, Reference
 from jumpgate.transactions import native
+from jumpgate.transactions.channel import plain_fields
 from jumpgate.transactions.log import Log
 from jumpgate.transactions.postgres import Name, Place
 from jumpgate.transactions.records import SENT, SentRecord, prefix, read_records
 from jumpgate.transactions.recovery import Sent, replay
-from jumpgate.transactions.steps import Compiled, Step, compile_steps
+from jumpgate.transactions.steps import Executed, Places, Step, too_large
 from tests.support.transactions import fill
 
 
@@ -80,7 +81,9 @@ def test_steps_do_what_they_say(seed: int) -> None:
     """Each value in any array, one step required or none, whatever its place: done as a whole or not at all."""
     rng = random.Random(seed)
     names = [("t", str(i), "v") for i in range(10)]
-    places = {name: Place(rng.choice((0, 2, 4, 6)) if i < 5 else rng.randrange(8), i) for i, name in enumerate(names)}
+    places = Places(
+        {name: Place(rng.choice((0, 2, 4, 6)) if i < 5 else rng.randrange(8), i) for i, name in enumerate(names)}
+    )
     values, reference, outcomes = dict.fromkeys(names, 0), Reference(), set()
     for _ in range(60):
         chosen = rng.sample(names, rng.randint(1, 7))
@@ -96,32 +99,51 @@ def test_steps_do_what_they_say(seed: int) -> None:
         conditions = len(expected) or len([step for step in steps if step.at_least is not None])
         if conditions > 1 or expected:
             steps = steps[: 8 - conditions - 1]
-        compiled = compile_steps(steps, places, 1 << 20, expected)
-        results = reference.run(compiled.instructions)
+        compiled = places.compile(steps, expected)
+        form, _ = p4.forms_of(len(compiled.fields))
+        _, instructions = p4.unpack_sent(form.pack(*compiled.fields))
+        results = reference.run(instructions)
         done, seen = plainly(steps, values, expected)
         outcomes.add(done)
-        assert compiled.is_done(results) == done
+        assert compiled.is_done(results) == Executed(tuple(instructions)).is_done(results) == done
+        assert compiled.fields == plain_fields(instructions)
         if done:
-            assert [results[at] for at in compiled.where] == seen
+            assert [results[at] for at in compiled.shape.where] == seen
         for name, place in places.items():
             assert reference.cells.get((place.array, place.index), 0) == values[name]
     assert outcomes == {True, False}
 
 
+def test_transactions_that_differ_in_numbers_share_a_shape() -> None:
+    a, b = ("t", "1", "v"), ("t", "2", "v")
+    places = Places({a: Place(0, 3), b: Place(2, 0, is_wide=True, base=100)})
+
+    def compiled(amount: int, least: int, value: int) -> tuple[object, list[Instruction]]:
+        found = places.compile([Step(b, value, sets=True), Step(a, amount, at_least=least)], {})
+        form, _ = p4.forms_of(len(found.fields))
+        return found.shape, p4.unpack_sent(form.pack(*found.fields))[1]
+
+    first, instructions = compiled(-5, 0, 107)
+    assert instructions == [Instruction(0, 3, ADD, -5, 5, gives=True), Instruction(2, 0, SET, 7, guard=p4.Guard.DONE)]
+    second, instructions = compiled(2, 1, 99)
+    assert instructions == [Instruction(0, 3, ADD, 2, -1, gives=True), Instruction(2, 0, SET, -1, guard=p4.Guard.DONE)]
+    assert first is second and places.compile([Step(a, 2)], {}).shape is not first
+
+
 def test_what_the_switch_cannot_is_refused_with_the_way_out() -> None:
     a, b, c = ("t", "1", "v"), ("t", "2", "v"), ("t", "3", "v")
-    places = {a: Place(1, 0), b: Place(0, 0), c: Place(2, 0)}
+    places = Places({a: Place(1, 0), b: Place(0, 0), c: Place(2, 0)})
     for steps, message in (
         ([Step(a, at_least=0)], "offload it with checked=True"),
         ([Step(a, 1, at_least=0), Step(b, at_least=0)], "offload it with checked=True"),
         ([Step(b, at_least=0), *[Step(a)] * 4, Step(c, at_least=0), *[Step(a)] * 2], "has 10 instructions"),
         ([Step(b, 5), Step(b, -5, at_least=0)], "is changed or read before the step that requires it"),
-        ([Step(a, 1001)], "is beyond ±1000: release the row, or split it"),
         ([Step(a)] * 9, "has 9 hot steps; the switch takes 8"),
     ):
         with pytest.raises(InvalidDataflow, match=message):
-            compile_steps(steps, places, 1000)
-    assert Compiled((), ()).is_done([])
+            places.compile(steps, {})
+    assert places.compile([], {}).is_done([])
+    assert too_large([Step(a, 1), Step(b, 500), Step(b, -501)], places, 1000) == Step(b, -501)
 
 
 def test_a_log_keeps_whole_records_and_goes_on_behind_them(tmp_path: Path) -> None:
@@ -140,6 +162,22 @@ def test_a_log_keeps_whole_records_and_goes_on_behind_them(tmp_path: Path) -> No
         log.close()
         log = Log(path)
         assert log.records == [*(b"%d" % number for number in range(kept)), b"next"]
+        log.close()
+
+
+def test_a_log_that_nobody_closed_goes_on_behind_its_records(tmp_path: Path) -> None:
+    """It has zeros at its end, which a log that is closed has not."""
+    log = Log(tmp_path / "log")
+    log.append(b"one")
+    left = (tmp_path / "log").read_bytes()
+    log.close()
+    closed = (tmp_path / "log").read_bytes()
+    assert left.rstrip(b"\0") == closed != left
+    (tmp_path / "left").write_bytes(left)
+    for records in ([b"one"], [b"one", b"two"]):
+        log = Log(tmp_path / "left")
+        assert log.records == records
+        log.append(b"two")
         log.close()
 
 
