@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jumpgate.observe.report import template
-from jumpgate.v1 import service_pb2 as pb
 
 #: seconds until the page is loaded again
 REFRESH_S = 5
@@ -29,6 +29,21 @@ class JobRow:
 
 
 @dataclass(frozen=True)
+class DeviceRow:
+    """A host or device, with the jobs, threads and bytes of all that run. `facts` are of the configuration."""
+
+    name: str
+    kind: str
+    is_up: bool
+    jobs: int
+    cores: int
+    threads: int
+    memory_bytes: int
+    held_bytes: int
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Overview:
     """A service as one client may see it."""
 
@@ -37,7 +52,7 @@ class Overview:
     client: str
     unready: str
     jobs: tuple[JobRow, ...]
-    devices: tuple[pb.Device, ...]
+    devices: tuple[DeviceRow, ...]
     memory_bytes: int  #: of the service's process
     cache_bytes: int  #: of generated programs
     plans_found: int

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from jumpgate.observe.overview import DeviceRow
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine
-from jumpgate.v1 import service_pb2 as pb
 
 
-def devices(engine: Engine) -> list[pb.Device]:
+def devices(engine: Engine) -> list[DeviceRow]:
     """Return the devices in the order of the configuration. One that did not answer when last asked is not up."""
     running = dict(engine.admission.running)
     current = [record for record in engine.jobs() if record.job in running]
     lost = engine.lost | engine.agents.lost
     return [
-        pb.Device(
+        DeviceRow(
             name=device.name,
             kind=device.kind,
             is_up=device.name not in lost,

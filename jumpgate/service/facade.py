@@ -11,7 +11,7 @@ import gc
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from jumpgate import deadline, debug
 from jumpgate.compiler.explain import explain_text
@@ -149,7 +149,7 @@ class Service:
 
     async def devices(self, call: Call) -> pb.DevicesResponse:
         """Return the hosts and devices. A client sees those of all, as on the page."""
-        return pb.DevicesResponse(devices=devices(self.engine))
+        return pb.DevicesResponse(devices=[pb.Device(**asdict(device)) for device in devices(self.engine)])
 
     def record(self, client: Client, job: str) -> JobRecord:
         """Return a job's record; "latest": the last of the client's to end. Raises NotFound."""

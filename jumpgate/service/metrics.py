@@ -18,11 +18,11 @@ from prometheus_client.registry import Collector
 
 import jumpgate
 from jumpgate.errors import JumpgateError
+from jumpgate.observe.overview import DeviceRow
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.devices import devices
 from jumpgate.service.traffic import traffic
 from jumpgate.service.web import Answer, Asked, Page
-from jumpgate.v1 import service_pb2 as pb
 
 if TYPE_CHECKING:
     from jumpgate.service.facade import Service
@@ -153,7 +153,7 @@ class _Seen(Collector):
 
 
 #: of a host: the gauge's name, its help, and its value
-_HOST_GAUGES: tuple[tuple[str, str, Callable[[pb.Device], float]], ...] = (
+_HOST_GAUGES: tuple[tuple[str, str, Callable[[DeviceRow], float]], ...] = (
     ("host_cores", "Cores of a host.", lambda d: d.cores),
     ("host_memory_bytes", "Memory of a host.", lambda d: d.memory_bytes),
     ("host_threads", "Threads of running jobs.", lambda d: d.threads),

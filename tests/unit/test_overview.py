@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from jumpgate.observe.overview import JobRow, Overview, html
-from jumpgate.v1.service_pb2 import Device
+from jumpgate.observe.overview import DeviceRow, JobRow, Overview, html
 from tests.unit.test_observe import Page
 
 JOB = JobRow("20260101-120000-a1b2c3", "running", "reports", "SELECT 1", 2.5, 40, ("a", "tor1"), 3_000_000)
@@ -18,9 +17,8 @@ def sample() -> Overview:
     return Overview(
         "10.0.0.1:7411", "1.2.3", "", "",
         (JOB, replace(JOB, id="j2", state="queued (1 of 1)", client="", held_bytes=0)),
-        (Device(name="a", kind="host", is_up=True, jobs=1, cores=4, threads=3, memory_bytes=8_000_000_000,
-                held_bytes=3_000_000),
-         Device(name="tor1", kind="switch", cores=1, facts={"pool": "tors"})),
+        (DeviceRow("a", "host", True, 1, 4, 3, 8_000_000_000, 3_000_000, {}),
+         DeviceRow("tor1", "switch", False, 0, 1, 0, 0, 0, {"pool": "tors"})),
         50_000_000, 7_000_000, 3, 1,
     )  # fmt: skip
 
@@ -44,7 +42,7 @@ def test_the_page_loads_nothing_from_elsewhere() -> None:
 @pytest.mark.parametrize("hostile", ["<script>alert(1)</script>", "'\"><img src=x onerror=y>", "{{ 7 * 7 }}"])
 def test_no_text_becomes_markup(hostile: str) -> None:
     job = JobRow(hostile, hostile, hostile, hostile, 1.0, 1, (hostile,), 0, hostile)
-    device = Device(name=hostile, kind=hostile, is_up=True, jobs=1, facts={"pool": hostile})
+    device = DeviceRow(hostile, hostile, True, 1, 1, 1, 1, 1, {"pool": hostile})
     text = html(Overview(hostile, hostile, hostile, hostile, (job,), (device,), 1, 1, 1, 1))
     page = Page(text)
     assert hostile in page.words and not {"script", "img"} & set(page.tags)
