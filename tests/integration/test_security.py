@@ -155,7 +155,7 @@ def test_every_call_wants_the_token() -> None:
         "Submit": pb.SubmitRequest(), "Execute": pb.ExecuteRequest(), "Cancel": pb.CancelRequest(),
         "Describe": pb.DescribeRequest(job_id="latest"), "List": pb.ListRequest(), "Explain": pb.ExplainRequest(),
         "Prepare": pb.PrepareRequest(), "Look": pb.LookRequest(), "Run": pb.RunRequest(),
-        "Pull": pb.PullRequest(),
+            "Pull": pb.PullRequest(), "Devices": pb.DevicesRequest(),
         "OpenGroup": pb.OpenGroupRequest(), "Receive": iter([pb.ReceiveRequest()]),
     }  # fmt: skip
     try:

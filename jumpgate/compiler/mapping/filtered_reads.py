@@ -32,7 +32,7 @@ def filtered(plan: Plan, site: Site, lookup: Lookup) -> Match | Unsupported:
 
 def saved_by_filter(plan: Plan, box: Mapped, leaf: Operator, reader: Mapped) -> tuple[float, float] | None:
     """Return the seconds and the money that a match saves by sending keys of its join to the reader of its input
-    `leaf`, zeros if they are unknown; None if it does not send them."""
+    `leaf`, zeros if they are unknown; None if it does not send them, or nothing is saved and nobody prefers it."""
     if not takes_filters(plan, reader.site):
         return None
     if not isinstance(plan.registry.get(box.match.nca).operators, SendsFilters):
@@ -46,7 +46,7 @@ def saved_by_filter(plan: Plan, box: Mapped, leaf: Operator, reader: Mapped) -> 
         after = _demanded(plan, device, reader.match.operators, answer.asked)
         if before is None or after is None:
             return 0.0, 0.0
-        if _is_better(plan, after, before):
+        if reader.match.nca in plan.options.prefer or _is_better(plan, after, before):
             return before[0] - after[0], before[1] - after[1]
     return None
 
