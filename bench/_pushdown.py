@@ -1,6 +1,6 @@
-"""PushdownDB's sweeps (ICDE 2020, figures 1 to 11) over a store behind a link, in a process on the client's machine.
+"""PushdownDB's sweeps (ICDE 2020, figures 1, 5, 7 and 9 to 11) over a store behind a link.
 
-    python -m bench._pushdown ENDPOINT RUNS
+    python -m bench._pushdown ENDPOINT RUNS     # in a process on the client's machine
 
 The store's data is there under two names: `s3://select`, whose Select may be used, and `s3://ranges`, which is read by
 ranges alone. Each point of a sweep is run so, by Select wherever it matches, and as the estimate chooses. Prints one

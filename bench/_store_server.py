@@ -35,7 +35,6 @@ class Counting:
     def __init__(self, app: Any, folder: Path | None) -> None:
         """folder: DuckDB computes S3 Select over its files."""
         self._app, self._folder = app, folder
-        self._database = duckdb.connect()
         self._counts, self._since_s = self._none(), time.process_time()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -72,7 +71,7 @@ class Counting:
         """Return the event stream that answers a request."""
         root = ElementTree.fromstring(request)
         statement = next(str(e.text) for e in root.iter() if e.tag.endswith("Expression"))
-        with self._database.cursor() as cursor, tempfile.TemporaryDirectory() as folder:
+        with duckdb.connect() as cursor, tempfile.TemporaryDirectory() as folder:
             cursor.execute(f"CREATE OR REPLACE TEMP VIEW S3Object AS FROM read_parquet({quoted(file)})")
             lines = Path(folder) / "lines.json"
             cursor.execute(f"COPY ({statement}) TO {quoted(lines)} (FORMAT json)")

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from jumpgate.observe.overview import DeviceRow
-from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine
 
 
 def devices(engine: Engine) -> list[DeviceRow]:
     """Return the devices in the order of the configuration. One that did not answer when last asked is not up."""
+    jobs, threads, held = Counter[str](), Counter[str](), Counter[str]()
     running = dict(engine.admission.running)
-    current = [record for record in engine.jobs() if record.job in running]
+    for demand in running.values():
+        threads.update(demand.threads)
+    for record in engine.jobs():
+        if record.job in running:
+            hosts = {i["id"]: i["host"] for i in record.instances}
+            jobs.update(set(hosts.values()))
+            for id, counters in record.counters.items():
+                held[hosts.get(id, "")] += counters.get("held_bytes", 0)  # as its instances said last
     lost = engine.lost | engine.agents.lost
     return [
         DeviceRow(
             name=device.name,
             kind=device.kind,
             is_up=device.name not in lost,
-            jobs=sum(any(i["host"] == device.name for i in record.instances) for record in current),
+            jobs=jobs[device.name],
             cores=device.cores,
-            threads=sum(demand.threads.get(device.name, 0) for demand in running.values()),
+            threads=threads[device.name],
             memory_bytes=device.memory_bytes,
-            held_bytes=sum(_held_bytes(record, device.name) for record in current),
-            facts={
-                key: str(value) for key, value in (("pool", device.pool), ("bits/s", device.link_bits_per_s)) if value
-            },
+            held_bytes=held[device.name],
+            facts={key: str(of) for key, of in (("pool", device.pool), ("bits/s", device.link_bits_per_s)) if of},
         )
         for device in engine.devices
     ]
-
-
-def _held_bytes(record: JobRecord, host: str) -> int:
-    """Return the bytes in tables of a job's instances on a host, as they said last."""
-    there = {i["id"] for i in record.instances if i["host"] == host}
-    return sum(counters.get("held_bytes", 0) for id, counters in record.counters.items() if id in there)

@@ -37,12 +37,12 @@ def test_s3_select_passes() -> None:
         contextlib.closing(embedded.start(config, registry)) as service,
         contextlib.closing(Through(service.address, nca.name)) as runs,
         LocalRig(
-            registry, (this_machine().device,), runs=runs, live_hosts=agents, directed=2, place=place
+            registry, (this_machine().device,), runs=runs, live_hosts=agents, directed=3, place=place
         ) as rig,
     ):  # fmt: skip
         report = check(nca, rig, CASES)
     assert_passed(report)
-    assert report.operators["read"] >= 6
+    assert report.operators["read"] >= 8
     assert not settings.store_of("s3://conformance").select  # as it was before
 
 

@@ -5,6 +5,7 @@
 
 using jgtx::Log;
 using jgtx::Sender;
+using jgtx::Use;
 
 namespace {
 
@@ -19,12 +20,6 @@ struct Call {
   uint8_t is_synced;                                   // the packet's record, before it is sent
   uint8_t sent[kPrefixBytes], answered[kPrefixBytes];  // what their records begin with
   uint8_t packet[kDatagramBytesMax], answer[kDatagramBytesMax];
-};
-
-struct Use {
-  explicit Use(Log* log) : log(log) { log->enter(); }
-  ~Use() { log->leave(); }
-  Log* log;
 };
 
 }  // namespace

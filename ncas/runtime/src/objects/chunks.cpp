@@ -197,8 +197,8 @@ void Chunks::keep(const std::string& object, Range range, Saved saved, const cha
   if (!turn.has()) return;
   if (!turn.is_known() || turn.state.bytes + stored > bytes_max_)
     turn.state.bytes = evict(std::min(bytes_max_ - stored, bytes_max_ / 8 * 7), &turn.state.clock);
-  turn.state.bytes +=
-      stored;  // written first: a process that ends here leaves too large a sum, which an eviction mends
+  // Written first: a process that ends here leaves too large a sum, which an eviction mends.
+  turn.state.bytes += stored;
   if (!turn.write()) return;
   const timespec times[2] = {{1, 0}, time_of(priority(turn.state.clock, 1, size, saved))};
   ::futimens(fd.get(), times);
