@@ -97,7 +97,7 @@ def sweeps() -> list[Sweep]:
             share: lambda b, share=share: read(f"{b}/{items}").filter(col("r") < round(share * R_MAX))
             for share in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
         }),
-        Sweep("group-by", "5", "groups", True, {
+        Sweep("group-by", "5", "groups", False, {
             float(n): lambda b, n=n: measured(read(f"{b}/{groups}"), f"g{n}") for n in GROUPS
         }),
         Sweep("skewed group-by", "7", "Zipf's exponent of 100 groups", False, {
