@@ -25,6 +25,7 @@ COMMANDS = {
     "top": ("top", "Show the jobs and hosts of a running service as they change."),
     "devices": ("devices", "Show the devices of a running service and what jobs have of them."),
     "hosts": ("hosts", "List, check, start and stop the hosts of jumpgate.toml."),
+    "network": ("network", "Show or measure the links between hosts and devices."),
     "certs": ("certs", "Make certificates for encryption between machines."),
     "simulate": ("simulate", "Show how long a dataflow would take over many hosts, and where the time would go."),
     "report": ("report", "Write a job's timeline as a self-contained HTML page."),

@@ -17,6 +17,8 @@ from jumpgate.cli.options import file_argument, json_option
 @click.option("--cores", type=click.IntRange(1), default=16, show_default=True, help="Of each host.")
 @click.option("--memory-gb", type=click.IntRange(1), default=64, show_default=True, help="Of each host.")
 @click.option("--link-gbit", type=click.FloatRange(0.001), default=10.0, show_default=True, help="Of each host's link.")
+@click.option("--rack", type=click.IntRange(1), help="Hosts in each rack. [default: no racks]")
+@click.option("--rack-gbit", type=click.FloatRange(0.001), default=40.0, show_default=True, help="Of each rack's link.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Submitted at once.")
 @click.option("--times", type=click.FloatRange(1), default=1.0, help="Tables of so many times the rows. [default: 1]")
 @click.option("--output", "-o", "target", type=click.Path(path_type=Path), help="An HTML page.")
@@ -27,6 +29,8 @@ def command(
     cores: int,
     memory_gb: int,
     link_gbit: float,
+    rack: int | None,
+    rack_gbit: float,
     jobs: int,
     times: float,
     target: Path | None,
@@ -60,10 +64,12 @@ def command(
     with prober.held(), output.progress() as progress:
         for done, count in enumerate(counts):
             progress(f"{count} hosts", done, len(counts))
-            plan = planning.plan(flow.root, alike(count, cores, memory_gb << 30), registry, options)
+            devices = alike(count, cores, memory_gb << 30, int(link_gbit * 1e9), rack or 0, int(rack_gbit * 1e9))
+            plan = planning.plan(flow.root, devices, registry, options)
             found.append(simulate(plan, registry, cluster, speeds, jobs))
         progress("done", len(counts), len(counts))
     said = f"hosts of {cores} cores with links of {link_gbit:g} Gb/s; {words.counted(jobs, 'job')}"
+    said += f"; racks of {words.counted(rack, 'host')} with links of {rack_gbit:g} Gb/s" if rack else ""
     said += f"; {times:g} times the rows" if times > 1 else ""
     if target is not None:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +14,7 @@ from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import explain_data
 from jumpgate.compiler.logical.passes import PASSES as LOGICAL
 from jumpgate.compiler.mapping.passes import PASSES as MAPPING
+from jumpgate.compiler.narrow import narrow_parts
 from jumpgate.compiler.physical.cut import RESULT
 from jumpgate.compiler.physical.passes import PASSES as PHYSICAL
 from jumpgate.compiler.plan import CompileOptions, DeviceFull, PhysicalPlan, Plan
@@ -39,6 +42,24 @@ def compile_dataflow(
     refused = [(name, "it was full, or failed, before; planned without it") for name in options.without]
     refused += [(name, "it does not answer; planned without it") for name in options.lost]
     devices = [device for device in devices if device.name not in (*options.without, *options.lost)]
+    by_all = best = _that_fits(root, devices, registry, options, refused)
+    for network, part in narrow_parts(devices, by_all.figures):
+        apart = (f"hosts outside {network}", f"with them it is estimated at {by_all.figures.seconds:.3g} s")
+        with contextlib.suppress(CannotPlace):  # the others have its files
+            other = _that_fits(root, part, registry, options, [*refused, apart])
+            best = min(best, other, key=lambda plan: plan.figures.seconds or math.inf)
+    return best
+
+
+def _that_fits(
+    root: Send | Operator,
+    devices: Sequence[Device],
+    registry: Registry,
+    options: CompileOptions,
+    refused: Sequence[tuple[str, str]],
+) -> JobPlan:
+    """Compile, without the devices that turn out to be full."""
+    refused = [*refused]
     while True:
         try:
             return _compile(root, devices, registry, options, refused)

@@ -20,6 +20,8 @@ AGAIN = re.compile(r" *@[0-9]+ again")
 SKEWED = 1.5
 #: the most links that explain lists
 LINKS_SHOWN = 12
+#: directions of the link of a network
+WAYS = ("up", "down")
 
 
 def explain_data(plan: PhysicalPlan) -> dict[str, Any]:
@@ -49,12 +51,18 @@ def explain_data(plan: PhysicalPlan) -> dict[str, Any]:
         "ncas": sorted({i.nca for i in plan.instances}),
         "fragments": fragments,
         "edges": edges_data(plan.edges, found),
+        "networks": {name: dict(zip(WAYS, map(_rounded, ways), strict=True)) for name, ways in found.networks.items()},
+        "above": {i.device.name: [link.name for link in i.device.above] for i in plan.instances if i.device.above},
         "cost": _cost(best),
         "seconds": found.seconds,
         "lost": [{"graph": tree(c.root), "cost": _cost(c), "why": _why(best, c)} for c in plan.candidates[1:]],
         "refused": [{"operator": operator, "answer": answer} for operator, answer in plan.refused],
         "passes": list(plan.trace),
     }
+
+
+def _rounded(bytes: float) -> float:
+    return float(f"{bytes:.4g}")
 
 
 def edges_data(edges: Iterable[Edge], found: JobFigures) -> list[dict[str, Any]]:
@@ -69,7 +77,7 @@ def edges_data(edges: Iterable[Edge], found: JobFigures) -> list[dict[str, Any]]
             "transport": e.transport.name,
             "fingerprint": e.ntf.fingerprint(),
             "filter": e.filter,
-            "crossing": float(f"{found.crossing.get(e.id, 0.0):.4g}"),
+            "crossing": _rounded(found.crossing.get(e.id, 0.0)),
         }
         for e in edges
     ]
@@ -201,12 +209,24 @@ def links(data: Mapping[str, Any], counters: Mapping[str, Any]) -> Crossed:
         (e["id"], e["from"], [i for i in e["to"] if i in host_of], e["partitioning"].startswith("paired"))
         for e in data["edges"]
     )
-    return crossed(edges, host_of, counters)
+    return crossed(edges, host_of, counters, data.get("above", {}))
 
 
-def _links(data: Mapping[str, Any], counters: Mapping[str, Any]) -> list[str]:
+def _networks(data: Mapping[str, Any], found: Crossed | None) -> list[str]:
+    """Format `network rack1: ~12 MB up, ~3 MB down; was 11 MB up, 3 MB down`."""
+    lines = []
+    for name in sorted({*data.get("networks", ()), *(found.networks if found else ())}):
+        expected = data.get("networks", {}).get(name, dict.fromkeys(WAYS, 0.0))
+        line = f"network {name}: " + ", ".join(f"~{size(expected[way])} {way}" for way in WAYS)
+        if found is not None:
+            was = zip(WAYS, found.networks.get(name, (0, 0)), strict=True)
+            line += "; was " + ", ".join(f"{size(bytes)} {way}" for way, bytes in was)
+        lines.append(line)
+    return lines
+
+
+def _links(found: Crossed) -> list[str]:
     """Format `host a: sent 12 MB, received 34 MB` and the busiest links; nothing for a single host."""
-    found = links(data, counters)
     if len(found.hosts) < 2:
         return []
     lines = [f"host {h.host}: sent {size(h.sent)}, received {size(h.received)}" for h in found.hosts]
@@ -298,8 +318,10 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
             + (f"; ~{size(e['crossing'])} over links" if e.get("crossing") else "")
             + ("" if counters is None else _travelled(e, counters))
         )
-    if counters is not None:
-        lines += _links(data, counters)
+    found = None if counters is None else links(data, counters)
+    lines += _networks(data, found)
+    if found is not None:
+        lines += _links(found)
     cost = data["cost"]
     estimate = (
         "no statistics: fewest fragments" if cost["seconds"] is None else f"estimated {_seconds(cost['seconds'])}"

@@ -66,7 +66,9 @@ python = "python3"              # that runs it there
 cores = 16                      # absent: as many as this machine has
 memory_bytes = 68719476736      # absent: as much as this machine has
 money_per_hour = 2.128          # what its use costs, for plans that save cost; absent: nothing
-link_bits_per_s = 1000000000    # of its way to the network, in each direction; absent: unknown
+network = "rack1"               # the [[network]], or switch, that it is connected to; absent: the root of the network
+link_bits_per_s = 1000000000    # of its link there, in each direction; absent: unknown
+link_delay_us = 10.0            # of its link, one way; absent: none
 near = "s3://lake"              # a bucket, or a folder of one, that it is beside: docs/object-stores.md; absent: none
 data_address = "10.0.0.7"       # how other hosts reach its instances; absent: that of its agent or, of a host without,
                                 # that by which this machine reaches the other agents
@@ -75,11 +77,19 @@ data_bind = "0.0.0.0"           # where they accept edges; absent: data_address
 [[device]]                      # what has no agent: the package that drives its kind declares the other keys
 name = "tor1"
 kind = "some_kind"              # `jumpgate nca list` shows which there are, and their keys
-cores = 1                       # these five may be written for every kind
+cores = 1                       # these seven may be written for every kind
 memory_bytes = 1073741824
+network = "spine"
 link_bits_per_s = 10000000000
+link_delay_us = 1.0
 pool = "tors"                   # devices of one kind and pool share rows
 money_per_hour = 2.5
+
+[[network]]                     # a rack, or another part of the network, that hosts and devices are in: docs/network.md
+name = "rack1"
+network = "spine"               # that it is a part of; absent: the root
+link_bits_per_s = 40000000000   # of its link there; absent: so fast that nothing waits for it
+link_delay_us = 5.0
 
 [[nca]]                         # accelerators, and kinds of devices, of packages that are not installed
 name = "mine"
@@ -102,6 +112,7 @@ from pathlib import Path
 from typing import Any
 
 from jumpgate.errors import ConfigError, InvalidDataflow
+from jumpgate.hosts.networks import Networks, delay_s
 from jumpgate.hosts.ssh import Target
 from jumpgate.machine import memory_bytes
 from jumpgate.nca.device_kind import DeviceKinds, is_address
@@ -134,6 +145,8 @@ TABLE_FORMATS: dict[str, tuple[str, ...]] = {
 }
 #: formats whose log says which files there are
 LAKES = ("delta", "iceberg")
+#: keys of a link to the network
+_LINK: dict[str, type] = {"network": str, "link_bits_per_s": int, "link_delay_us": float}
 #: table → key → type
 _KEYS: dict[str, dict[str, type]] = {
     "service": {
@@ -163,9 +176,9 @@ _KEYS: dict[str, dict[str, type]] = {
         "python": str,
         "cores": int,
         "memory_bytes": int,
-        "link_bits_per_s": int,
         "money_per_hour": float,
         "near": str,
+        **_LINK,
         "data_bind": str,
         "data_address": str,
     },
@@ -185,7 +198,8 @@ _KEYS: dict[str, dict[str, type]] = {
         "price_returned": float,
         "price_requests": float,
     },
-    "device": {"name": str, "kind": str},
+    "device": {"name": str, "kind": str, "network": str},
+    "network": {"name": str, **_LINK},
     "nca": {"name": str, "path": str},
     "device_kind": {"name": str, "path": str},
 }
@@ -197,6 +211,7 @@ _REQUIRED = {
     "host": ("name",),
     "store": ("url",),
     "device": ("name", "kind"),
+    "network": ("name",),
     "nca": ("name", "path"),
     "device_kind": ("name", "path"),
 }
@@ -341,7 +356,11 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
     _differ([store.url for store in stores], "stores", where)
     paths = {kind: tuple((t["name"], t["path"]) for t in _tables(data, kind, where)) for kind in ("nca", "device_kind")}
     devices = _devices(_tables(data, "device", where), DeviceKinds(paths["device_kind"]), where)
-    _differ([h.device.name for h in hosts] + [d.name for d in devices], "devices", where)
+    placed = [table for kind in ("host", "device", "network") for table in _tables(data, kind, where)]
+    _differ([table["name"] for table in placed], "hosts, devices or networks", where)
+    networks = Networks(placed, where)
+    hosts = tuple(replace(h, device=replace(h.device, above=networks.above(h.device.name))) for h in hosts)
+    devices = tuple(replace(device, above=networks.above(device.name)) for device in devices)
     _differ([c.name for c in clients], "clients", where)
     tables = tuple(_served(table, clients, where) for table in _tables(data, "table", where))
     _differ([f"{t.schema}.{t.name}".lower() for t in tables], "tables", where)
@@ -460,6 +479,7 @@ def _host(table: dict[str, Any], stores: tuple[Store, ...], where: str) -> HostC
         properties,
         link_bits_per_s=table.get("link_bits_per_s", way),
         near=near,
+        link_delay_s=delay_s(table),
         offer=Offer(money_per_hour=table.get("money_per_hour", 0.0)),
     )
     said = frozenset(k for k in (*figures, "data_bind", "data_address") if table.get(k))

@@ -74,8 +74,11 @@ COMMON = (
     Key("cores", int, "parts that work at the same time", 1, holds=_at_least_1, wanted="a whole number, 1 or more"),
     Key("memory_bytes", int, "what accelerators may keep there; 0: unknown", 0,
         holds=_at_least_0, wanted="a whole number, 0 or more"),
-    Key("link_bits_per_s", int, "speed of its way to the network, in each direction; 0: unknown", 0,
+    Key("network", str, "the [[network]], or switch, that it is connected to", "", own=True),
+    Key("link_bits_per_s", int, "speed of its link there, in each direction; 0: unknown", 0,
         holds=_at_least_0, wanted="a whole number, 0 or more", own=True),
+    Key("link_delay_us", float, "delay of its link, one way", 0.0,
+        holds=_at_least_0, wanted="a number, 0 or more", own=True),
     Key("pool", str, "devices of one kind and pool share the rows of a plan by their keys", ""),
     Key("money_per_hour", float, "what its use costs", holds=_at_least_0, wanted="a number, 0 or more", own=True),
 )  # fmt: skip
@@ -132,7 +135,7 @@ class DeviceKind:
         device = Device(
             values["name"], self.name, values["cores"], values["memory_bytes"],
             tuple((name, value) for name, value in values.items() if name in own), values["pool"],
-            link_bits_per_s=values["link_bits_per_s"],
+            link_bits_per_s=values["link_bits_per_s"], link_delay_s=values["link_delay_us"] / 1e6,
         )  # fmt: skip
         if problem := self.check(device):
             raise wrong(f"{place} {problem}")

@@ -18,6 +18,7 @@ from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Partitioning
 from jumpgate.dataflow.types import Schema
+from jumpgate.nca.link import Link
 from jumpgate.nca.shared import Shared
 from jumpgate.nca.speeds import Speeds, Work
 from jumpgate.nca.statistics import ColumnStatistics as ColumnStatistics
@@ -128,9 +129,10 @@ class Offer:
 class Device:
     """A place where an NCA can run: a host's agent, a board, a store. From jumpgate.toml, or this machine.
 
-    `memory_bytes` 0: unknown. `link_bits_per_s`: the speed of its way to the network (compiler/traffic), 0: unknown.
-    `properties` are the keys that its kind declares. Devices of one `pool` share rows. `near`: a bucket, or a folder of
-    one, that a host is beside; its other hosts are reached over `link_bits_per_s`.
+    `memory_bytes` 0: unknown. `link_bits_per_s`: the speed of its link to the network (compiler/physical/traffic), 0:
+    unknown. `above`: the links from there to the network's root, lowest first. `properties` are the keys that its kind
+    declares. Devices of one `pool` share rows. `near`: a bucket, or a folder of one, that a host is beside; its other
+    hosts are reached over `link_bits_per_s`.
     """
 
     name: str
@@ -142,9 +144,16 @@ class Device:
     offer: Offer = Offer()
     link_bits_per_s: int = 0
     near: str = ""
+    link_delay_s: float = 0.0
+    above: tuple[Link, ...] = ()
 
     def __hash__(self) -> int:
         return hash(self.name)  # names are unique; plans count by device
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """Return the links from the device to the root of the network, its own first."""
+        return (Link(self.name, self.link_bits_per_s, self.link_delay_s), *self.above)
 
     def is_near(self, file: str) -> bool:
         """Return whether it is beside the store that has the file.
@@ -339,12 +348,14 @@ class Figures:
 @dataclass(frozen=True)
 class JobFigures:
     """Expected figures of a job: of its operators by fragment and number, the bytes of each edge that cross links, and
-    the job's seconds, None if too little is known of an operator; what each fragment asks of stores, and its price."""
+    the job's seconds, None if too little is known of an operator; what each fragment asks of stores, and its price; the
+    bytes that leave and enter each network."""
 
     operators: Mapping[tuple[str, int], Figures] = field(default_factory=dict)
     crossing: Mapping[str, float] = field(default_factory=dict)
     seconds: float | None = None
     asked: Mapping[str, tuple[Asked, float]] = field(default_factory=dict)
+    networks: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

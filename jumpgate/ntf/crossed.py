@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 #: the target of a result's rows
@@ -23,10 +23,11 @@ class HostTraffic:
 @dataclass(frozen=True)
 class Crossed:
     """Bytes of rows between hosts: `links` by (from, to), largest first, and totals of each host by name. Rows that
-    stay on a host cross no link."""
+    stay on a host cross no link. `networks`: the bytes that left each network on the way up, and entered it."""
 
     links: Mapping[tuple[str, str], int]
     hosts: tuple[HostTraffic, ...]
+    networks: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def skew(self) -> float:
@@ -39,9 +40,11 @@ def crossed(
     edges: Iterable[tuple[str, Sequence[str], Sequence[str], bool]],
     host_of: Mapping[str, str],
     counters: Mapping[str, Mapping[str, Any]],
+    above: Mapping[str, Sequence[str]],
 ) -> Crossed:
     """Sum the traffic of edges, each with its id, producers, consumers (none: the client) and whether they are paired.
-    An edge with too many consumers to count each is assumed to be evenly spread."""
+    An edge with too many consumers to count each is assumed to be evenly spread. above: the networks that each host is
+    in, lowest first; the client is in none."""
     links: Counter[tuple[str, str]] = Counter()
     for id, producers, consumers, paired in edges:
         for number, producer in enumerate(producers):
@@ -56,7 +59,19 @@ def crossed(
     for (source, target), bytes in away.items():
         sent[source] += bytes
         received[target] += bytes
-    return Crossed(away, tuple(HostTraffic(name, sent[name], received[name]) for name in names))
+    hosts = tuple(HostTraffic(name, sent[name], received[name]) for name in names)
+    return Crossed(away, hosts, _of_networks(away, above))
+
+
+def _of_networks(away: Mapping[tuple[str, str], int], above: Mapping[str, Sequence[str]]) -> dict[str, tuple[int, int]]:
+    """Return the bytes that left and entered each network. A device that is a network, as a switch, is in it."""
+    up, down = Counter[str](), Counter[str]()
+    inner = {network for networks in above.values() for network in networks}
+    for (source, target), bytes in away.items():
+        left, entered = ([name, *above.get(name, ())] for name in (source, target))
+        up.update({network: bytes for network in left if network in inner and network not in entered})
+        down.update({network: bytes for network in entered if network in inner and network not in left})
+    return {network: (up[network], down[network]) for network in sorted({*up, *down})}
 
 
 def _received(sink: Mapping[str, Any], places: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -194,6 +194,7 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
             ((e["id"], e["producers"], e["consumers"], e["partitioning"] == "paired") for e in record["edges"]),
             {i["id"]: i["host"] for i in record["instances"]},
             record["counters"],
+            record["explain"].get("above", {}),
         ),
         asked=_asked(record["counters"]),
         expected=_asked(fragments),

@@ -1,8 +1,9 @@
-"""The model: a service that sends its messages one by one, hosts with cores, and a link from each to one switch.
+"""The model: a service that sends its messages one by one, hosts with cores, and the links between them.
 
 Rows move in `CHUNKS` pieces of each instance's part of a stage: a piece is computed, leaves over its host's link, and
-continues at its consumers once that piece of all producers has arrived over their links. So a stage's operators overlap
-as they do in a job, with as many events for each instance, however many others it sends to.
+continues at its consumers once that piece of all producers has arrived over their links. Between these it crosses the
+links of networks (`Device.above`), all of them at once. So a stage's operators overlap as they do in a job, with as
+many events for each instance, however many others it sends to.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from jumpgate.compiler.physical.traffic import Traffic
+from jumpgate.dataflow.operators import Partitioning
 from jumpgate.nca.interface import Edge, InstancePlan, JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.nca.speeds import assumed
@@ -86,6 +89,7 @@ def simulate(
         "cores of a host": cores / whole,
         "link out of a host": max(s.busy_s for s in world.out.values()) / whole,
         "link into a host": max(s.busy_s for s in world.into.values()) / whole,
+        "link of a network": max((s.busy_s for s in world.networks.values()), default=0.0) / whole,
         "link of the client": world.client.busy_s / whole,
     }
     return found
@@ -107,6 +111,10 @@ class _World:
         self.service, self.client = Server(clock), Server(clock)
         self.out = {name: Server(clock) for name in self.names}
         self.into = {name: Server(clock) for name in self.names}
+        self.devices = {i.device.name: i.device for i in plan.instances}
+        self.links = {link.name: link for device in self.devices.values() for link in device.above if link.bits_per_s}
+        #: by the network and the direction of its link
+        self.networks = {(name, way): Server(clock) for name in self.links for way in ("up", "down")}
         shared = Server(clock, cluster.shared_cores) if cluster.shared_cores else None
         self.cores = {name: shared or Server(clock) for name in self.names}
 
@@ -137,6 +145,7 @@ class _Job:
         for i in plan.instances:
             self._on_host.setdefault(i.device.name, []).append(i)
         self._places: dict[tuple[str, str], Counter[str]] = {}
+        self._crossings: dict[str, list[tuple[Server, float]]] = {}
 
     # ---- what the service does ----
 
@@ -193,6 +202,26 @@ class _Job:
             self._places[edge.id, end] = Counter(self.parts[i].device.name for i in getattr(edge, end))
         return self._places[edge.id, end][host]
 
+    def crossings(self, edge: Edge) -> list[tuple[Server, float]]:
+        """Return the links of networks that an edge crosses, with the seconds of one piece of all producers."""
+        if edge.id not in self._crossings:
+            world, traffic = self.world, Traffic(self.world.devices)
+            producers, consumers = (
+                [self.parts[i].device.name for i in ids] for ids in (edge.producers, edge.consumers)
+            )
+            bytes = OVERHEAD * self.sizes.get(edge.id, 0.0) / CHUNKS
+            if world.links:
+                traffic.add(
+                    bytes, edge.partitioning if consumers else Partitioning(), producers, consumers or ["client"]
+                )
+            self._crossings[edge.id] = [
+                (world.networks[name, way], 8 * crossed / world.links[name].bits_per_s)
+                for way, counts in (("up", traffic.up), ("down", traffic.down))
+                for name, crossed in counts.items()
+                if name in world.links
+            ]
+        return self._crossings[edge.id]
+
     def _first(self) -> None:
         self._found.started_s = self.world.clock.now
         self._stage(1)
@@ -231,13 +260,30 @@ class _Stage:
         def left() -> None:
             self._passed[edge, chunk] += 1
             if self._passed[edge, chunk] == len(found.producers):
-                world.clock.after(world.cluster.latency_s, lambda: self._arrive(found, chunk))
+                self._cross(
+                    found, lambda: world.clock.after(world.cluster.latency_s, lambda: self._arrive(found, chunk))
+                )
             then()
 
         if away:
             world.out[instance.device.name].ask(away / world.cluster.link_bytes_s, left)
         else:
             left()
+
+    def _cross(self, edge: Edge, then: Callable[[], None]) -> None:
+        """Send a piece of all producers over the links of networks."""
+        crossings = self.job.crossings(edge)
+        left = Counter(links=len(crossings))
+
+        def crossed() -> None:
+            left["links"] -= 1
+            if not left["links"]:
+                then()
+
+        for link, seconds in crossings:
+            link.ask(seconds, crossed)
+        if not crossings:
+            then()
 
     def _arrive(self, edge: Edge, chunk: int) -> None:
         world = self.world

@@ -70,8 +70,8 @@ def test_everything_that_a_file_can_say() -> None:
         ({"hosts": []}, r"unknown key 'hosts' in the top level; did you mean 'host'\?"),
         (
             {"zzz": 1},
-            "unknown key 'zzz' in the top level; known: client, device, device_kind, host, nca, service, store, table, "
-            "tls",
+            "unknown key 'zzz' in the top level; known: client, device, device_kind, host, nca, network, service, "
+            "store, table, tls",
         ),
         ({"host": [{"name": "a", "core": 1}]}, r"unknown key 'core' in \[\[host\]\]; did you mean 'cores'\?"),
         ({"service": {"stall_timeout": 1}}, r"unknown key .* in \[service\]; did you mean 'stall_timeout_ms'\?"),
@@ -140,10 +140,18 @@ def test_everything_that_a_file_can_say() -> None:
         ({"client": [{"name": "c"}]}, r"a \[\[client\]\] has no token_file"),
         ({"client": [{"name": "c", "token_file": "t"}] * 2}, "two clients are called 'c'; rename one"),
         ({"service": {"stall_timeout_ms": 1.5}}, r"stall_timeout_ms in \[service\] is 1.5, not a whole number"),
-        ({"host": [{"name": "a"}, {"name": "a"}]}, "two devices are called 'a'; rename one"),
+        (
+            {"host": [{"name": "a", "network": "r"}]},
+            "'a' is in network 'r', which is not there: write a .*of that name",
+        ),
+        ({"network": [{"name": "r", "network": "s"}, {"name": "s", "network": "r"}]}, "network 'r' is below itself"),
+        ({"network": [{"name": "r", "network": "r"}]}, "network 'r' is below itself"),
+        ({"network": [{"name": "r", "link_delay_us": -1}]}, "link_delay_us .* is -1, not a number, 0 or more"),
+        ({"network": [{"name": "a"}], "host": [{"name": "a"}]}, "two hosts, devices or networks are called 'a'"),
+        ({"host": [{"name": "a"}, {"name": "a"}]}, "two hosts, devices or networks are called 'a'; rename one"),
         (
             {"host": [{"name": "a"}], "device": [{"name": "a", "kind": "switch", "program": "prune"}]},
-            "two devices are called 'a'",
+            "two hosts, devices or networks are called 'a'",
         ),
         ({"host": [{"name": "a", "agent": "there", "token_file": "t"}]}, "agent of host 'a' is 'there', not HOST:PORT"),
         ({"host": [{"name": "a", "agent": "there:99999", "token_file": "t"}]}, "not HOST:PORT"),

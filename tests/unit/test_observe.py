@@ -97,14 +97,16 @@ def test_what_crossed_links_is_counted_by_host() -> None:
         ],
         host_of,
         counters,
+        {"a": ["rack", "spine"], "b": ["spine"]},
     )
+    assert found.networks == {"rack": (770, 300), "spine": (70, 0)}
     assert found.links == {("a", "b"): 20 + 750, ("b", "a"): 300, ("b", CLIENT): 70}
     assert found.hosts == (HostTraffic("a", 770, 300), HostTraffic("b", 370, 770))
     assert found.skew == pytest.approx(770 * 2 / 1070)
     page = Page(report.html(dataclasses.replace(sample(), crossed=found)))
     assert "Between hosts" in page.words and "1.44 times the mean" in page.words and "770 B" in page.words
     assert "Between hosts" not in Page(report.html(sample())).words
-    assert crossed([], host_of, {}).skew == 1.0
+    assert crossed([], host_of, {}, {}).skew == 1.0
 
 
 def test_page_is_self_contained() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import int64
 from jumpgate.errors import CannotPlace
-from jumpgate.nca.interface import JobPlan
+from jumpgate.nca.interface import Device, JobPlan
 from jumpgate.nca.registry import default_registry
 from jumpgate.simulate.events import Clock, Server
 from jumpgate.simulate.model import OVERHEAD, Cluster, Simulated, simulate
@@ -70,6 +71,28 @@ def test_a_shuffle_moves_what_is_not_there_already(count: int) -> None:
     edge = next(e for e in planned.edges if e.partitioning.kind == "hash")
     least = OVERHEAD * sent_bytes(planned)[edge.id] * (1 - 1 / count) / count / 1e6
     assert least <= run(planned).seconds <= 1.7 * least
+
+
+def test_racks_share_their_links() -> None:
+    """Of what eight hosts in four racks shuffle, three quarters leave each rack, over a link as slow as a host's."""
+    root = facts().aggregate(n=count_distinct("x"), by="k").aggregate(s=sum_("n")).root
+    options = CompileOptions(endpoints=(ENDPOINT,), statistics=statistics({"facts": 1e6}))
+    racks = hosts(8, 4, 8 << 30, 10**7, rack=2, rack_bits_per_s=8_000_000)
+    planned = _all_hosts(root, racks, options)
+    edge = next(e for e in planned.edges if e.partitioning.kind == "hash")
+    least = OVERHEAD * sent_bytes(planned)[edge.id] * (3 / 4) / 4 / 1e6
+    found = run(planned)
+    assert least <= found.seconds <= 1.7 * least and found.bound_by == "link of a network"
+    plain = run(_all_hosts(root, hosts(8, 4, 8 << 30, 10**7), options))
+    assert plain.seconds < 0.7 * found.seconds and plain.busy["link of a network"] == 0.0
+
+
+def _all_hosts(root: Operator, devices: tuple[Device, ...], options: CompileOptions) -> JobPlan:
+    """Return the plan as for equal hosts: one that leaves racks out is none here."""
+    alike = tuple(replace(device, above=(), link_bits_per_s=0) for device in devices)
+    found = compile_dataflow(root, alike, default_registry(), options)
+    by_name = {device.name: device for device in devices}
+    return replace(found, instances=tuple(replace(i, device=by_name[i.device.name]) for i in found.instances))
 
 
 def test_a_broadcast_reaches_all_hosts() -> None:
@@ -135,5 +158,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "a&lt;b&gt;.py" in shown and "<b>" not in shown and "src=" not in shown and "href=" not in shown
     status, text = said("--hosts", "2")
     assert status == 0 and "started" in text
+    status, text = said("--hosts", "8", "--rack", "4", "--rack-gbit", "5")
+    assert status == 0 and "racks of 4 hosts with links of 5 Gb/s" in " ".join(text.split())
     status, text = said("--hosts", "2,many")
     assert status == 1 and "error: --hosts 2,many: write numbers of hosts with commas" in text

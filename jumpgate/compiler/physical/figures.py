@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,19 +44,28 @@ def figures(plan: PhysicalPlan) -> PhysicalPlan:
             names = (i.device.name for i in plan.instances if i.nca == instance.nca)
             receive_s.update(dict.fromkeys(names, speeds.receive_s))
         total = None if total is None else total + speeds.setup_s + speeds.seconds["start"]
-    crossing, on_links = _travel(plan, receive_s)
+    crossing, stages = _travel(plan)
+    assumed_s = unit_seconds("link", {**assumed(), **plan.options.speeds})
+    on_links = sum(traffic.seconds(assumed_s, receive_s) for traffic in stages)
     seconds = None if total is None else total + on_links
-    return replace(plan, figures=JobFigures(found, crossing, seconds, asked))
+    return replace(plan, figures=JobFigures(found, crossing, seconds, asked, _networks(plan, stages)))
 
 
-def _travel(plan: PhysicalPlan, receive_s: Mapping[str, float]) -> tuple[dict[str, float], float]:
-    """Return the bytes of each edge that cross links, and the seconds of links and devices, stage by stage. The edge to
-    the client is left out, as every plan sends it the same rows, except from hosts near a store."""
+def _networks(plan: PhysicalPlan, stages: Sequence[Traffic]) -> dict[str, tuple[float, float]]:
+    """Return the bytes that leave and enter each network."""
+    names = {link.name for i in plan.instances for link in i.device.above}
+    sums = {name: (sum(s.up[name] for s in stages), sum(s.down[name] for s in stages)) for name in sorted(names)}
+    return {name: ways for name, ways in sums.items() if any(ways)}
+
+
+def _travel(plan: PhysicalPlan) -> tuple[dict[str, float], Sequence[Traffic]]:
+    """Return the bytes of each edge that cross links, and the traffic of each stage. The edge to the client is left
+    out, as every plan sends it the same rows, except from hosts near a store."""
     devices = {i.device.name: i.device for i in plan.instances}
     where = {i.id: i.device.name for i in plan.instances}
     stage_of = {e: stage for i in plan.instances for e, stage in zip(i.inputs, i.input_stages, strict=True)}
     crossing: dict[str, float] = {}
-    stages: defaultdict[int, Traffic] = defaultdict(Traffic)
+    stages: defaultdict[int, Traffic] = defaultdict(lambda: Traffic(devices))
     for edge in plan.edges:
         if edge.consumers:
             ends = [where[p] for p in edge.producers], [where[c] for c in edge.consumers]
@@ -65,8 +74,7 @@ def _travel(plan: PhysicalPlan, receive_s: Mapping[str, float]) -> tuple[dict[st
         elif senders := [where[p] for p in edge.producers if devices[where[p]].near]:
             bytes = plan.estimator.of(Receive(edge.id, edge.ntf.schema)).bytes or 0.0
             stages[plan.stages].add(bytes, Partitioning(), senders, ["client"])
-    assumed_s = unit_seconds("link", {**assumed(), **plan.options.speeds})
-    return crossing, sum(traffic.seconds(devices, assumed_s, receive_s) for traffic in stages.values())
+    return crossing, [*stages.values()]
 
 
 def _figures(plan: PhysicalPlan, node: Operator, seconds: Mapping[str, float], cores: int) -> Figures | None:

@@ -1,56 +1,88 @@
-"""Traffic over links: the bytes of an edge that leave and reach each device, and the seconds that its link takes.
+"""Traffic over links: the bytes of edges in each direction of each link, and the seconds that the slowest one takes.
 
-The link of a device is its way to the network, with the same speed in each direction (`Device.link_bits_per_s`). Rows
-that stay on a device cross no link. If its speed is unknown, a host's is assumed (`speeds`: "link"); other devices have
-many links.
+The network is a tree. Each device has a link to its network, and each network one to the network above it
+(`Device.links`). A row crosses the links from its sender up to the lowest network above both ends, and from there down
+to its receiver. Rows that stay on a device cross none. If the speed of a host's link is unknown, it is assumed
+(`speeds`: "link"). Other links of unknown speed take no time: devices in the network have many.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from jumpgate.dataflow.operators import Partitioning
 from jumpgate.nca.interface import Device
+from jumpgate.nca.link import Link
 
 
 class Traffic:
-    """Bytes that cross links at the same time, by the device that they leave and reach."""
+    """Bytes that cross links at the same time. `up` and `down` have them by the name of the link, `into` by the device
+    that they are for. Names that are no devices, such as the client's, are at the root of the network."""
 
-    def __init__(self) -> None:
-        self.left: Counter[str] = Counter()  # by the device's name
-        self.reached: Counter[str] = Counter()
+    def __init__(self, devices: Mapping[str, Device]) -> None:
+        self._devices = devices
+        self._links: dict[str, Link] = {}
+        self.up: Counter[str] = Counter()
+        self.down: Counter[str] = Counter()
+        self.into: Counter[str] = Counter()
 
     def add(self, bytes: float, partitioning: Partitioning, senders: Sequence[str], receivers: Sequence[str]) -> float:
         """Add an edge with `bytes` bytes of rows, evenly spread over the devices of its producers. Return how many of
-        them cross links, copies included."""
+        them leave their device, copies included."""
         if partitioning.kind == "paired":
+            pairs = Counter(pair for pair in zip(senders, receivers, strict=True) if pair[0] != pair[1])
             part = bytes / len(senders)
-            pairs = [(a, b) for a, b in zip(senders, receivers, strict=True) if a != b]
-            left, reached = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-        else:  # all pairs: computed, not enumerated, as there may be a million
-            copies = len(receivers) if partitioning.kind == "broadcast" else 1
-            part = bytes * copies / (len(senders) * len(receivers))
-            at, to = Counter(senders), Counter(receivers)
-            left = Counter({device: n * (len(receivers) - to[device]) for device, n in at.items()})
-            reached = Counter({device: n * (len(senders) - at[device]) for device, n in to.items()})
-        for total, counts in ((self.left, left), (self.reached, reached)):
-            for device, n in counts.items():
-                total[device] += part * n  # type: ignore[assignment]
-        return part * left.total()
+            for (a, b), n in pairs.items():
+                self._add(part * n, Counter((a,)), Counter((b,)))
+            return part * pairs.total()
+        copies = len(receivers) if partitioning.kind == "broadcast" else 1
+        part = bytes * copies / (len(senders) * len(receivers))
+        return self._add(part, Counter(senders), Counter(receivers))
 
-    def seconds(self, devices: Mapping[str, Device], assumed: float, receive_s: Mapping[str, float]) -> float:
-        """Return the seconds of the slowest link or device. assumed: per byte over the link of a host of unknown speed;
-        receive_s: per byte that reaches a device, which processes rows as they pass."""
+    def _add(self, part: float, at: Counter[str], to: Counter[str]) -> float:
+        """Add `part` bytes from each of the senders to each of the receivers, which are counted by device. Links are
+        computed from the numbers below them, as there may be a million pairs."""
+        senders, receivers = at.total(), to.total()
+        below, under = self._below(at), self._below(to)
+        for link in {**below, **under}:
+            _put(self.up, link, part * below[link] * (receivers - under[link]))
+            _put(self.down, link, part * under[link] * (senders - below[link]))
+        for device, n in to.items():
+            _put(self.into, device, part * n * (senders - at[device]))
+        return part * sum(n * (receivers - to[device]) for device, n in at.items())
 
-        def taken(name: str, bytes: float) -> float:
-            device = devices.get(name)
-            if device is None:  # a client
-                return 0.0
-            if device.link_bits_per_s:
-                return 8 * bytes / device.link_bits_per_s
-            return bytes * assumed if device.kind == "host" else 0.0
+    def _below(self, counted: Counter[str]) -> Counter[str]:
+        """Return how many instances are below each link."""
+        found: Counter[str] = Counter()
+        for name, n in counted.items():
+            for link in self._of(name):
+                self._links[link.name] = link
+                found[link.name] += n
+        return found
 
-        links = [taken(*way) for way in (*self.left.items(), *self.reached.items())]
-        work = [bytes * receive_s.get(name, 0.0) for name, bytes in self.reached.items()]
-        return max(*links, *work) if links else 0.0
+    def _of(self, name: str) -> Iterable[Link]:
+        return self._devices[name].links if name in self._devices else ()
+
+    def seconds(self, assumed: float, receive_s: Mapping[str, float]) -> float:
+        """Return the seconds of the slowest link or device, and of the longest way. assumed: per byte over the link of
+        a host of unknown speed; receive_s: per byte that reaches a device, which processes rows as they pass."""
+        links = [self._taken(*way, assumed) for way in (*self.up.items(), *self.down.items())]
+        work = [bytes * receive_s.get(name, 0.0) for name, bytes in self.into.items()]
+        return (max(*links, *work) if links else 0.0) + self._delay_s(self.up) + self._delay_s(self.down)
+
+    def _taken(self, name: str, bytes: float, assumed: float) -> float:
+        if speed := self._links[name].bits_per_s:
+            return 8 * bytes / speed
+        device = self._devices.get(name)
+        return bytes * assumed if device is not None and device.kind == "host" else 0.0
+
+    def _delay_s(self, crossed: Counter[str]) -> float:
+        """Return the delay of the longest way over links that are crossed in one direction."""
+        ways = (sum(link.delay_s for link in self._of(name) if link.name in crossed) for name in self._devices)
+        return max(ways, default=0.0)
+
+
+def _put(counts: Counter[str], name: str, bytes: float) -> None:
+    if bytes:
+        counts[name] += bytes  # type: ignore[assignment]
