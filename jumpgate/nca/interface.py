@@ -129,10 +129,9 @@ class Offer:
 class Device:
     """A place where an NCA can run: a host's agent, a board, a store. From jumpgate.toml, or this machine.
 
-    `memory_bytes` 0: unknown. `link_bits_per_s`: the speed of its link to the network (compiler/physical/traffic), 0:
-    unknown. `above`: the links from there to the network's root, lowest first. `properties` are the keys that its kind
-    declares. Devices of one `pool` share rows. `near`: a bucket, or a folder of one, that a host is beside; its other
-    hosts are reached over `link_bits_per_s`.
+    `memory_bytes` 0: unknown. `link_bits_per_s`: the speed of its link to the network, 0: unknown. `above`: the links
+    from there to the network's root. `properties`: the keys that its kind declares. Devices of one `pool` share rows.
+    `near`: a bucket, or a folder of one, that a host is beside; its other hosts are reached over `link_bits_per_s`.
     """
 
     name: str
