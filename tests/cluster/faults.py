@@ -191,6 +191,8 @@ class Faults:
 
     def _ask(self, flow: str, retries: int, seconds: float = ANSWER_S) -> dict[str, Any]:
         """What the client says at the end of a dataflow. One that does not end is an error of no code."""
+        if self._client.poll() is not None:  # it was killed once it had answered
+            self._start_client()
         assert self._client.stdin is not None
         self._client.stdin.write(f"{flow} {retries}\n")
         self._client.stdin.flush()
@@ -235,7 +237,9 @@ class Faults:
         yield
 
     def _kill_client(self) -> Iterator[None]:
-        _kill([self._client.pid])
+        client = self._client
+        client.kill()
+        client.wait()
         yield
 
     def _kill_probers(self) -> Iterator[None]:
