@@ -1,4 +1,5 @@
 """hadro over a folder, in a process of its own, that counts requests and bytes: `FOLDER KEY SECRET [HOST [select]]`.
+It ends with the process that started it.
 
 With `select` DuckDB computes S3 Select, as fast as it scans a file here: hadro's own takes longer than a link does.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import sys
 import tempfile
@@ -21,6 +23,7 @@ from hadro.app import create_app
 from hadro.config import Config
 
 from jumpgate.tpcds.data import quoted
+from tests.support import parents
 from tests.support.select_double import message
 
 #: is answered with the counts since it was asked last
@@ -88,6 +91,7 @@ async def _answer(send: Any, body: bytes) -> None:
 
 
 def main(folder: str, key: str, secret: str, host: str = "127.0.0.1", select: str = "") -> None:
+    parents.end_with(os.getppid())
     place = socket.create_server((host, 0))
     place.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits for the head's acknowledgement
     hadro = create_app(Config.from_env(data=folder, access_key=key, secret_key=secret))

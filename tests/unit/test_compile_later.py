@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -69,3 +70,26 @@ def test_only_so_many_wait() -> None:
     waiting, built = asyncio.run(builds())
     assert waiting == client.LATER_MAX
     assert built == [*(f"k{n}" for n in range(client.LATER_MAX)), "k0"]
+
+
+def test_programs_and_failures_of_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that runs for months with texts of ever new shapes."""
+
+    async def kept() -> tuple[int, int]:
+        builder = Builder()
+        builder.may_end.set()
+
+        async def ask(verb: str, timeout_s: float | None = None, **arguments: Any) -> dict[str, Any]:
+            return {"path": "/" + arguments["key"]}
+
+        monkeypatch.setattr(builder, "_ask", ask)
+        monkeypatch.setattr(client, "KNOWN_S", 0.0)
+        monkeypatch.setattr(client, "LATER_AGAIN_S", 0.0)
+        builder.bad = {f"k{n}" for n in range(20)}
+        for key in sorted(builder.bad):
+            assert await builder.has_artifact(key) == "/" + key
+            builder.later(key)
+            await builder.rest()
+        return len(builder._artifacts), len(builder._failed)
+
+    assert asyncio.run(kept()) == (1, 1)

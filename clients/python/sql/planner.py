@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from jumpgate.client.sql.catalog import Table
     from jumpgate.client.sql.workspace import Known, Opened, Workspace
 
+#: of a table, from which on each text is planned over the columns that it names
+WIDE_COLUMNS = 1000
 #: the place of an error in a text below one line more
 _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 
@@ -161,8 +163,16 @@ def _by_database(opened: Opened, text: str, values: Values) -> Offloaded:
 
 
 def _read(scans: Sequence[Scan]) -> list[tuple[Table, pa.Schema]]:
-    """The tables that a query reads, with the columns that DuckDB has of them."""
-    return [(scan.table, pa.schema(map(as_read, scan.table.schema))) for scan in scans]
+    """The tables that a query reads, with the columns that DuckDB has of them; of wide tables those that the text may
+    name, as DuckDB's time to bind columns grows with their square."""
+    return [(scan.table, pa.schema(map(as_read, _planned(scan)))) for scan in scans]
+
+
+def _planned(scan: Scan) -> Iterable[pa.Field]:
+    schema = scan.table.schema
+    if len(schema) <= WIDE_COLUMNS:
+        return schema  # one stand-in serves all texts
+    return map(schema.field, scan.columns or schema.names[:1])
 
 
 def _bytes(scans: Sequence[Scan]) -> float:

@@ -59,6 +59,16 @@ class _Stood(Files):
         return select(read, [places[name][0] for name in scan.names])
 
 
+@dataclass(frozen=True)
+class _StandIn:
+    """The file that stands for these columns of a table."""
+
+    table: Table
+    columns: Sequence[str]
+    rows: float
+    spool: Spool
+
+
 class StandIns:
     """The planning database of one connection. Thread-safe."""
 
@@ -66,7 +76,7 @@ class StandIns:
         """read: how accelerators read a table; None if they cannot. constants: a plan may read no table."""
         self._read, self._constants = read, constants
         self._database: duckdb.DuckDBPyConnection | None = None
-        self._known: dict[str, tuple[Table, float, Spool]] = {}  # by the name in small letters
+        self._known: dict[str, _StandIn] = {}  # by the name in small letters
         self._lock = threading.Lock()
 
     def offload(self, text: str, values: Values, tables: Sequence[tuple[Table, pa.Schema]]) -> Offloaded:
@@ -108,7 +118,7 @@ class StandIns:
                 self._database.close()
             self._database = None
             while self._known:
-                self._known.popitem()[1][2].close()
+                self._known.popitem()[1].spool.close()
 
     def _stand_in(self, database: duckdb.DuckDBPyConnection, table: Table, schema: pa.Schema) -> tuple[str, Operator]:
         """The path of the table's stand-in, which DuckDB reads under the table's name, and how the table is read."""
@@ -117,8 +127,8 @@ class StandIns:
             raise Stays(f"table '{table.name}' is only here")
         rows = table.data.num_rows if table.data is not None else _rows(read)
         known = self._known.get(table.name.lower())
-        if known is not None and known[0] is table and known[1] == rows:
-            return known[2].path, read
+        if known is not None and known.table is table and known.rows == rows and known.columns == schema.names:
+            return known.spool.path, read
         spool = Spool(cache.folder("spool"))
         try:
             _write(database, spool, table, schema, rows)
@@ -126,8 +136,8 @@ class StandIns:
             spool.close()
             raise
         if known is not None:
-            known[2].close()
-        self._known[table.name.lower()] = table, rows, spool
+            known.spool.close()
+        self._known[table.name.lower()] = _StandIn(table, schema.names, rows, spool)
         return spool.path, read
 
 
