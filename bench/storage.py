@@ -1,9 +1,10 @@
 """TPC-H over a store of S3 on the loopback beside DuckDB with httpfs, and over tables of Delta Lake and Iceberg.
 
-    ./dev bench storage [--json] [--only tpch|select] [--scale 1] [--runs 5] [--query 1 …] [--minio]
-                        [--page FILE] [--data DIR]
+    ./dev bench storage [--json] [--only tpch|select|hybrid|pushback|near] [--scale 1] [--runs 5] [--query 1 …]
+                        [--minio] [--page FILE] [--data DIR]
 
-`select` is PushdownDB's sweeps behind links of 1 and 10 Gbit/s (bench/_pushdown.py); it needs root.
+`select` is PushdownDB's sweeps behind links of 1 and 10 Gbit/s (bench/_pushdown.py). `hybrid`, `pushback` and `near`
+are FlexPushdownDB's comparisons at 1 Gbit/s (bench/_hybrid.py). All of these need root.
 
 The store is hadro, a process of its own, which counts requests and bytes, or MinIO. Both contenders read the same
 Parquet files with as many threads, warm, in turns; DuckDB keeps no bytes of files from run to run. A figure is the
@@ -36,7 +37,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 import jumpgate
-from bench import _pushdown
+from bench import _hybrid, _pushdown
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report
 from bench._pushdown import KEY, SECRET, counted
 from jumpgate.client import read_delta, read_iceberg
@@ -54,7 +55,7 @@ TIMES = {
     "delta_vs_parquet": ("delta", "local", 0.9, "a Delta table, beside its plain Parquet"),
     "iceberg_vs_parquet": ("iceberg", "iceberg files", 0.9, "an Iceberg table, beside its plain Parquet"),
 }
-PARTS = ("tpch", "select")
+PARTS = ("tpch", "select", *_hybrid.PARTS)
 #: of the sweeps, in tc's notation
 LINKS = ("1gbit", "10gbit")
 COUNTS = {"requests_vs_duckdb": "requests", "bytes_vs_duckdb": "bytes"}
@@ -266,6 +267,10 @@ def main(
         if page:
             page.write_text(_pushdown.page(points, found), encoding="utf-8")
             remark(f"wrote {page}")
+    for part in _hybrid.PARTS:
+        if not only or part in only:
+            for figure in _hybrid.figures(part, _hybrid.behind(part, data.absolute() / "select", runs)):
+                report(figure, as_json)
 
 
 def _measured(number: int, text: str, asked: dict[str, Run], runs: int) -> dict[str, float]:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.file_state import FileState, FileStates, file_state
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Filter, Operator, Read
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import JumpgateError, MalformedData, MemoryLimit
@@ -137,6 +138,16 @@ def field_ids(files: tuple[str, ...]) -> list[Any]:
     """Return for each Parquet file its columns, each with its name, its id (-1: none) and its parts likewise. Raises
     FileUnreadable, MalformedData."""
     return list(_answer(_Question("field_ids", files, tuple(map(file_state, files)), ())))
+
+
+def segments(files: tuple[str, ...], format: str, names: tuple[str, ...]) -> list[list[list[int]]]:
+    """Return for each file begin and end of each piece with values of these columns alone, see formats.Format; empty
+    if the format has none. Raises FileUnreadable, MalformedData."""
+    if formats()[format].segments is None:
+        return []
+    questions = [_Question("segments", (file,), (file_state(file),), (format, names)) for file in files]
+    _ask_at_once(questions)
+    return [_answer(question)[0] for question in questions]
 
 
 def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Statistics:

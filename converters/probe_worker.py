@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import importlib
 import os
 import resource
@@ -36,6 +37,7 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     "estimate": statistics.estimate,
     "column": statistics.column,
     "selection": selection.selection,
+    "segments": lambda files, format, names: each(files, functools.partial(formats()[format].segments, names=names)),
     "field_ids": lambda files: each(files, field_ids),
     "misread": lambda files: any((footer := parquet_footer(file)).encrypted or footer.misread for file in files),
     "with_checksums": pages.with_checksums,

@@ -8,6 +8,7 @@ from typing import Any
 
 from jumpgate.converters import writing
 from jumpgate.converters.footers import parquet_footer, parquet_metadata, parquet_schema
+from jumpgate.converters.parquet.segments import segments
 from jumpgate.dataflow.formats import DELETED, EARLY_DAYS, Format, Sample, Speeds
 from jumpgate.dataflow.opening import opened
 from jumpgate.dataflow.types import DataType, Schema
@@ -99,6 +100,7 @@ PARQUET = Format(
     rows=_rows,
     sample=_sample,
     bounds=_bounds,
+    segments=segments,
     libraries=("pyarrow.parquet",),
     write=_write,
     variants=len(writing.COMPRESSIONS),

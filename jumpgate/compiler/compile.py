@@ -82,7 +82,9 @@ def _compile(
     if not devices:
         raise ConfigError("there is no device to run on: add a host to jumpgate.toml, or use the default configuration")
     send = root if isinstance(root, Send) else Send(root, options.endpoints)
-    plan = Plan(send, options, tuple(devices), registry, Estimator(options.statistics), refused=tuple(refused))
+    plan = Plan(
+        send, options, tuple(devices), registry, Estimator(options.statistics, options.segments), refused=tuple(refused)
+    )
     verifier = Verifier(plan)
     verifier.verify(plan, "the request")
     for step in PASSES:

@@ -50,6 +50,7 @@ from jumpgate.dataflow.operators import (
 from jumpgate.dataflow.types import Schema, bool_
 from jumpgate.nca.interface import ColumnStatistics, Completeness, Selection, Statistics
 from jumpgate.nca.matching import pruned_leaf
+from jumpgate.nca.storage import Segments, SegmentsOf
 
 UNKNOWN = Statistics()
 STRING_BYTES = 16  #: average length of a string where it is unknown
@@ -75,9 +76,10 @@ def row_bytes(schema: Schema) -> int:
 class Estimator:
     """Estimates any node of one compilation. It caches by identity and so keeps the nodes alive."""
 
-    def __init__(self, statistics: StatisticsFunction | None) -> None:
-        self._statistics = statistics
+    def __init__(self, statistics: StatisticsFunction | None, segments: SegmentsOf | None = None) -> None:
+        self._statistics, self._segments_of = statistics, segments
         self._files: dict[tuple[object, ...], Statistics] = {}
+        self._segments: dict[tuple[object, ...], Sequence[Segments]] = {}
         self._read: dict[tuple[object, ...], ColumnStatistics] = {}
         self._columns: dict[tuple[int, int], ColumnStatistics] = {}
         self._known: dict[int, tuple[Operator, Statistics, float]] = {}
@@ -100,6 +102,15 @@ class Estimator:
         if bytes is None or not isinstance(node, Read):
             return None
         return bytes * row_bytes(node.schema) / row_bytes(node.file_schema)
+
+    def segments(self, node: Operator) -> Sequence[Segments]:
+        """Return the segments of each file of a read; empty if they are unknown, or no disk has any."""
+        if self._segments_of is None or not isinstance(node, Read):
+            return ()
+        key = (node.files, node.format, tuple(node.schema.names))
+        if key not in self._segments:
+            self._segments[key] = self._segments_of(*key)
+        return self._segments[key]
 
     @staticmethod
     def files_of(node: Operator) -> tuple[str, ...]:

@@ -96,6 +96,8 @@ def _asked(found: JobFigures, fragment: str) -> dict[str, float]:
         return {}
     asked, cost = found.asked[fragment]
     figures = {"requests": asked.requests, "scanned_bytes": asked.scanned_bytes, "returned_bytes": asked.returned_bytes}
+    if asked.segments:
+        figures |= {"segments": asked.segments, "kept_segments": asked.kept_segments}
     return {name: float(f"{value:.4g}") for name, value in {**figures, "cost": cost}.items()}
 
 
@@ -115,7 +117,11 @@ def _demand(figures: Mapping[str, float]) -> str:
     cost = f", cost {figures['cost']:.3g}" if figures.get("cost") else ""
     cached = f", {size(figures['cached_bytes'])} from the disk" if figures.get("cached_bytes") else ""
     requests = counted(count(figures["requests"]), "request")
-    return f"{requests}, {scanned}{size(figures['returned_bytes'])} returned{cached}{cost}"
+    segments = ""
+    if all_ := figures.get("segments"):
+        kept, of = count(figures["kept_segments"]), counted(count(all_), "segment")
+        segments = f", {of} there" if scanned else f", {kept} of {of} on the disk"
+    return f"{requests}, {scanned}{size(figures['returned_bytes'])} returned{cached}{segments}{cost}"
 
 
 def _expected(figures: Figures | None) -> dict[str, float]:

@@ -17,7 +17,7 @@ from jumpgate.dataflow.traits import Places
 from jumpgate.dataflow.types import Field, Schema
 from jumpgate.nca.interface import Device, Edge, InstancePlan, JobFigures, Match, Statistics
 from jumpgate.nca.registry import Registry
-from jumpgate.nca.storage import Asked, LinkOf
+from jumpgate.nca.storage import Asked, LinkOf, SegmentsOf
 from jumpgate.nca.transport import Transport
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class CompileOptions:
     objective: what the plan is to save, and its bounds.
     endpoints: where the client listens (host:port per partition) if the request does not say.
     statistics: returns the statistics of files; None = none. look: prefetches them. link: returns the link to a file's
-    store.
+    store. segments: returns those of files, and which are on the disks of the hosts.
     beam: alternatives kept for each operator.
     prefer: NCAs to use wherever they match, whatever the cost.
     without: devices not to use, as they turned out too small; lost: devices that do not answer.
@@ -60,6 +60,7 @@ class CompileOptions:
     statistics: StatisticsFunction | None = None
     look: LookFunction | None = None
     link: LinkOf | None = None
+    segments: SegmentsOf | None = None
     beam: int = 4
     prefer: tuple[str, ...] = ()
     without: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -133,6 +133,9 @@ class Format:
     sample: Callable[[str, Mapping[str, str], str, DataType], Sample]
     #: the least and the largest of a column's values in one file, or None, without a look at them; None: no file says
     bounds: Callable[[str, Mapping[str, str], str, DataType], tuple[float | None, float | None]] | None = None
+
+    #: begin and end of each piece of one file that has values of these columns alone; None: there are no such pieces
+    segments: Callable[[str, Sequence[str]], list[list[int]]] | None = None
 
     #: modules that these functions import on first use
     libraries: tuple[str, ...] = ()

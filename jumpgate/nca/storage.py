@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 
 #: of a request to a store nearby, about
@@ -37,20 +37,23 @@ class StoreLink:
 @dataclass(frozen=True)
 class Asked:
     """The demand of a part of a plan on a store. returned_bytes: what crosses the link; charged_bytes: those of them
-    that the store computed. core_s: seconds in which an instance takes the answers apart."""
+    that the store computed. core_s: seconds in which an instance takes the answers apart. segments: those of the files,
+    and kept_segments those that are read from a disk instead."""
 
     requests: float
     returned_bytes: float
     scanned_bytes: float = 0.0
     charged_bytes: float = 0.0
     core_s: float = 0.0
+    segments: float = 0.0
+    kept_segments: float = 0.0
 
     def __add__(self, other: Asked) -> Asked:
         return Asked(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     def seconds(self, link: StoreLink) -> float:
         """Return the seconds for which the plan waits."""
-        turns = max(1.0, self.requests / link.at_once)
+        turns = max(1.0, self.requests / link.at_once) if self.requests else 0.0
         moved = self.returned_bytes / link.bytes_per_s + self.scanned_bytes / link.scanned_bytes_per_s
         return turns * link.latency_s + moved + self.core_s
 
@@ -63,8 +66,25 @@ class Asked:
         )
 
 
+@dataclass(frozen=True)
+class Segments:
+    """The segments of a file that a read needs, as chunks of columns, and those of them on a disk of the hosts."""
+
+    count: int
+    bytes: float
+    kept: int
+    kept_bytes: float
+
+    @property
+    def are_kept(self) -> bool:
+        """Return whether at least half of the bytes are on the disk."""
+        return 2 * self.kept_bytes >= self.bytes
+
+
 #: a file's name → the link to the store that has it; None: it is no object
 LinkOf = Callable[[str], StoreLink | None]
+#: files, their format and columns → the segments of each file; empty if they are unknown, or no disk has any
+SegmentsOf = Callable[[tuple[str, ...], str, tuple[str, ...]], Sequence[Segments]]
 
 #: bytes that a reader takes with one request, about
 REQUEST_BYTES = 4e6

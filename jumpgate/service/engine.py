@@ -26,7 +26,7 @@ from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches,
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, Recorder
-from jumpgate.service import planning, store_links
+from jumpgate.service import planning, segments, store_links
 from jumpgate.service.admission import Admission, User, demand_of
 from jumpgate.service.agents import BUILDING_S, Agents
 from jumpgate.service.limits import Limits
@@ -130,6 +130,7 @@ class Engine:
             statistics=self._statistics,
             look=probe.look,
             link=store_links.of,
+            segments=segments.of if all(host.is_here for host in self.config.hosts) else None,
             prefer=options.prefer,
             without=options.without,
             objective=options.objective,

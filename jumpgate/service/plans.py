@@ -14,7 +14,7 @@ from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.request import Request, RunOptions
 from jumpgate.errors import FileUnreadable
 from jumpgate.nca.interface import JobPlan
-from jumpgate.service import calibration
+from jumpgate.service import calibration, segments
 
 PLANS_MAX = 256
 #: a larger request is not remembered: it is compared byte by byte
@@ -24,11 +24,12 @@ Key = tuple[tuple[bool, bytes], RunOptions, frozenset[str], int]
 
 
 class _Kept(NamedTuple):
-    """A plan, what was found in files, and a digest of these, where they hold little."""
+    """A plan, what was found in files, a digest of these, where they hold little, and what the disk had of objects."""
 
     plan: JobPlan
     findings: probe.Findings
     content: bytes | None
+    on_disk: segments.Kept
 
 
 class Plans:
@@ -56,9 +57,11 @@ class Plans:
             if key not in self._kept:
                 return None
             self._kept.move_to_end(key)
-            plan, findings, content = self._kept[key]
+            plan, findings, content, on_disk = self._kept[key]
         try:
             states = file_states(plan.files)
+            if segments.kept(plan.files) != on_disk:
+                return None
         except FileUnreadable:
             return None
         if states != plan.files:
@@ -67,7 +70,7 @@ class Plans:
             if (now is None or now != content) and not probe.still_hold(findings, states):
                 return None
             plan = replace(plan, files=states)
-            self._keep(key, _Kept(plan, findings, now))
+            self._keep(key, _Kept(plan, findings, now, on_disk))
         return delivering(plan, request.endpoints)
 
     def keep(self, request: Request, lost: frozenset[str], plan: JobPlan, findings: probe.Findings) -> None:
@@ -77,7 +80,8 @@ class Plans:
         files = {file for i in plan.instances for o in i.root.walk() if isinstance(o, Read) for file in o.files}
         if files <= plan.files.keys():
             is_all = probe.files_of(findings) <= plan.files.keys()
-            self._keep(key_of(request, lost), _Kept(plan, findings, digest(plan.files) if is_all else None))
+            content = digest(plan.files) if is_all else None
+            self._keep(key_of(request, lost), _Kept(plan, findings, content, segments.kept(plan.files)))
 
     def _keep(self, key: Key, kept: _Kept) -> None:
         with self._lock:

@@ -5,10 +5,11 @@ Instances write and evict them (ncas/runtime/src/objects/chunks.h has the rules)
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from crc32c import crc32c
@@ -46,6 +47,32 @@ def folder_of(url: str, tag: str, size: int) -> str:
         return ""
     of = "\0".join((url.partition("?")[0], tag, str(size)))
     return str(_folder / hashlib.blake2b(of.encode(), digest_size=20).hexdigest())
+
+
+def ranges(folder: str) -> list[tuple[int, int]]:
+    """Return the ranges of a version that are kept, in order and apart from each other."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted((begin, end) for begin, end, _ in _within(Path(folder))) if folder else ():
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((begin, end))
+    return found
+
+
+def overlap(kept: Sequence[tuple[int, int]], begin: int, end: int) -> int:
+    """Return how many bytes of a range are kept.
+
+    >>> overlap([(0, 10), (20, 30)], 5, 25)
+    10
+    """
+    first = bisect.bisect(kept, begin, key=lambda of: of[1])
+    total = 0
+    for low, high in kept[first:]:
+        if low >= end:
+            break
+        total += min(high, end) - max(low, begin)
+    return total
 
 
 def found(folder: str, start: int, size: int) -> bytes | None:

@@ -129,6 +129,17 @@ def grant(name: str) -> Grant:
     return Grant(url, found.tag, found.modified, found.size, kept, found.is_proven and is_recent)
 
 
+def kept_in(name: str) -> str:
+    """Return the folder for what is kept of the object as it was last known, as its grant has it. Raises as `ask`."""
+    if not chunks.bytes_max():
+        return ""
+    with _lock:
+        found, _ = _known.get(name, (None, 0.0))
+    found = found or ask(name)
+    url = s3.address(name) if is_s3(name) else quote(found.url or name, safe=SAFE)
+    return chunks.folder_of(url, found.tag, found.size)
+
+
 def selecting(name: str) -> str:
     """Return the URL by which S3 Select is asked about an object, without credentials, for a while. It is a secret."""
     url = s3.signed_select(name, GRANT_S)

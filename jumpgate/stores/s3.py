@@ -57,12 +57,22 @@ def signed(name: str, seconds: int) -> str:
     return str(url)
 
 
+def address(name: str) -> str:
+    """Return the URL of the object, without a signature. Raises FileUnreadable."""
+    return _address(name, settings.store_of(name))
+
+
+@functools.lru_cache(maxsize=100_000)
+def _address(name: str, store: settings.Store) -> str:
+    return signed(name, 1).partition("?")[0]
+
+
 def signed_select(name: str, seconds: int) -> str:
     """Return a URL by which S3 Select is asked about the object, whatever the statement. Raises FileUnreadable."""
-    address = signed(name, seconds).partition("?")[0] + "?select=&select-type=2"
+    url = address(name) + "?select=&select-type=2"
     store = settings.store_of(name)
     if store.anonymous:
-        return address
+        return url
     with extras.explained():
         from botocore.auth import S3SigV4QueryAuth
         from botocore.awsrequest import AWSRequest
@@ -70,7 +80,7 @@ def signed_select(name: str, seconds: int) -> str:
     credentials = ask(name, lambda _: _session(store).get_credentials())
     if credentials is None:
         raise _without_credentials(name)
-    request = AWSRequest("POST", address)
+    request = AWSRequest("POST", url)
     region = ask(name, lambda client: client.meta.region_name)
     S3SigV4QueryAuth(credentials.get_frozen_credentials(), "s3", region, seconds).add_auth(request)
     return str(request.url)
@@ -98,6 +108,7 @@ def access(name: str) -> dict[str, str]:
 def forget() -> None:
     """Find credentials and endpoints anew."""
     _client.cache_clear()
+    _address.cache_clear()
 
 
 def ask(name: str, request: Callable[[Any], T], aim: str = "read") -> T:

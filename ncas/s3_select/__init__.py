@@ -134,9 +134,10 @@ def _first(name: str, part: Part, estimates: Estimates | None) -> Match:
     """Return the match of an aggregate or a top-n."""
     operators, root = (*part.operators, part.read), part.root
     if isinstance(root, Aggregate):
-        partial = root.partial_phase
+        partial, is_half = root.partial_phase, root.phase == "partial"
         asked = None if estimates is None else _for_groups(part, root, estimates)
-        return Match(name, operators, Completeness.PARTIAL, partial.schema, asked=asked)
+        completeness = Completeness.FULL if is_half else Completeness.PARTIAL  # of a hybrid plan
+        return Match(name, operators, completeness, partial.schema, asked=asked)
     assert isinstance(root, Sort) and root.limit is not None
     rows = None if estimates is None else estimates.of(root.input).rows
     each = (rows or 0.0) / len(part.read.files)

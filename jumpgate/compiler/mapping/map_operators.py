@@ -11,6 +11,7 @@ from jumpgate import deadline
 from jumpgate.compiler.describe import short
 from jumpgate.compiler.mapping.arrange_joins import best_order, run_of
 from jumpgate.compiler.mapping.filtered_reads import saved_by_filter
+from jumpgate.compiler.mapping.hybrid_reads import hybrid
 from jumpgate.compiler.mapping.links import arriving, moved, saved_by_device
 from jumpgate.compiler.mapping.text_codes import text_codes
 from jumpgate.compiler.plan import Candidate, Mapped, MappedPlan, Plan, Site
@@ -19,7 +20,7 @@ from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow import located
 from jumpgate.dataflow.objective import Objective
-from jumpgate.dataflow.operators import Join, Operator
+from jumpgate.dataflow.operators import Join, Operator, UnionAll
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import (
     NCA,
@@ -123,6 +124,9 @@ class _Mapper:
         #: operators whose runs were arranged or got text codes
         self._in_order: dict[int, Operator] = {}
         self._coded: dict[int, Operator] = {}
+        #: and those of hybrid reads, with those of them over files on disks
+        self._halved: dict[int, Operator] = {}
+        self._on_disk: set[int] = set()
         self._memo: dict[tuple[int, frozenset[str]], tuple[Operator, list[Alternative]]] = {}
 
     def alternatives(self, node: Operator, excluded: frozenset[str] = frozenset()) -> list[Alternative]:
@@ -180,11 +184,11 @@ class _Mapper:
                         or self._far(answer, devices)
                     ) is not None:
                         self._refuse(node, nca, devices[0], no)
-                    else:
+                    elif answer.asked is None or id(node) not in self._on_disk:
                         matched = True
                         yield from self._take(nca, answer, devices, excluded)
         if not excluded:
-            for other in (self._arranged(node), self._with_codes(node)):
+            for other in (self._arranged(node), self._with_codes(node), self._hybrid(node)):
                 if other is not None:
                     yield from self.alternatives(other)
         if not matched:
@@ -224,6 +228,19 @@ class _Mapper:
         if not any(isinstance(n, Join) and self._travels(n, 1) for n in new.values()):
             return None
         self._coded.update(new)
+        return found
+
+    def _hybrid(self, node: Operator) -> Operator | None:
+        """Return `node` over what disks have beside `node` over the rest, if a store would compute it."""
+        if id(node) in self._halved or (found := hybrid(node, self.estimator)) is None:
+            return None
+        hosts = [devices[0] for devices in self.classes if devices[0].kind == "host"]
+        answers = (a for nca in self.ncas for host in hosts for a in each(self._asked(nca, node, host)))
+        if not any(isinstance(a, Match) and a.asked is not None and not a.needs_filter for a in answers):
+            return None
+        self._halved.update(_new(found, node))
+        (union,) = (n for n in unique(found) if isinstance(n, UnionAll))
+        self._on_disk |= {id(n) for n in unique(union.members[0])}
         return found
 
     def _may_travel(self) -> bool:

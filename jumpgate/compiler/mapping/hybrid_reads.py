@@ -1,0 +1,35 @@
+"""Hybrid reads (FlexPushdownDB, VLDB 2021): objects whose segments are on a disk are read here, and the store computes
+over the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jumpgate.compiler.estimate import Estimator
+from jumpgate.dataflow.operators import Aggregate, Filter, Operator, Project, Read, UnionAll
+
+
+def hybrid(node: Operator, estimator: Estimator) -> Operator | None:
+    """Return a filtered read, or an aggregate of one, as the union of two: over the files of which a disk has at least
+    half of what is needed, and over the others. None for another shape, or if there are not both."""
+    if isinstance(node, Aggregate):
+        if node.phase != "full" or not all(m.declaration.has_parts for m in node.measures):
+            return None
+        below = _halves(node.input, estimator)
+        return below and node.final_phase(UnionAll(tuple(replace(node, input=i, phase="partial") for i in below)))
+    halves = _halves(node, estimator)
+    return halves and UnionAll(halves)
+
+
+def _halves(node: Operator, estimator: Estimator) -> tuple[Operator, ...] | None:
+    if isinstance(node, Filter | Project):
+        below = _halves(node.input, estimator)
+        return below and tuple(replace(node, input=half) for half in below)
+    if not isinstance(node, Read) or len(node.files) < 2:
+        return None
+    segments = estimator.segments(node)
+    kept = {file for file, of in zip(node.files, segments, strict=False) if of.are_kept}
+    if not 0 < len(kept) < len(node.files):
+        return None
+    halves = ([file for file in node.files if (file in kept) == is_kept] for is_kept in (True, False))
+    return tuple(replace(node, files=tuple(files)) for files in halves)
