@@ -86,6 +86,21 @@ public final class Endpoint implements AutoCloseable {
     }
   }
 
+  /** Listens at one of the ports. Raises {@code unreachable} if none can be had. */
+  public static Endpoint open(String host, Ports ports, MemoryAccount memory) {
+    JumpgateException failure = null;
+    for (int port : ports.inTurn().toArray()) {
+      try {
+        return open(new InetSocketAddress(host, port), host, memory);
+      } catch (JumpgateException e) {
+        failure = e;
+      }
+    }
+    throw ports == Ports.ANY
+        ? failure
+        : new JumpgateException(UNREACHABLE, "no port of %s is free: %s".formatted(ports, failure.getMessage()));
+  }
+
   /** host:port, for the request's Send. */
   public String address() {
     return address;

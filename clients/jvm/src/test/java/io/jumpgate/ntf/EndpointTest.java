@@ -306,6 +306,28 @@ class EndpointTest {
     assertSays("cannot listen at /192.0.2.1:0", error.getMessage());
   }
 
+  @Test
+  void portsOfARange() throws IOException {
+    int taken = Integer.parseInt(endpoint.address().substring("127.0.0.1:".length()));
+    Ports none = Ports.parse(taken + "-" + taken);
+    JumpgateException error =
+        assertThrows(JumpgateException.class, () -> Endpoint.open("127.0.0.1", none, account));
+    assertEquals("unreachable", error.code());
+    assertSays("no port of " + none + " is free: cannot listen at", error.getMessage());
+    int last = Math.min(65535, taken + 50);
+    try (Endpoint one = Endpoint.open("127.0.0.1", Ports.parse(taken + "-" + last), account);
+        Endpoint two = Endpoint.open("127.0.0.1", Ports.parse(taken + " - " + last), account)) {
+      for (Endpoint each : List.of(one, two)) {
+        int port = Integer.parseInt(each.address().substring("127.0.0.1:".length()));
+        assertTrue(port > taken && port <= last, each.address());
+      }
+    }
+    assertEquals("0", Ports.parse("0").toString());
+    for (String wrong : List.of("", "x", "1", "0-9", "9-1", "1-65536", "1-2-3", "-1")) {
+      assertThrows(IllegalArgumentException.class, () -> Ports.parse(wrong), wrong);
+    }
+  }
+
   // memory
 
   @Test

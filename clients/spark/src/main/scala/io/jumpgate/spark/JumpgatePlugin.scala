@@ -46,7 +46,7 @@ private final class JumpgateExecutor extends ExecutorPlugin {
   override def init(context: PluginContext, extra: JavaMap[String, String]): Unit = {
     JumpgateExecutor.driver = context
     val host = Receivers.host
-    JumpgateExecutor.results = new Results(host, StorageMemory)
+    JumpgateExecutor.results = new Results(host, Settings.Ports.of(context.conf), StorageMemory)
     context.ask(Receivers.serve(context.executorID, host, JumpgateExecutor.results))
   }
 

@@ -1,17 +1,22 @@
 package io.jumpgate.spark
 
 import io.jumpgate.Defaults
+import io.jumpgate.ntf
+import org.apache.spark.SparkConf
 import org.apache.spark.sql.internal.SQLConf
 
 /** A setting: its name, what it does, and what it is unsaid. */
 final case class Setting[T](name: String, default: T, values: String, doc: String, private val parse: String => T) {
-  def apply(conf: SQLConf): T = {
-    val text = conf.getConfString(name, default.toString)
+  def apply(conf: SQLConf): T = parsed(conf.getConfString(name, default.toString))
+
+  /** Of the application, for executors. */
+  def of(conf: SparkConf): T = parsed(conf.get(name, default.toString))
+
+  private def parsed(text: String): T =
     try parse(text)
     catch {
       case _: IllegalArgumentException => throw new IllegalArgumentException(s"$name is '$text'; it can be $values")
     }
-  }
 }
 
 /** Every setting of the plugin; docs/spark.md has them from here. */
@@ -22,13 +27,13 @@ object Settings {
     "spark.jumpgate.tls",
     "",
     "a folder",
-    "the driver's certificate for a service on another machine; by default `$JUMPGATE_TLS`",
+    "the driver's certificate for a service on another machine, also of `spark.archives`; by default `$JUMPGATE_TLS`",
     identity)
   val TokenFile = Setting[String](
     "spark.jumpgate.tokenFile",
     "",
     "a file",
-    "the driver's token for a service of another user or machine; by default `$JUMPGATE_TOKEN_FILE`",
+    "the driver's token for a service of another user or machine, also of `spark.files`; by default `$JUMPGATE_TOKEN_FILE`",
     identity)
   val Offload = choice(
     "spark.jumpgate.offload",
@@ -44,7 +49,13 @@ object Settings {
     0,
     "into how many partitions a result without an order is received; 0: one for each core")
   val Timeout = whole("spark.jumpgate.timeoutSeconds", 60, 1, "how long the service may take to plan and compile a request")
-  val All: Seq[Setting[_]] = Seq(Enabled, Address, Tls, TokenFile, Offload, Strict, Partitions, Timeout)
+  val Ports = Setting[ntf.Ports](
+    "spark.jumpgate.ports",
+    ntf.Ports.ANY,
+    "`0`, or FIRST-LAST",
+    "where executors receive results, one port for each partition of each query at a time; 0: any port that is free",
+    ntf.Ports.parse)
+  val All: Seq[Setting[_]] = Seq(Enabled, Address, Tls, TokenFile, Offload, Strict, Partitions, Ports, Timeout)
 
   /** docs/spark.md's table. */
   def table: String =

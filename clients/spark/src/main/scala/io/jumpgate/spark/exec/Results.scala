@@ -1,8 +1,7 @@
 package io.jumpgate.spark.exec
 
 import io.jumpgate.{ErrorCode, JumpgateException}
-import io.jumpgate.ntf.{ColumnarFrame, Descriptor, Endpoint, Expected, MemoryAccount}
-import java.net.InetSocketAddress
+import io.jumpgate.ntf.{ColumnarFrame, Descriptor, Endpoint, Expected, MemoryAccount, Ports}
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicInteger}
 import org.apache.spark.internal.Logging
@@ -24,13 +23,13 @@ object FrameCopy {
 }
 
 /** What an executor has received, by result and partition. Nothing of a result is read before the driver says that it is complete. */
-final class Results(host: String, memory: MemoryAccount) extends Logging {
+final class Results(host: String, ports: Ports, memory: MemoryAccount) extends Logging {
   private val partitions = new ConcurrentHashMap[(String, Int), Partition]()
   private val threads = Threads.named("jumpgate-receiver")
 
   /** Addresses of endpoints, one for each partition. */
   def open(result: String, numbers: Seq[Int]): Seq[String] = numbers.map { number =>
-    val endpoint = Endpoint.open(new InetSocketAddress(host, 0), host, memory)
+    val endpoint = Endpoint.open(host, ports, memory)
     partitions.put((result, number), new Partition(endpoint))
     endpoint.address
   }

@@ -5,7 +5,6 @@ import io.jumpgate.ntf.{ColumnarFrame, Descriptor}
 import io.jumpgate.spark.{Setting, Settings}
 import io.jumpgate.v1.Dataflow
 import java.lang.ref.Cleaner
-import java.nio.file.Path
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicLong
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent, SparkListenerExecutorRemoved}
@@ -115,7 +114,7 @@ object Submissions extends SparkListener {
       { case (address, seconds, shown) => JumpgateClient.connect(address, java.time.Duration.ofSeconds(seconds), shown) })
 
   private def credentials(conf: SQLConf): Credentials = {
-    def path(setting: Setting[String]) = Some(setting(conf)).filter(_.nonEmpty).map(Path.of(_)).toJava
+    def path(setting: Setting[String]) = Some(setting(conf)).filter(_.nonEmpty).map(Shipped.path).toJava
     new Credentials(path(Settings.Tls), path(Settings.TokenFile))
   }
 

@@ -1,0 +1,103 @@
+"""Spark on four executors, with a token, a certificate and ports as on a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import socket
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jumpgate.client.session import Session
+from jumpgate.hosts.config import ClientConfig, local_hosts
+from jumpgate.service import embedded
+from jumpgate.trust import certificates
+from tests.support.spark import Spark
+
+pytestmark = pytest.mark.timeout(900)  # a JVM starts, and much is compiled
+
+EXECUTORS, ROWS = 4, 200_000
+FIRST = random.randrange(20_000, 30_000)
+PORTS = range(FIRST, FIRST + 200)
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
+    folder = tmp_path_factory.mktemp("cluster")
+    shipped = folder / "shipped"
+    shipped.mkdir()
+    (shipped / "spark.token").write_text("a token of the client spark\n")
+    certificates.init(folder / "certs")
+    issued = certificates.issue(folder / "certs", "driver", (), 10)
+    archive = shutil.make_archive(str(shipped / "certs"), "zip", issued)
+    data = folder / "data"
+    data.mkdir()
+    keys = pa.array(range(ROWS))
+    pq.write_table(pa.table({"k": keys, "g": pa.array(k % 1000 for k in range(ROWS))}), data / "t.parquet")
+    client = ClientConfig("spark", str(shipped / "spark.token"), roots=(str(data),))
+    service = embedded.start(replace(local_hosts(1), clients=(client,)))
+    quick = os.environ["SPARK_SUBMIT_OPTS"]  # tests/conftest.py has it for the driver
+    spark = Spark(
+        service.address, folder / "warehouse", f"local-cluster[{EXECUTORS},1,512]",
+        spark_executor_memory="512m", spark_executor_extraJavaOptions=quick,
+        spark_jumpgate_ports=f"{PORTS[0]}-{PORTS[-1]}", spark_jumpgate_partitions=str(EXECUTORS),
+        spark_jumpgate_tokenFile="spark.token",
+        spark_files=str(shipped / "spark.token"), spark_archives=f"{archive}#certs",
+    )  # fmt: skip
+    try:
+        spark.session.read.parquet(str(data / "t.parquet")).createOrReplaceTempView("t")
+        yield spark
+    finally:
+        spark.close()
+        service.close()
+
+
+def test_executors_share_the_rows_of_a_query(spark: Spark) -> None:
+    before = spark.fallbacks
+    frame = spark.session.sql("select k, g from t where k >= 0")
+    assert spark.coverage(frame)[0] > 0
+    # a worker's parent is the daemon of its executor
+    of_rows = frame.rdd.mapPartitions(lambda rows: [(os.getppid(), sum(1 for _ in rows))]).collect()
+    by_executor: Counter[int] = Counter()
+    for executor, rows in of_rows:
+        by_executor[executor] += rows
+    assert by_executor.total() == ROWS and len(by_executor) == EXECUTORS
+    assert max(by_executor.values()) <= 1.2 * min(by_executor.values()), by_executor
+    assert spark.fallbacks == before
+
+
+def test_results_are_received_at_the_ports_that_are_open(spark: Spark) -> None:
+    before = spark.fallbacks
+    assert len(spark.session.sql("select g, count(*) from t group by g").collect()) == 1000
+    assert spark.fallbacks == before
+    with Session(spark.session.conf.get("spark.jumpgate.address")) as session:
+        record = session.describe("latest").record
+    assert record is not None and record["client"] == "spark"  # by the token that Spark brought
+    ends = next(edge["to"] for edge in record["explain"]["edges"] if edge["id"] == "result")
+    assert len(ends) == EXECUTORS and all(int(end.rpartition(":")[2]) in PORTS for end in ends)
+
+
+def test_a_certificate_comes_with_the_application(spark: Spark) -> None:
+    folder = Path(str(spark.jvm.io.jumpgate.spark.exec.Shipped.path("certs")))
+    assert {file.name for file in folder.iterdir()} >= {"ca.pem", "cert.pem", "key.pem"}
+    assert stat.S_IMODE((folder / "key.pem").stat().st_mode) == 0o600
+    assert str(spark.jvm.io.jumpgate.spark.exec.Shipped.path("/etc/hostname")) == "/etc/hostname"
+
+
+def test_without_a_free_port_spark_computes(spark: Spark) -> None:
+    before = spark.fallbacks
+    with contextlib.ExitStack() as taken:
+        for port in PORTS:
+            with contextlib.suppress(OSError):  # somebody else has it
+                taken.enter_context(socket.create_server(("127.0.0.1", port)))
+        assert spark.session.sql("select max(k) from t where g = 7").collect()[0][0] == ROWS - 1000 + 7
+    assert spark.fallbacks == before + 1
