@@ -205,14 +205,15 @@ def behind(part: str, folder: Path, runs: int) -> list[dict[str, Any]]:
             port = json.loads(line(agent))["port"]
             hosts = (
                 f'[[host]]\nname = "beside"\nagent = "{store.address}:{port}"\ntoken_file = "{token}"\n'
-                f'near = "s3://ranges"\nlink_bits_per_s = 1e9\n[[host]]\nname = "local"\n'
+                f'near = "s3://ranges"\nlink_bits_per_s = 1000000000\n[[host]]\nname = "local"\n'
             )
         stores = (
             f'[[store]]\nurl = "s3://{bucket}"\nendpoint = "{endpoint}"\ninsecure = true\nbits_per_s = 1e9\n'
             + f'select = true\nselect_dialect = "{"hadro" if part == "pushback" else "aws"}"\n' * (bucket != "ranges")
             for bucket in BUCKETS
         )
-        Path(env["JUMPGATE_CONFIG"]).write_text("".join(stores) + hosts + f"[service]\ncache_bytes = {1 << 32}\n")
+        service = f"[service]\ncache_bytes = {1 << 32}\n" * (part == "hybrid")
+        Path(env["JUMPGATE_CONFIG"]).write_text("".join(stores) + hosts + service)
         store.limit(LINK)
         asking = client.python("-m", "bench._hybrid", part, client.address, str(runs), env=env)
         points = len(SHARES) if part == "hybrid" else 1
