@@ -36,8 +36,10 @@ from jumpgate.study.paper.network import Network, line
 LINK = "1gbit"
 BUCKETS = ("ranges", "select", "pushed")
 COLUMNS = [f"v{i}" for i in range(10)]
+#: names of the same table, half of which the disk has for hybrid reads
+COPIES = ("a", "b", "c", "d")
 #: of the rows, which hybrid reads return, and those of push-back
-SHARES, FEW = (1e-4, 1e-3, 1e-2, 5e-2), 0.001
+SHARES, FEW = (1e-4, 1e-3, 1e-2), 0.001
 #: of a core that the busy store has
 CPU = 0.25
 CGROUPS = Path("/sys/fs/cgroup/cpu")
@@ -50,10 +52,11 @@ Run = Callable[[], pa.Table]
 def hybrid(open_: Callable[..., Session], runs: int) -> Iterator[dict[str, Any]]:
     """Yield points over the share of the rows that are left. Before each run the disk has half of the objects."""
     keeping, plain, pushing = open_(prefer=("cpp",)), open_(), open_(prefer=("s3_select",))
-    half, other = ([f"{table}/{part}.parquet" for part in range(_pushdown.PARTS)] for table in ("items", "more"))
+    objects = [f"{copy}/{part}.parquet" for copy in COPIES for part in range(_pushdown.PARTS)]
+    half = objects[: len(objects) // 2]
 
-    def flow(bucket: str, objects: Sequence[str]) -> Dataflow:
-        return read([f"s3://{bucket}/{name}" for name in objects]).select("r", *COLUMNS)
+    def flow(bucket: str, names: Sequence[str]) -> Dataflow:
+        return read([f"s3://{bucket}/{name}" for name in names]).select("r", *COLUMNS)
 
     folder = cache.root() / "chunks"
     for bucket in ("ranges", "select"):
@@ -64,7 +67,7 @@ def hybrid(open_: Callable[..., Session], runs: int) -> Iterator[dict[str, Any]]
     for share in SHARES:
 
         def few(bucket: str, share: float = share) -> Dataflow:
-            return flow(bucket, half + other).filter(col("r") < round(share * R_MAX)).select(*COLUMNS)
+            return flow(bucket, objects).filter(col("r") < round(share * R_MAX)).select(*COLUMNS)
 
         def run(session: Session, bucket: str, few: Callable[[str], Dataflow] = few) -> Run:
             return lambda: session.run(few(bucket)).to_arrow()
@@ -83,7 +86,12 @@ def pushback(open_: Callable[..., Session], runs: int) -> Iterator[dict[str, Any
     session = open_(prefer=("s3_select",))
 
     def few() -> pa.Table:
-        return session.run(read("s3://pushed/small/*.parquet").filter(col("r") < round(FEW * R_MAX))).to_arrow()
+        found = read([f"s3://pushed/{copy}/*.parquet" for copy in COPIES]).filter(col("r") < round(FEW * R_MAX))
+        result = session.run(found.select("r", "v0", "v1"))
+        table = result.to_arrow()
+        by_ranges = sum(c["asked"]["ranged_objects"] for c in _counters(session, result.job))
+        remark(f"  {by_ranges:g} of {len(COPIES) * _pushdown.PARTS} objects by ranges")
+        return table
 
     yield {"x": CPU, **_medians({"insists": (few, _insisting), "shifts": (few, _none)}, runs)}
 
@@ -110,6 +118,12 @@ def near(open_: Callable[..., Session], runs: int) -> Iterator[dict[str, Any]]:
 PARTS: Mapping[str, Callable[[Callable[..., Session], int], Iterator[dict[str, Any]]]] = {
     "hybrid": hybrid, "pushback": pushback, "near": near,
 }  # fmt: skip
+
+
+def _counters(session: Session, job: str) -> list[dict[str, Any]]:
+    record = session.describe(job).record
+    assert record is not None
+    return [counters for counters in record["counters"].values() if "asked" in counters]
 
 
 @contextlib.contextmanager
@@ -157,23 +171,9 @@ def _medians(ways: Mapping[str, tuple[Run, Callable[[], Any]]], runs: int) -> di
     return found
 
 
-def generate(folder: Path) -> None:
-    """Write the tables of the sweeps and, for push-back, `items` in more objects."""
-    import pyarrow.parquet as pq
-
-    _pushdown.generate(folder)
-    if not (folder / "small").exists():
-        (folder / "small").mkdir()
-        for part in range(_pushdown.PARTS):
-            table = pq.read_table(folder / f"items/{part}.parquet")
-            for piece in range(4):
-                rows = table.slice(piece * table.num_rows // 4, table.num_rows // 4)
-                pq.write_table(rows, folder / f"small/{4 * part + piece:02}.parquet")
-
-
 def behind(part: str, folder: Path, runs: int) -> list[dict[str, Any]]:
     """Return the points of a part over a store behind the link. Needs root."""
-    generate(folder)
+    _pushdown.generate(folder)
     with (
         tempfile.TemporaryDirectory() as name,
         contextlib.closing(Network()) as network,
@@ -181,9 +181,11 @@ def behind(part: str, folder: Path, runs: int) -> list[dict[str, Any]]:
     ):
         for bucket in BUCKETS:
             shutil.copytree(folder, Path(name) / bucket, copy_function=os.link)
-            shutil.copytree(folder / "items", Path(name) / bucket / "more", copy_function=os.link)
+            for copy in COPIES:
+                shutil.copytree(folder / "items", Path(name) / bucket / copy, copy_function=os.link)
         store, client = network.machine(), network.machine()
-        server = store.python("-m", "bench._store_server", name, KEY, SECRET, store.address, "select")
+        own = ("select",) * (part != "pushback")  # hadro's own takes longer
+        server = store.python("-m", "bench._store_server", name, KEY, SECRET, store.address, *own)
         take(server.pid)
         endpoint = line(server).strip()
         env = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1",
@@ -203,14 +205,15 @@ def behind(part: str, folder: Path, runs: int) -> list[dict[str, Any]]:
             port = json.loads(line(agent))["port"]
             hosts = (
                 f'[[host]]\nname = "beside"\nagent = "{store.address}:{port}"\ntoken_file = "{token}"\n'
-                f'near = "s3://ranges"\nlink_bits_per_s = 1e9\n[[host]]\nname = "local"\n'
+                f'near = "s3://ranges"\nlink_bits_per_s = 1000000000\n[[host]]\nname = "local"\n'
             )
         stores = (
             f'[[store]]\nurl = "s3://{bucket}"\nendpoint = "{endpoint}"\ninsecure = true\nbits_per_s = 1e9\n'
-            + 'select = true\nselect_dialect = "aws"\n' * (bucket != "ranges")
+            + f'select = true\nselect_dialect = "{"hadro" if part == "pushback" else "aws"}"\n' * (bucket != "ranges")
             for bucket in BUCKETS
         )
-        Path(env["JUMPGATE_CONFIG"]).write_text("".join(stores) + hosts + f"[service]\ncache_bytes = {1 << 32}\n")
+        service = f"[service]\ncache_bytes = {1 << 32}\n" * (part == "hybrid")
+        Path(env["JUMPGATE_CONFIG"]).write_text("".join(stores) + hosts + service)
         store.limit(LINK)
         asking = client.python("-m", "bench._hybrid", part, client.address, str(runs), env=env)
         points = len(SHARES) if part == "hybrid" else 1

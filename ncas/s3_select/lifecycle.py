@@ -33,6 +33,10 @@ class SelectLifecycle(WorkerLifecycle):
         """The URLs are secrets: they are made for the job, and are no part of the artifact."""
         files = artifact["files"]
         found = [{**granted(file, context), "select": objects.selecting(file)} for file in files]
+        needed = None if instance.asked is None else instance.asked.scanned_bytes / len(files) / instance.count
+        for one in found:
+            bytes = one["size"] if needed is None else min(one["size"], needed)
+            one["ranged_s"] = one["request_s"] + bytes * one["byte_s"]
         rest = {key: value for key, value in artifact.items() if key != "files"}
         await super().configure(handle, instance, {**rest, "objects": found, "prices": _prices(files[0])}, context)
 

@@ -17,8 +17,9 @@ from jumpgate.stores.objects import Grant
 @contextlib.contextmanager
 def answered(statement: str, file: str, grant: Grant, columns: Sequence[str]) -> Iterator[Any]:
     """Yield DuckDB's result over columns of the object. Raises FileChanged, FileUnreadable, Forbidden."""
-    with reading.opened(file, grant) as opened, parquet.ParquetFile(opened) as source:
+    # without Arrow's buffering ahead: where several objects are read at once, its threads wait for each other for ever
+    with reading.opened(file, grant) as opened, parquet.ParquetFile(opened, pre_buffer=False) as source:
         schema = pa.schema([source.schema_arrow.field(name) for name in columns])
-        batches = source.iter_batches(columns=[*columns])
+        batches = source.iter_batches(columns=[*columns], use_threads=False)
         with local.answered(statement, "S3Object", schema, batches) as result:
             yield result

@@ -12,7 +12,7 @@ import pyarrow as pa
 from jumpgate.errors import FileUnreadable, Overflow
 from jumpgate.ncas.s3_select import asking, ranged
 from jumpgate.ncas.s3_select.asking import Broken, Busy, Counted, Refused
-from jumpgate.ncas.s3_select.pushback import Window, is_slow
+from jumpgate.ncas.s3_select.pushback import Window, is_calm
 from jumpgate.stores import web
 from jumpgate.stores.objects import Grant
 
@@ -76,15 +76,17 @@ class Source:
     def _asked(self, read: Callable[[], Iterator[T]]) -> Iterator[T] | None:
         """Return what `read` yields; None if the store is to be spared or does not compute, and has yielded nothing."""
         for _ in range(ATTEMPTS):
-            if not self._window.enter():
+            if not (taken := self._window.enter()):
                 return None
-            begun, is_calm = time.monotonic(), False
+            begun = time.monotonic()
+            calm: bool | None = False
             items = self._checked(read())
             try:
                 first = next(items, None)
-                is_calm = not is_slow(self._told["size"], time.monotonic() - begun)
+                at_once = max(taken, self._window.taken)
+                calm = is_calm(time.monotonic() - begun, at_once, self._told["ranged_s"])
             except Broken:
-                is_calm = True  # it was not too much for it
+                calm = True  # it was not too much for it
                 continue
             except Busy:
                 return None
@@ -92,7 +94,7 @@ class Source:
                 self._window.close()
                 return None
             finally:
-                self._window.leave(is_calm)
+                self._window.leave(calm)
             return iter(()) if first is None else self._rest(first, items)
         return None
 

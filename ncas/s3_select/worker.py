@@ -15,15 +15,15 @@ from jumpgate.ncas.s3_select import groups, tops, totals
 from jumpgate.ncas.s3_select.asking import Counted
 from jumpgate.ncas.s3_select.groups import Grouping
 from jumpgate.ncas.s3_select.keys import KEYS_MAX, Condition, conditions
-from jumpgate.ncas.s3_select.pushback import Window
+from jumpgate.ncas.s3_select.pushback import AT_ONCE, Window
 from jumpgate.ncas.s3_select.source import Source
 from jumpgate.ncas.s3_select.sql import EXPRESSION_MAX, column, select
 from jumpgate.ncas.s3_select.tops import Top
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 
-#: objects that are asked about at the same time, and batches that wait to be sent
-AT_ONCE, WAITING_MAX = 8, 16
+#: batches that wait to be sent
+WAITING_MAX = 16
 
 Batches = Iterator[pa.RecordBatch]
 Told = Mapping[str, Any]

@@ -125,3 +125,34 @@ def test_both_together_are_the_whole(store: Store, address: str, selecting: Sess
         return
     assert asked(store) == {"select": {"2.parquet", "3.parquet"}, "ranges": set()}
     assert " segments on the disk" in (text := selecting.explain_job(result.job)), text
+
+
+def test_what_is_kept_later_changes_a_plan_that_is_used_again(store: Store, address: str, selecting: Session) -> None:
+    keep(address, [])
+    flow, _ = flows()["rows"]
+    rows = selecting.run(flow).to_arrow().num_rows
+    keep(address, NAMES[:2])
+    asked(store)
+    assert selecting.run(flow).to_arrow().num_rows == rows
+    assert asked(store)["select"] == {"2.parquet", "3.parquet"}
+    shutil.rmtree(cache.root() / "chunks")
+    assert selecting.run(flow).to_arrow().num_rows == rows
+    assert asked(store)["select"] == {f"{part}.parquet" for part in range(PARTS)}
+
+
+def test_chunks_that_go_after_the_plan_are_read_again(store: Store, address: str, selecting: Session) -> None:
+    keep(address, NAMES[:2])
+    flow, _ = flows()["rows"]
+    rows = selecting.run(flow).to_arrow().num_rows
+    removed = []
+
+    def remove(number: int) -> str:
+        if store.requests[-1][0] == "POST" and not removed:
+            removed.append(shutil.rmtree(cache.root() / "chunks"))
+        return ""
+
+    store.before = remove
+    try:
+        assert selecting.run(flow).to_arrow().num_rows == rows and removed
+    finally:
+        store.before = lambda number: ""

@@ -127,3 +127,38 @@ def test_what_few_rows_come_of_runs_beside_the_store(near: Session, plain: Sessi
         moved[session] = over_link(session, result.job)
     assert "lost: is estimated at" in near.explain(flow)
     assert 0 < moved[near] < moved[plain] / 3
+
+
+@pytest.mark.parametrize("name", ["groups", "shuffled join"])
+def test_what_two_hosts_beside_a_store_share_they_send_each_other(near: Session, folder: Path, name: str) -> None:
+    """Rows are shuffled between them, by groups or keys, and only the result crosses the store's link."""
+    sales = read("s3://lake/sales*.parquet")
+    few = sales.filter(col("v") < 100_000).aggregate(by=["k"], n=count())
+    flow, text = {
+        "groups": flows(folder)["groups"],
+        "shuffled join": (
+            sales.join(few.select("n", j=col("k")), left_on="k", right_on="j").aggregate(n=count(), t=sum_("n")),
+            "select count(*), sum(b.n) from sales a join"
+            " (select k, count(*) n from sales where v < 100000 group by k) b on a.k = b.k",
+        ),
+    }[name]  # fmt: skip
+    result = near.run(flow)
+    with duckdb.connect() as reference:
+        reference.execute(f"create view sales as from '{folder}/lake/*.parquet'")
+        expected = reference.execute(text).fetchall()
+    assert sorted(tuple(row.values()) for row in result.to_pylist()) == sorted(expected)
+    record = near.describe(result.job).record
+    assert record is not None
+    explained = near.explain_job_data(result.job)
+    beside = {i["id"] for i in record["instances"] if i["host"].startswith("beside")}
+    shuffles = [
+        edge
+        for edge in explained["edges"]
+        if edge["partitioning"].startswith(("hash", "broadcast")) and {*edge["from"], *edge["to"]} <= beside
+    ]
+    assert shuffles and all(len(edge["to"]) == 2 for edge in shuffles)
+    sent = {sink["edge"]: sink for id in beside for sink in record["counters"][id]["sinks"]}
+    shuffled = sum(sent[edge["id"]]["bytes"] for edge in shuffles)
+    assert shuffled > 0
+    objects = sum((folder / f"lake/sales{part}.parquet").stat().st_size for part in range(2))
+    assert over_link(near, result.job) < objects / 20

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from jumpgate.client import Dataflow, col
+from jumpgate.client import Dataflow, col, read
 from jumpgate.compiler.mapping import filter_edges
 from jumpgate.errors import FileChanged, FileUnreadable
-from jumpgate.ncas.s3_select import source, worker
+from jumpgate.ncas.s3_select import pushback, source, worker
 from jumpgate.testing.leaks import descriptors
 from tests.support.select_double import SelectDouble
 from tests.support.select_lab import SelectLab, lab
@@ -97,3 +97,20 @@ def test_an_object_that_is_gone(objects: SelectLab, joined: dict[str, Dataflow])
             objects.run(joined["lake"], plan)
     finally:
         file.write_bytes(was)
+
+
+def test_many_objects_are_read_by_ranges_at_once(objects: SelectLab) -> None:
+    """A store that refuses to compute: as many objects are read side by side as would be asked about."""
+    rows, parts = 5000, 3 * pushback.AT_ONCE
+    folder = objects.folder / "lake/many"
+    folder.mkdir()
+    for part in range(parts):
+        own = {f"v{i}": [n * 2654435761 % 1_000_003 for n in range(i, rows)] + [0] * i for i in range(3)}
+        numbers = pa.table({"k": pa.array(range(part * rows, (part + 1) * rows), pa.int64()), **own})
+        parquet.write_table(numbers, folder / f"{part}.parquet", row_group_size=rows // 2)
+    objects.store.before = lambda number: "refused" if objects.store.requests[-1][0] == "POST" else ""
+    try:
+        found = objects.check(read("s3://lake/many/*.parquet").filter(col("k") < 900))
+    finally:
+        objects.store.before = lambda number: ""
+    assert found.num_rows == 900

@@ -19,7 +19,7 @@ from jumpgate.errors import CannotPlace, ConfigError
 from jumpgate.hosts.config import parse
 from jumpgate.nca.interface import ColumnStatistics, JobPlan, Selection, Statistics
 from jumpgate.nca.registry import default_registry
-from jumpgate.nca.storage import Asked, StoreLink
+from jumpgate.nca.storage import Asked, Segments, StoreLink
 from jumpgate.service import store_links
 from jumpgate.stores import latency, settings
 from jumpgate.stores.settings import Store
@@ -39,19 +39,29 @@ def store() -> Iterator[None]:
     settings.configure([])
 
 
-def planned(link: StoreLink | None, share: float, objective: Objective | None = None, per_hour: float = 0.0) -> JobPlan:
-    """Plan a filter that `share` of the rows pass."""
+def planned(
+    link: StoreLink | None, share: float, objective: Objective | None = None, per_hour: float = 0.0, kept: int = 0
+) -> JobPlan:
+    """Plan a filter that `share` of the rows pass. kept: so many objects are on the disk, and some of another."""
+
+    def segments(files: tuple[str, ...], format: str, names: tuple[str, ...]) -> list[Segments]:
+        assert (format, names) == ("parquet", ("a", "s"))
+        parts = {file: min(1.0, max(0.0, kept + 0.4 - number)) for number, file in enumerate(FILES)}
+        return [Segments(4, 100.0, int(4 * parts[file]), 100.0 * parts[file]) for file in files if kept]
 
     def selected(node: object, names: object) -> Selection:
         return Selection(1_000_000, int(1_000_000 * share), False)
 
-    def statistics(*_: object) -> Statistics:
-        return Statistics(ROWS, 24 * ROWS, select=selected)
+    def statistics(files: tuple[str, ...], *_: object) -> Statistics:
+        rows = ROWS * len(files) / len(FILES)
+        return Statistics(rows, 24 * rows, select=selected)
 
     flow = Dataflow(Read(FILES, "parquet", SCHEMA, (0, 1))).filter(col("a") == 5)
     machine = host("h")
     machine = replace(machine, offer=replace(machine.offer, money_per_hour=per_hour))
-    options = CompileOptions(statistics=statistics, link=lambda file: link, objective=objective or Objective())
+    options = CompileOptions(
+        statistics=statistics, link=lambda file: link, segments=segments, objective=objective or Objective()
+    )
     return compile_dataflow(flow.root, (machine,), default_registry(), options)
 
 
@@ -139,3 +149,17 @@ def test_links_are_configured_or_measured() -> None:
     assert web is not None and web.request_price == 0.0  # nobody charges
     with pytest.raises(ConfigError, match=r"bits_per_s in \[\[store\]\] is -1, not a number, 0 or more"):
         parse({"store": [{"url": "s3://lake", "bits_per_s": -1}]})
+
+
+def test_what_the_disk_has_is_read_from_there() -> None:
+    store = replace(SLOW, scanned_bytes_per_s=4e8)
+    assert reads_by(planned(store, 0.001)) == "s3_select" and reads_by(planned(store, 0.001, kept=10)) == "cpp"
+    halves = planned(store, 0.001, kept=5)
+    files = {i.nca: node.files for i in halves.instances for node in i.root.walk() if isinstance(node, Read)}
+    assert files == {"cpp": FILES[:5], "s3_select": FILES[5:]}
+    text = explain_text(halves.explain)
+    assert "0 requests, 0 B returned, 20 of 20 segments on the disk" in text and "20 segments there" in text
+    before, after = planned(store, 0.001).figures.seconds, halves.figures.seconds
+    assert before is not None and after is not None and after < before
+    quick = replace(SLOW, scanned_bytes_per_s=1e12)
+    assert reads_by(planned(quick, 0.001, kept=5)) == "s3_select"  # the store computes sooner than a disk is read
