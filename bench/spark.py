@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
-from bench import _spark_comet, _spark_page
+from bench import _spark_comet, _spark_page, _spark_service
 from bench._measure import Figure, counted, geometric_mean, remark, report
 from bench._runs import Journal, Run, made
 from bench._spark_runs import Runner
@@ -177,6 +177,8 @@ FIGURES: dict[str, Callable[[Bench], Figure]] = {
     "auto_worst": auto_worst,
     "receive_gb_per_core_s": receive_gb_per_core_s,
     "faults_survived": faults_survived,
+    "blackout_cost_s": lambda bench: _spark_service.blackout_cost_s(bench.master),
+    "restart_used_s": lambda bench: _spark_service.restart_used_s(bench.master),
 }
 
 

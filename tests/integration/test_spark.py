@@ -323,7 +323,7 @@ def test_cancelling_a_job_group_ends_the_job(spark: Spark, session: SparkSession
     )
 
 
-def test_a_service_that_is_gone(spark: Spark, session: SparkSession) -> None:
+def test_a_service_that_is_gone(spark: Spark, session: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     service = embedded.start(local_hosts(1))
     session.conf.set("spark.jumpgate.address", service.address)
     query = of_format("select count(*), sum(ss_quantity) from store_sales", "parquet")
@@ -339,11 +339,16 @@ def test_a_service_that_is_gone(spark: Spark, session: SparkSession) -> None:
             session.sql(query).collect()
         assert spark.fallbacks == before + 1
         session.conf.set("spark.jumpgate.offload", "auto")  # decided before anything runs
-        frame = session.sql(query)
-        assert frame.collect() == expected
-        assert spark.coverage(frame)[0] == 0
+        for adaptive in ("true", "false"):
+            session.conf.set("spark.sql.adaptive.enabled", adaptive)
+            frame = session.sql(query)
+            frame.explain()
+            assert "Aggregate stays: [service] no Jumpgate service answers" in capsys.readouterr().out
+            assert frame.collect() == expected
+            assert spark.coverage(frame)[0] == 0
     finally:
         service.close()
+        session.conf.unset("spark.sql.adaptive.enabled")
         session.conf.set("spark.jumpgate.strict", "false")
         session.conf.set("spark.jumpgate.offload", "always")
         session.conf.set("spark.jumpgate.address", session.sparkContext.getConf().get("spark.jumpgate.address"))

@@ -310,7 +310,16 @@ FUNCTIONS = {
         locate('b', b), ascii(b), octet_length(b), b rlike '^[a-f]+', b rlike 'b|x'""",
     "dates": """dayofweek(d), weekday(d), dayofyear(d), weekofyear(d), add_months(d, 1), add_months(d, -13),
         last_day(d), trunc(d, 'MM'), trunc(d, 'week'), trunc(d, 'quarter'), trunc(d, 'YEAR'),
-        hour(m), minute(m), second(m)""",
+        hour(m), minute(m), second(m), year(m), month(m), cast(m as date), cast(d as timestamp_ntz),
+        cast(n > 2 as string),
+        d + interval '13' month, d - interval '1' year, unix_date(d), date_from_unix_date(n - 3),
+        date_diff(m, timestamp_ntz'2000-01-01 12:00:00')""",
+    "parts of text": """right(b, 2), right(b, 9), split_part(b, 'b', 1), split_part(b, 'b', 2), split_part(b, 'b', 5),
+        split_part(b, 'b', -1), regexp_replace(b, '[xa]+', '-'), regexp_replace(b, 'c|bc', ''), nvl(left(b, 1), '?'),
+        b ilike 'Ä%'""",
+    "numbers": """floor(x), ceil(x), floor(y), ceil(y), ceil(n), sqrt(abs(x)), sqrt(n), ~n, shiftleft(n, 3), n << 33,
+        pmod(n, 3), pmod(-n, 3), pmod(3 - n, -2), y % 0.7, y % cast(1.25 as decimal(5, 2)), mod(-y, 0.30),
+        nanvl(x, n), nanvl(x, null)""",
     "windows": """lag(n) over w, lag(n, 2, -1) over w, lead(b) over w, lead(n, -1) over w, lag(n, 0) over w,
         ntile(2) over w, ntile(9) over w, percent_rank() over w, cume_dist() over w, first_value(n) over w,
         last_value(n) over w, nth_value(b, 2) over w,
@@ -320,24 +329,62 @@ FUNCTIONS = {
         count(*) over (order by d range between 31 preceding and current row),
         max(n) over (order by n desc range between 3 preceding and 1 preceding)""",
 }
-VALUES = """select * from values (1, 'abc', date'2024-01-31', timestamp_ntz'2024-01-31 23:59:58.9', 1),
-    (2, '', date'1969-12-31', timestamp_ntz'1969-12-31 01:02:03', 1), (3, 'xäx b', date'2000-02-29', null, 2),
-    (4, null, null, timestamp_ntz'1600-01-01 00:00:00.1', 2), (7, 'ÄÖ', date'2024-12-30', null, 1)
-    as t(n, b, d, m, g)"""
+VALUES = """select *, cast(v as double) x, cast(v as decimal(7, 3)) y from values
+    (1, 'abc', date'2024-01-31', timestamp_ntz'2024-01-31 23:59:58.9', 1, '1.5'),
+    (2, '', date'1969-12-31', timestamp_ntz'1969-12-31 01:02:03', 1, '-2.001'),
+    (3, 'xäx b', date'2000-02-29', null, 2, null),
+    (4, null, null, timestamp_ntz'1600-01-01 00:00:00.1', 2, '-0.0'),
+    (7, 'ÄÖ', date'2024-12-30', null, 1, '1000')
+    as t(n, b, d, m, g, v)"""
+#: what stays with Spark, above a table that does not
+KEPT = (
+    "lpad(b, n, 'x')", "b rlike 'a.c'", "date_format(d, 'yy')", "regexp_extract(b, '(a)')", "percentile(n, 0.25)",
+    "median(x)", "regexp_replace(b, 'x*', '-')", "max_by(n, d)", "lag(n) ignore nulls over (order by n)",
+)  # fmt: skip
+#: of groups, of which one has one row and one none with values
+AGGREGATES = {
+    "bits": "bit_and(n), bit_or(n) filter (where n > 2), bit_xor(n), bool_and(n > 1), bool_or(n > 3), count_if(n > 1)",
+    "pairs": "corr(x, n), covar_samp(x, n), covar_pop(x, n), corr(n, n), covar_pop(x, n) filter (where n < 7)",
+    "medians": "median(n), percentile(n, 0.5), median(n) filter (where n > 1)",
+    "distinct tuples": "count(distinct n, b), count(distinct n, b) + 1",
+}
 
 
 def functions() -> Iterator[Case]:
-    table = files("parquet", "n int, b string, d date, m timestamp_ntz, g int", VALUES)
+    columns = "n int, b string, d date, m timestamp_ntz, g int, x double, y decimal(7, 3)"
+    table = files("parquet", columns, VALUES)
     for name, expressions in FUNCTIONS.items():
         query = f"select {expressions} from t window w as (partition by g order by n)"
         yield Case(f"functions of {name}", WHOLE, table, {}, query)
-    clock = """select hour(d), minute(d), second(d), date_trunc('YEAR', d), date_trunc('mm', d), date_trunc('week', d),
+    for name, measures in AGGREGATES.items():
+        for grouped in (f"select {measures} from t", f"select g, {measures} from t group by g",
+                        f"select n % 4 k, {measures} from t where n <> 2 group by n % 4"):  # fmt: skip
+            yield Case(f"{name}: {grouped}", WHOLE, table, {}, grouped)
+    pivot = "select * from (select g, b, n from t) pivot (sum(n) for b in ('abc', 'xäx b' as c, 'none'))"
+    yield Case("a pivot", WHOLE, table, {}, pivot)
+    several = "select * from (select g, d, n, b from t) pivot (max(n) m, min(b) for d in (date'2024-01-31', null))"
+    yield Case("a pivot of several", OFFLOADED, table, {}, several)
+    yield Case("a pivot of one value", WHOLE, table, {}, pivot.replace("'abc', 'xäx b' as c, ", ""))
+    for name, change in {
+        "complete rows": lambda frame: frame.dropna(),
+        "rows with six values": lambda frame: frame.dropna(thresh=6),
+        "filled rows": lambda frame: frame.fillna(0).fillna("?"),
+    }.items():
+        yield Case(name, WHOLE, lambda session, folder, change=change: change(table(session, folder)))
+    yield Case("rests by zero", FALLS_BACK, table, {"spark.sql.ansi.enabled": "true"}, "select pmod(n, n - 1) from t")
+    yield Case(
+        "NULL of rests by zero", WHOLE, table, {"spark.sql.ansi.enabled": "false"}, "select pmod(n, n - 1) from t"
+    )
+    yield Case("roots of negative numbers", FALLS_BACK, table, {}, "select sqrt(x) from t")
+    yield Case("floors that no integer is", FALLS_BACK, table, {}, "select floor(x * 1e30) from t")
+    clock = """select year(d), cast(d as date), unix_timestamp(d), date_format(d, 'yyyy-MM-dd HH:mm:ss'), to_date(d),
+        date_format(d, 'yyyyMM'), d + interval '1-2' year to month, cast(date'2020-02-29' + day(d) as timestamp),
+        hour(d), minute(d), second(d), date_trunc('YEAR', d), date_trunc('mm', d), date_trunc('week', d),
         date_trunc('DD', d), date_trunc('hour', d), date_trunc('millisecond', d), date_trunc('quarter', d) from t"""
     for zone, outcome in (("UTC", WHOLE), ("Etc/UTC", WHOLE), ("Asia/Kolkata", REFUSED)):
         moments = files("parquet", "d timestamp", MOMENTS)
         yield Case(f"clocks of {zone}", outcome, moments, {"spark.sql.session.timeZone": zone}, clock)
-    for kept in ("lpad(b, n, 'x')", "b rlike 'a.c'", "date_format(d, 'yy')", "regexp_extract(b, '(a)')",
-                 "percentile(n, 0.5)", "max_by(n, d)", "lag(n) ignore nulls over (order by n)"):  # fmt: skip
+    for kept in KEPT:
         yield Case(f"a table below {kept}", OFFLOADED, table, {}, f"select {kept} from t")
     inner = """select n + (select min(n) from t) k, b from t
         where n > (select avg(n) from t) * 0.5 or n < 1 + (select max(n) from t where b = 'none')"""

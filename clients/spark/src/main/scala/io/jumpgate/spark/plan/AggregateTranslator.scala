@@ -49,7 +49,7 @@ private final class AggregateTranslator(aggregate: Aggregate, child: Operator) {
 
 /** Measures, each once, of aggregate functions that occur in expressions. */
 private final class Measures(input: Scope) {
-  private val found = mutable.LinkedHashMap[(MeasureFunction, Option[Value]), Measure]()
+  private val found = mutable.LinkedHashMap[(MeasureFunction, Seq[Value]), Measure]()
   private val results = mutable.LinkedHashMap[Expression, (AttributeReference, (Int => Value) => Value)]()
 
   def list: Seq[Measure] = found.values.toSeq
@@ -63,6 +63,10 @@ private final class Measures(input: Scope) {
     key(e).getOrElse(e match {
       case MakeDecimal(Measures.Aggregated(Sum(UnscaledValue(x), context), a), precision, scale, _) =>
         result(a.copy(aggregateFunction = Sum(x, context), resultId = a.resultId), DecimalType(precision, scale))
+      case GetArrayItem(Measures.Aggregated(p: PivotFirst, a), Literal(i: Int, _), _) =>
+        val is = EqualNullSafe(p.pivotColumn, Literal(p.pivotColumnValues(i), p.pivotColumn.dataType))
+        val only = Max(If(is, p.valueColumn, Literal(null, p.valueColumn.dataType))) // there is one row for each value
+        result(a.copy(aggregateFunction = only, resultId = NamedExpression.newExprId), e.dataType)
       case Measures.Aggregated(_, a) => result(a, a.dataType)
       case _ => e.mapChildren(replaced(_)(key))
     })
@@ -73,7 +77,7 @@ private final class Measures(input: Scope) {
   /** How a function's value comes from measures. */
   private def computed(a: AggregateExpression, dataType: DataType): (Int => Value) => Value = {
     def one(function: MeasureFunction, e: Expression, value: Value => Value = identity): Int =
-      measure(function, a.isDistinct, Some(filtered(a, e, value)))
+      measure(function, a.isDistinct, Seq(filtered(a, e, value)))
     a.aggregateFunction match {
       case Sum(e, _) =>
         val i = one(MeasureFunction.SUM, e)
@@ -88,7 +92,7 @@ private final class Measures(input: Scope) {
             column => column(i)
         }
       case Count(Seq(e)) if !e.nullable && a.filter.isEmpty && !a.isDistinct =>
-        val i = measure(MeasureFunction.COUNT_STAR, distinct = false, None)
+        val i = measure(MeasureFunction.COUNT_STAR, distinct = false, Nil)
         column => column(i)
       case Count(Seq(e)) =>
         val i = one(MeasureFunction.COUNT, e)
@@ -98,13 +102,23 @@ private final class Measures(input: Scope) {
         val i = one(MeasureFunction.COUNT, If(all, Literal(1), Literal(null, IntegerType)))
         column => column(i)
       case Min(e) =>
-        val i = measure(MeasureFunction.MIN, distinct = false, Some(filtered(a, e)))
+        val i = measure(MeasureFunction.MIN, distinct = false, Seq(filtered(a, e)))
         column => column(i)
       case Max(e) =>
-        val i = measure(MeasureFunction.MAX, distinct = false, Some(filtered(a, e)))
+        val i = measure(MeasureFunction.MAX, distinct = false, Seq(filtered(a, e)))
         column => column(i)
       case s: CentralMomentAgg if Measures.Moments.contains(s.prettyName) =>
         val i = one(Measures.Moments(s.prettyName), s.children.head)
+        column => column(i)
+      case f if Measures.Bits.contains(f.prettyName) && !a.isDistinct =>
+        val i = one(Measures.Bits(f.prettyName), f.children.head)
+        column => column(i)
+      case f if Measures.Pairs.contains(f.prettyName) && !a.isDistinct =>
+        val Seq(x, y) = f.children.take(2)
+        val i = measure(Measures.Pairs(f.prettyName), distinct = false, Seq(filtered(a, x), ExpressionTranslator(y, input)))
+        column => column(i)
+      case p: Percentile if Measures.isMedian(p) && !a.isDistinct =>
+        val i = one(MeasureFunction.MEDIAN, p.child)
         column => column(i)
       case other => NotOffloaded(Code.AGGREGATE, s"${other.prettyName} is not offloaded: ${a.sql}")
     }
@@ -116,9 +130,9 @@ private final class Measures(input: Scope) {
       Values.caseWhen(Seq((ExpressionTranslator(condition, input), argument)), Request.nullOf(argument.dataType)))
   }
 
-  private def measure(function: MeasureFunction, distinct: Boolean, argument: Option[Value]): Int = {
-    val key = (if (distinct) function.distinct() else function, argument)
-    if (!found.contains(key)) found(key) = new Measure(key._1, argument.toSeq.asJava, s"m${found.size}")
+  private def measure(function: MeasureFunction, distinct: Boolean, arguments: Seq[Value]): Int = {
+    val key = (if (distinct) function.distinct() else function, arguments)
+    if (!found.contains(key)) found(key) = new Measure(key._1, arguments.asJava, s"m${found.size}")
     found.keys.toSeq.indexOf(key)
   }
 }
@@ -127,6 +141,14 @@ private object Measures {
   val Moments = Map(
     "stddev_samp" -> MeasureFunction.STDDEV, "stddev" -> MeasureFunction.STDDEV, "std" -> MeasureFunction.STDDEV, "stddev_pop" -> MeasureFunction.STDDEV_POP,
     "variance" -> MeasureFunction.VARIANCE, "var_samp" -> MeasureFunction.VARIANCE, "var_pop" -> MeasureFunction.VARIANCE_POP)
+
+  val Bits = Map("bit_and" -> MeasureFunction.BIT_AND, "bit_or" -> MeasureFunction.BIT_OR, "bit_xor" -> MeasureFunction.BIT_XOR)
+
+  val Pairs = Map("covar_pop" -> MeasureFunction.COVAR_POP, "covar_samp" -> MeasureFunction.COVAR_SAMP, "corr" -> MeasureFunction.CORR)
+
+  /** Of integers that a double holds: the mean of two of them is exact. */
+  def isMedian(p: Percentile): Boolean =
+    Set[DataType](ByteType, ShortType, IntegerType)(p.child.dataType) && p.percentageExpression == Literal(0.5) && p.frequencyExpression == Literal(1L)
 
   /** An aggregate function with its expression. */
   object Aggregated {

@@ -23,7 +23,7 @@ object Dialects {
 
   /** Whether a division by zero is an error, and not NULL. */
   private def failsByZero(e: Expression): Boolean = e match {
-    case division @ (_: Divide | _: IntegralDivide | _: Remainder) if division.children.forall(_.dataType.isInstanceOf[NumericType]) =>
+    case division @ (_: Divide | _: IntegralDivide | _: Remainder | _: Pmod) if division.children.forall(_.dataType.isInstanceOf[NumericType]) =>
       val zeros = division.children.map(child => Literal.default(child.dataType))
       Try(division.withNewChildren(zeros).eval()).isFailure
     case _ => false

@@ -57,7 +57,7 @@ object ExpressionTranslator {
       case e: Cast => cast(e, in(e.child))
       case e: UnscaledValue => unscaled(in(e.child), e.child.dataType.asInstanceOf[DecimalType])
       case e: Round => round(e, in(e.child))
-      case e: BinaryArithmetic => arithmetic(e, in(e.left), in(e.right))
+      case e: BinaryArithmetic if !e.isInstanceOf[Pmod] => arithmetic(e, in(e.left), in(e.right))
       // Java counts a shift modulo the value's bits, as Jumpgate does
       case e: ShiftRight => ScalarFunction.SHIFT_RIGHT.of(in(e.left), Values.cast(in(e.right), Values.typeOf(e.dataType)))
       case e: UnaryMinus => ScalarFunction.NEGATE.of(in(e.child))
@@ -66,7 +66,7 @@ object ExpressionTranslator {
     }
   }
 
-  /** Text and dates. */
+  /** Text, dates, and functions. */
   private def other(expression: Expression, scope: Scope): Value = {
     def in(e: Expression): Value = apply(e, scope)
     def call(function: ScalarFunction, arguments: Expression*): Value = function.of(arguments.map(in): _*)
@@ -149,6 +149,9 @@ object ExpressionTranslator {
       case (_: BitwiseOr, _) => ScalarFunction.BIT_OR.of(left, right)
       case (_: BitwiseXor, _) => ScalarFunction.BIT_XOR.of(left, right)
       case (_: Remainder, t) if Whole(t) => ScalarFunction.MODULO.of(left, right)
+      case (_: Remainder, d: DecimalType) if d.scale == decimalOf(left).scale.max(decimalOf(right).scale) =>
+        val (a, b) = Values.common(left, right)
+        Values.cast(ScalarFunction.MODULO.of(a, b), Values.typeOf(d))
       case _ => NotOffloaded(Code.EXPRESSION, s"${e.prettyName} of ${e.dataType.simpleString} is not known: ${e.sql}")
     }
   }
@@ -198,7 +201,9 @@ object ExpressionTranslator {
       case (d: DecimalType, DoubleType) if d.precision <= 15 => Values.cast(child, JumpgateType.FLOAT64)
       case (DoubleType, d: DecimalType) =>
         ScalarFunction.FLOAT_TO_DECIMAL.of(child, Values.integer(d.precision), Values.integer(d.scale))
-      case (a, StringType) if Whole(a) || a == DateType => Values.cast(child, JumpgateType.STRING)
+      case (a, b) if a == DateType && Functions.hasClock(b, e.timeZoneId) || b == DateType && Functions.hasClock(a, e.timeZoneId) =>
+        Values.cast(child, Values.typeOf(b))
+      case (a, StringType) if Whole(a) || a == DateType || a == BooleanType => Values.cast(child, JumpgateType.STRING)
       case _ => NotOffloaded(Code.CAST, s"casts from ${from.simpleString} to ${to.simpleString} are Spark's own: ${e.sql}")
     }
   }
@@ -216,7 +221,9 @@ object ExpressionTranslator {
   private def substring(e: Substring, input: Value): Value = (e.pos, e.len) match {
     case (Literal(pos: Int, _), Literal(len: Int, _)) if pos >= 0 && e.str.dataType == StringType =>
       ScalarFunction.SUBSTRING.of(input, Values.long(pos.max(1).toLong), Values.long(len.max(0).toLong))
-    case _ => NotOffloaded(Code.EXPRESSION, s"substrings need literal positions that are not negative: ${e.sql}")
+    case (Literal(pos: Int, _), Literal(len: Int, _)) if pos < 0 && len >= -pos.toLong && e.str.dataType == StringType =>
+      ScalarFunction.RIGHT.of(input, Values.long(-pos.toLong))
+    case _ => NotOffloaded(Code.EXPRESSION, s"substrings need literal positions, and negative ones reach to the end: ${e.sql}")
   }
 
   /** Subqueries whose results are literals before the request is made. */

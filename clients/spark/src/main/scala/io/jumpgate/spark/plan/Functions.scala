@@ -3,15 +3,17 @@ package io.jumpgate.spark.plan
 import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Patterns, ScalarFunction, SqlFunctions}
 import java.time.{ZoneId, ZoneOffset}
 import java.util.Locale.ROOT
+import java.util.regex.Pattern
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import scala.jdk.OptionConverters._
 
-/** Functions of text and dates of which Spark and dataflows have the same values; with literals where only these make sure of it. */
+/** Functions of which Spark and dataflows have the same values; with literals where only these make sure of it. */
 private final class Functions(in: Expression => Value) {
   /** None: there is no counterpart. */
-  def apply(expression: Expression): Option[Value] = text(expression).orElse(moment(expression))
+  def apply(expression: Expression): Option[Value] =
+    text(expression).orElse(moment(expression)).orElse(new Numbers(in)(expression))
 
   private def text(expression: Expression): Option[Value] = Option(expression match {
     case StringLPad(s, Size(n), Text(fill)) if fill.nonEmpty => ScalarFunction.LPAD.of(in(s), Values.long(n), Request.string(fill))
@@ -29,6 +31,14 @@ private final class Functions(in: Expression => Value) {
     // to Java a point is no end of a line, of which it knows more than others
     case RLike(s, Text(pattern)) if Patterns.isShared(pattern) && !pattern.contains('.') =>
       ScalarFunction.REGEXP_LIKE.of(in(s), Request.string(pattern))
+    case RegExpReplace(s, Text(pattern), Text(by), Literal(1, _)) if Functions.isReplaced(pattern, by) =>
+      ScalarFunction.REGEXP_REPLACE_ALL.of(in(s), Request.string(pattern), Request.string(by))
+    case e: ElementAt =>
+      (e.left, e.right, e.defaultValueOutOfBound) match {
+        case (StringSplitSQL(s, Text(separator)), Literal(n: Int, _), Some(Text(""))) if separator.nonEmpty && n != 0 && s.dataType == StringType =>
+          ScalarFunction.SPLIT_PART.of(in(s), Request.string(separator), Values.long(n.toLong))
+        case _ => null
+      }
     case _ => null
   })
 
@@ -39,6 +49,14 @@ private final class Functions(in: Expression => Value) {
     case TruncTimestamp(Text(unit), t, zone) =>
       for (known <- Functions.ClockUnits.get(unit.toLowerCase(ROOT)); at <- clock(t, zone))
         yield ScalarFunction.DATE_TRUNC.of(Request.string(known), at)
+    case DateFormatClass(t, Text(pattern), zone) => clock(t, zone).flatMap(DateFormats(pattern, _))
+    case UnixTimestamp(t, _, zone, _) => clock(t, zone).map(seconds)
+    case ToUnixTimestamp(t, _, zone, _) => clock(t, zone).map(seconds)
+    case TimestampAddYMInterval(t, Literal(months: Int, _), zone) =>
+      clock(t, zone).map(ScalarFunction.ADD_INTERVAL.of(_, Values.long(months.toLong), Values.long(0), Values.long(0)))
+    case DateAddYMInterval(Day(d), Literal(months: Int, _)) => Some(SqlFunctions.later(d, months.toLong, 0))
+    case UnixDate(Day(d)) => Some(number(ScalarFunction.DAYS_BETWEEN, d, Request.date(0)))
+    case DateFromUnixDate(n) => Some(ScalarFunction.DATE_ADD_DAYS.of(Request.date(0), in(n)))
     case DayOfWeek(Day(d)) =>
       val fromSunday = ScalarFunction.DAY_OF_WEEK.of(d)
       Some(Values.cast(ScalarFunction.ADD.of(fromSunday, Values.long(1)), JumpgateType.INT32))
@@ -73,15 +91,29 @@ private final class Functions(in: Expression => Value) {
     def unapply(e: Expression): Option[Value] = if (e.dataType == DateType) Some(in(e)) else None
   }
 
-  /** A time whose clock is that of the zone: without one, or a moment where the session's is UTC. */
-  private def clock(e: Expression, zone: Option[String]): Option[Value] = e.dataType match {
-    case TimestampNTZType => Some(in(e))
-    case TimestampType if zone.exists(ZoneId.of(_).normalized == ZoneOffset.UTC) => Some(in(e))
-    case _ => None
+  private def clock(e: Expression, zone: Option[String]): Option[Value] = if (Functions.hasClock(e.dataType, zone)) Some(in(e)) else None
+
+  /** Since 1970, of a time. */
+  private def seconds(at: Value): Value = {
+    def times(value: Value, n: Long) = ScalarFunction.MULTIPLY.of(value, Values.long(n))
+    val days = ScalarFunction.DAYS_BETWEEN.of(Values.cast(at, JumpgateType.DATE), Request.date(0))
+    Seq(times(days, 86400), times(ScalarFunction.HOUR.of(at), 3600), times(ScalarFunction.MINUTE.of(at), 60), ScalarFunction.SECOND.of(at))
+      .reduce((a, b) => ScalarFunction.ADD.of(a, b))
   }
 }
 
 private object Functions {
+  /** Whether a time's clock is that of the zone: it has none, or is a moment where the session's is UTC. */
+  def hasClock(dataType: DataType, zone: Option[String]): Boolean = dataType match {
+    case TimestampNTZType => true
+    case TimestampType => zone.exists(ZoneId.of(_).normalized == ZoneOffset.UTC)
+    case _ => false
+  }
+
+  /** Whether matches of the pattern are replaced alike: Java finds an empty one also behind another one. */
+  private def isReplaced(pattern: String, by: String): Boolean =
+    Patterns.isShared(pattern) && !pattern.contains('.') && !Pattern.compile(pattern).matcher("").find() && !by.exists("$\\".contains(_))
+
   /** Of dates, by Spark's names of them. */
   private val Units = Map(
     "year" -> "year", "yyyy" -> "year", "yy" -> "year", "quarter" -> "quarter", "month" -> "month", "mm" -> "month",

@@ -25,7 +25,7 @@ final class JumpgateStrategy(session: SparkSession) extends SparkStrategy {
           case Some(reason) =>
             // nor is a part of it worth it
             plan.foreach(_.setTagValue(JumpgateStrategy.Declined, ()))
-            plan.setTagValue(JumpgateStrategy.Refused, reason)
+            refuse(plan, reason)
             Nil
           case None =>
             val node = JumpgateExec.of(plan, root)
@@ -33,13 +33,19 @@ final class JumpgateStrategy(session: SparkSession) extends SparkStrategy {
             Seq(node)
         }
       case Left(Refusal(node, reason)) =>
-        node.setTagValue(JumpgateStrategy.Refused, reason)
+        refuse(node, reason)
         if (!(node eq plan)) Nil
         else if (JumpgateStrategy.needsSparkScans(plan)) {
           plan.foreach(_.setTagValue(JumpgateStrategy.Declined, ()))
           Nil
         } else narrowed(plan)
     }
+
+  /** Operators of Spark's plan point to the logical ones that they compute, which the mark of a query's root is not. */
+  private def refuse(plan: LogicalPlan, reason: Reason): Unit = plan match {
+    case root: ReturnAnswer => refuse(root.child, reason)
+    case other => other.setTagValue(JumpgateStrategy.Refused, reason)
+  }
 
   /** A projection that stays with Spark takes only the columns that it needs. */
   private def narrowed(plan: LogicalPlan): Seq[SparkPlan] = plan match {

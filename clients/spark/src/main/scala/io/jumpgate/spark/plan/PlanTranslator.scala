@@ -51,11 +51,13 @@ final class PlanTranslator(session: SparkSession) {
         // one of Parquet or ORC becomes a relation of files, unless a setting of Spark's says otherwise
         case h: HiveTableRelation =>
           NotOffloaded(Code.FORMAT, s"rows of ${h.tableMeta.storage.serde.getOrElse("Hive tables")} are Spark's to read")
+        case Pivoted(a) => instead(plan, a)
         case p: Project => project(translate(p.child), p.child.output, p.projectList)
         case f: Filter => filter(f)
         case Join(side, OneRow(row), _: InnerLike, condition, _) => besides(plan, side, row, condition, first = false)
         case Join(OneRow(row), side, _: InnerLike, condition, _) => besides(plan, side, row, condition, first = true)
         case j: Join => join(j)
+        case DistinctTuples(a) => instead(plan, a)
         case a: Aggregate => new AggregateTranslator(a, translate(a.child)).operator
         case w: Window => new WindowTranslator(w, translate(w.child)).operator
         case s: Sort if s.global => translate(s.child).sort(sortKeys(s.order, scopeOf(s.child)).asJava)
@@ -73,6 +75,11 @@ final class PlanTranslator(session: SparkSession) {
     } catch {
       case e: NotOffloaded => throw new Refused(Refusal(plan, e.reason))
     }
+
+  /** Translates a plan of the same rows; the reason why it is not offloaded is that of the plan itself. */
+  private def instead(plan: LogicalPlan, same: LogicalPlan): Operator =
+    try translate(same)
+    catch { case r: Refused if !plan.exists(_ eq r.refusal.node) => throw new NotOffloaded(r.refusal.reason) }
 
   private def scopeOf(plan: LogicalPlan): Scope = Scope.of(translate(plan), plan.output)
 

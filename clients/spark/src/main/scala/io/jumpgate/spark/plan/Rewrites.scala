@@ -1,0 +1,62 @@
+package io.jumpgate.spark.plan
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Project}
+
+/** A pivot's projection of the array that [[PivotFirst]] makes, as one aggregate whose values are items of it. */
+private object Pivoted {
+  def unapply(plan: LogicalPlan): Option[Aggregate] = plan match {
+    case Project(list, a: Aggregate) if a.aggregateExpressions.exists(_.exists(_.isInstanceOf[PivotFirst])) =>
+      val values = AttributeMap(a.aggregateExpressions.collect { case made: Alias => made.toAttribute -> made.child })
+      def of(e: NamedExpression): NamedExpression = e match {
+        case attribute: Attribute => values.get(attribute).fold[NamedExpression](attribute)(Alias(_, attribute.name)(attribute.exprId))
+        case other => other.transform { case attribute: Attribute => values.getOrElse(attribute, attribute) }.asInstanceOf[NamedExpression]
+      }
+      Some(Aggregate(a.groupingExpressions, list.map(of), a.child))
+    case _ => None
+  }
+}
+
+/** An aggregate that counts distinct tuples of several values only, as a count over the tuples, which an aggregate below it makes. */
+private object DistinctTuples {
+  def unapply(plan: LogicalPlan): Option[Aggregate] = plan match {
+    case a: Aggregate =>
+      val found = a.aggregateExpressions.flatMap(_.collect { case e: AggregateExpression => e }).map(_.canonicalized).distinct
+      found match {
+        case Seq(AggregateExpression(Count(several), _, true, None, _)) if several.size > 1 => Some(over(a))
+        case _ => None
+      }
+    case _ => None
+  }
+
+  private def over(a: Aggregate): Aggregate = {
+    val counted = a.aggregateExpressions.flatMap(_.collectFirst { case AggregateExpression(Count(several), _, _, _, _) => several }).head
+    val keys = (a.groupingExpressions ++ counted).foldLeft(Seq[Expression]())((all, e) => if (all.exists(_.semanticEquals(e))) all else all :+ e)
+    val named = keys.map {
+      case attribute: Attribute => attribute
+      case other => Alias(other, "k")()
+    }
+    def attribute(e: Expression): Option[Attribute] = keys.indexWhere(_.semanticEquals(e)) match {
+      case -1 => None
+      case i => Some(named(i).toAttribute)
+    }
+    def of(e: Expression): Expression = e match {
+      case x @ AggregateExpression(Count(several), _, _, _, _) =>
+        x.copy(aggregateFunction = Count(several.map(v => attribute(v).getOrElse(v))), isDistinct = false)
+      case other => attribute(other).getOrElse(other.mapChildren(of))
+    }
+    val tuples = Aggregate(keys, named, a.child)
+    Aggregate(a.groupingExpressions.map(g => attribute(g).getOrElse(g)), a.aggregateExpressions.map(kept(_, of)), tuples)
+  }
+
+  /** With its name and number. */
+  private def kept(e: NamedExpression, of: Expression => Expression): NamedExpression = e match {
+    case attribute: Attribute =>
+      of(attribute) match {
+        case same: Attribute if same.exprId == attribute.exprId => same
+        case other => Alias(other, attribute.name)(attribute.exprId)
+      }
+    case other => other.mapChildren(of).asInstanceOf[NamedExpression]
+  }
+}
