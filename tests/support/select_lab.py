@@ -41,7 +41,14 @@ class SelectLab:
             (folder / name).mkdir()
         self.store = Store(folder)
         settings.configure(
-            StoreSettings(f"s3://{name}", self.store.endpoint, anonymous=True, select=True, select_dialect=dialect)
+            StoreSettings(
+                f"s3://{name}",
+                self.store.endpoint,
+                anonymous=True,
+                select=True,
+                select_dialect=dialect,
+                select_formats=("parquet", "csv", "json"),
+            )
             for name, dialect in dialects.items()
         )
         self._runs = InProcess(self._nca)
