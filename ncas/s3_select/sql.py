@@ -47,6 +47,8 @@ def refusal(part: Part, dialect: SelectDialect) -> Unsupported | None:
     else:
         if not isinstance(part.root, Read | Filter | Project | Join):
             return Unsupported("S3 Select computes aggregates and first rows over Parquet alone", "format")
+        if dialect.infers and dict(read.options).get("null"):
+            return Unsupported("this store's S3 Select has nothing for NULL in CSV, and no other text", "option")
         asked, dialect = superset(part, dialect), HERE
         kinds = _TEXT if asked.form.is_raw and read.format == "csv" else _SURE_TEXT
     if odd := next((f for f in read.schema if f.type.kind not in kinds), None):

@@ -40,6 +40,12 @@ class SelectLab:
         for name in dialects:
             (folder / name).mkdir()
         self.store = Store(folder)
+        self._dialects = dialects
+        self.configure()
+        self._runs = InProcess(self._nca)
+
+    def configure(self) -> None:
+        """Make this process know the store."""
         settings.configure(
             StoreSettings(
                 f"s3://{name}",
@@ -49,9 +55,8 @@ class SelectLab:
                 select_dialect=dialect,
                 select_formats=("parquet", "csv", "json"),
             )
-            for name, dialect in dialects.items()
+            for name, dialect in self._dialects.items()
         )
-        self._runs = InProcess(self._nca)
 
     def close(self) -> None:
         self._runs.close()
