@@ -1,6 +1,6 @@
-"""PushdownDB's sweeps (ICDE 2020, figures 1, 5, 7 and 9 to 11) over a store behind a link.
+"""PushdownDB's sweeps (ICDE 2020, figures 1 to 3, 5, 7 and 9 to 11) over a store behind a link.
 
-    python -m bench._pushdown ENDPOINT RUNS     # in a process on the client's machine
+    python -m bench._pushdown ENDPOINT RUNS LINK SCALE [SWEEP …]     # in a process on the client's machine
 
 The store's data is there under two names: `s3://select`, whose Select may be used, and `s3://ranges`, which is read by
 ranges alone. Each point of a sweep is run so, by Select wherever it matches, and as the estimate chooses. Prints one
@@ -18,8 +18,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bench import _panels
+import jumpgate
+from bench import _panels, _pushdown_csv
 from bench._measure import Figure, geometric_mean, remark
 from bench._panels import Panel
+from bench._sweeps import Sweep
 from jumpgate.client import Dataflow, avg, col, count, read, sum_
 from jumpgate.client.session import Session
 from jumpgate.study import charts
@@ -40,25 +41,17 @@ KEY, SECRET = "AKIABENCH", "bench-only"
 #: prices that AWS published in dollars: 10⁹ bytes scanned and returned, 1000 requests, an hour of r4.8xlarge
 SCANNED, RETURNED, REQUESTS, HOUR = 0.002, 0.0007, 0.0004, 2.128
 ROWS, PARTS = 4_000_000, 8
-#: of `r`, which is evenly spread
-R_MAX = 1_000_000
+#: the slowest link, in tc's notation
+SLOWEST = "1gbit"
 SKEWS = (0.0, 0.6, 0.9, 1.1, 1.3)
 SKEWED_GROUPS = 100
 GROUPS = (2, 4, 8, 16, 32)
 #: speed-ups over reading whole tables, as the paper tells them
-PUBLISHED: dict[str, dict[float, float]] = {"filter": {1e-3: 10.0}}
+PUBLISHED: dict[str, dict[float, float]] = {"filter": {1e-3: 10.0}, **_pushdown_csv.PUBLISHED}
+#: of `r`, which is evenly spread
+R_MAX = _pushdown_csv.R_MAX
+_SELECT = 'select = true\nselect_dialect = "aws"\nselect_formats = ["parquet", "csv"]'
 WAYS = ("ranges", "select", "chosen")
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """An experiment over a number; `figure` is the paper's."""
-
-    name: str
-    figure: str
-    over: str
-    is_logarithmic: bool
-    points: Mapping[float, Callable[[str], Dataflow]]
 
 
 def generate(folder: Path) -> None:
@@ -84,8 +77,13 @@ def generate(folder: Path) -> None:
                 pq.write_table(rows, folder / name / f"{part}.parquet", row_group_size=1 << 17)
 
 
-def sweeps() -> list[Sweep]:
-    """Return the experiments."""
+def sweeps(scale: float, link: str = SLOWEST, names: Sequence[str] = ()) -> list[Sweep]:
+    """Return the experiments over a link; those of these names, if there are any."""
+    found = [*_of_parquet(), *_pushdown_csv.sweeps(scale)]
+    return [s for s in found if (not names or s.name in names) and (link == SLOWEST or not s.is_slow)]
+
+
+def _of_parquet() -> list[Sweep]:
     items = "items/*.parquet"
     groups = "groups/*.parquet"
 
@@ -135,30 +133,51 @@ def cost(seconds: float, counts: Mapping[str, float]) -> float:
 
 
 def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    return sorted(zip(*(c.to_pylist() for c in table.columns), strict=True), key=repr)
+    rows = zip(*(c.to_pylist() for c in table.columns), strict=True)
+    return sorted((tuple(f"{v:.9g}" if isinstance(v, float) else v for v in row) for row in rows), key=repr)
 
 
-def measured(endpoint: str, runs: int) -> Iterator[dict[str, Any]]:
+class Way:
+    """What runs dataflows, and SQL over the tables of TPC-H in a bucket."""
+
+    def __init__(self, bucket: str, scale: float, **options: Any) -> None:
+        self.bucket = bucket
+        self._session = Session(progress=False, **options)
+        self._sql = jumpgate.connect(offload="always", progress=False, **options)
+        for name in _pushdown_csv.TABLES:
+            self._sql.register(name, _pushdown_csv.table(bucket, name, scale))
+
+    def close(self) -> None:
+        self._session.close()
+        self._sql.close()
+
+    def __call__(self, found: Dataflow | str) -> pa.Table:
+        return (self._sql.sql(found) if isinstance(found, str) else self._session.run(found)).to_arrow()
+
+
+def measured(endpoint: str, runs: int, scale: float, wanted: Sequence[Sweep]) -> Iterator[dict[str, Any]]:
     """Yield each point: what each way took, in the median, once all answers were found to be equal."""
-    with Session(progress=False) as plain, Session(progress=False, prefer=("s3_select",)) as preferring:
+    with contextlib.ExitStack() as stack:
         asked = {
-            "ranges": (plain, "s3://ranges"),
-            "select": (preferring, "s3://select"),
-            "chosen": (plain, "s3://select"),
+            "ranges": Way("s3://ranges", scale),
+            "select": Way("s3://select", scale, prefer=("s3_select",)),
+            "chosen": Way("s3://select", scale),
         }
-        for sweep in sweeps():
+        for run in asked.values():
+            stack.callback(run.close)
+        for sweep in wanted:
             for x, flow in sweep.points.items():
                 expected = None
                 found: dict[str, Any] = {"sweep": sweep.name, "figure": sweep.figure, "over": sweep.over, "x": x}
-                for way, (session, bucket) in asked.items():
-                    rows = _rows(session.run(flow(bucket)).to_arrow())  # it also builds what the plan needs
+                for way, run in asked.items():
+                    rows = _rows(run(flow(run.bucket)))  # it also builds what the plan needs
                     if expected is not None and rows != expected:
                         raise SystemExit(f"{sweep.name} at {x:g}: {way} has another answer")
                     expected, seconds = rows, []
                     counted(endpoint)
                     for _ in range(runs):
                         start = time.perf_counter()
-                        session.run(flow(bucket)).to_arrow()
+                        run(flow(run.bucket))
                         seconds.append(time.perf_counter() - start)
                     counts = {key: value / runs for key, value in counted(endpoint).items()}
                     took = statistics.median(seconds)
@@ -167,9 +186,11 @@ def measured(endpoint: str, runs: int) -> Iterator[dict[str, Any]]:
                 yield found
 
 
-def behind(link: str, folder: Path, runs: int) -> list[dict[str, Any]]:
-    """Return the points of all sweeps over a store whose link has a rate, in tc's notation. Needs root."""
+def behind(link: str, data: Path, runs: int, scale: float = 1.0, names: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return the points of sweeps over a store whose link has a rate, in tc's notation. Needs root."""
+    folder = data / "select"
     generate(folder)
+    _pushdown_csv.generate(folder, data, scale)
     with tempfile.TemporaryDirectory() as name, contextlib.closing(Network()) as network:
         for bucket in ("select", "ranges"):
             shutil.copytree(folder, Path(name) / bucket, copy_function=os.link)
@@ -183,22 +204,27 @@ def behind(link: str, folder: Path, runs: int) -> list[dict[str, Any]]:
             "".join(
                 f'[[store]]\nurl = "s3://{bucket}"\nendpoint = "{endpoint}"\ninsecure = true\n'
                 f"bits_per_s = {bits}\n{more}\n"
-                for bucket, more in (("select", 'select = true\nselect_dialect = "aws"'), ("ranges", ""))
+                for bucket, more in (("select", _SELECT), ("ranges", ""))
             )
             + f'[[host]]\nname = "local"\nmoney_per_hour = {HOUR}\n'
         )
         env = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1",
                "AWS_EC2_METADATA_DISABLED": "true", "JUMPGATE_CONFIG": str(config)}  # fmt: skip
-        asking = client.python("-m", "bench._pushdown", endpoint, str(runs), env=env)
-        points = sum(len(sweep.points) for sweep in sweeps())
+        asking = client.python("-m", "bench._pushdown", endpoint, str(runs), link, str(scale), *names, env=env)
+        points = sum(len(sweep.points) for sweep in sweeps(scale, link, names))
         return [json.loads(line(asking)) for _ in range(points)]
 
 
-def figures(links: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Figure]:
-    """Yield the figures of all sweeps, by link."""
+def figures(links: Mapping[str, Sequence[Mapping[str, Any]]], scale: float) -> Iterator[Figure]:
+    """Yield the figures of the sweeps that were run, by link."""
     first, points = next(iter(links.items()))
-    best = max(p["ranges"]["seconds"] / p["select"]["seconds"] for p in points if p["sweep"] == "filter")
-    yield Figure("filter_speedup", best, 5.0, "higher", f"Select beside ranges, the best of the sweep, {first}")
+    filters = [
+        p["ranges"]["seconds"] / p["select"]["seconds"] for p in points if p["sweep"] == _pushdown_csv.CSV_FILTER
+    ]
+    if filters:
+        words = f"Select over CSV beside ranges, the best of the sweep, {first}"
+        yield Figure("filter_speedup", max(filters), 5.0, "higher", words)
+    yield from _pushdown_csv.figures(first, scale, points)
     ratios = [
         p["chosen"]["seconds"] / min(p["ranges"]["seconds"], p["select"]["seconds"])
         for found in links.values()
@@ -208,10 +234,11 @@ def figures(links: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Figure
     yield Figure("chosen_vs_best", geometric_mean(ratios), 1.15, "lower", words)
 
 
-def page(links: Mapping[str, Sequence[Mapping[str, Any]]], found: Sequence[Figure]) -> str:
-    """Draw the sweeps beside the published ones."""
+def page(links: Mapping[str, Sequence[Mapping[str, Any]]], found: Sequence[Figure], scale: float) -> str:
+    """Draw the sweeps that were run beside the published ones."""
     panels = []
-    for sweep in sweeps():
+    run = {p["sweep"] for points in links.values() for p in points}
+    for sweep in (sweep for sweep in sweeps(scale) if sweep.name in run):
         series: dict[str, list[tuple[float, float]]] = {}
         for link, points in links.items():
             for way in ("select", "chosen"):
@@ -243,8 +270,8 @@ def page(links: Mapping[str, Sequence[Mapping[str, Any]]], found: Sequence[Figur
     return _panels.page("Storage that computes", "the sweeps of PushdownDB", text, panels, found)
 
 
-def main(endpoint: str, runs: str) -> None:
-    for found in measured(endpoint, int(runs)):
+def main(endpoint: str, runs: str, link: str, scale: str, *names: str) -> None:
+    for found in measured(endpoint, int(runs), float(scale), sweeps(float(scale), link, names)):
         print(json.dumps(found), flush=True)
 
 

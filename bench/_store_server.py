@@ -22,9 +22,10 @@ import uvicorn
 from hadro.app import create_app
 from hadro.config import Config
 
+from bench._pushdown_csv import FIELDS
 from jumpgate.tpcds.data import quoted
 from tests.support import parents
-from tests.support.select_double import message
+from tests.support.select_double import in_duckdb, message
 
 #: is answered with the counts since it was asked last
 COUNTS = "/-/counts"
@@ -73,12 +74,16 @@ class Counting:
     def _selected(self, file: Path, request: bytes) -> bytes:
         """Return the event stream that answers a request."""
         root = ElementTree.fromstring(request)
-        statement = next(str(e.text) for e in root.iter() if e.tag.endswith("Expression"))
+        statement = in_duckdb(next(str(e.text) for e in root.iter() if e.tag.endswith("Expression")))
+        is_csv = root.find(".//{*}OutputSerialization/{*}CSV") is not None
+        fields = Path(f"{file}{FIELDS}")
         with duckdb.connect() as cursor, tempfile.TemporaryDirectory() as folder:
-            cursor.execute(f"CREATE OR REPLACE TEMP VIEW S3Object AS FROM read_parquet({quoted(file)})")
-            lines = Path(folder) / "lines.json"
-            cursor.execute(f"COPY ({statement}) TO {quoted(lines)} (FORMAT json)")
-            text = lines.read_bytes()
+            source = f"read_parquet({quoted(fields if fields.exists() else file)})"
+            cursor.execute(f"CREATE OR REPLACE TEMP VIEW S3Object AS FROM {source}")
+            found = Path(folder) / "found"
+            how = "FORMAT csv, HEADER false" if is_csv else "FORMAT json"
+            cursor.execute(f"COPY ({statement}) TO {quoted(found)} ({how})")
+            text = found.read_bytes()
         stats = f"<Stats><BytesScanned>{file.stat().st_size}</BytesScanned></Stats>".encode()
         pieces = [message("Records", text[at : at + RECORDS_BYTES]) for at in range(0, len(text), RECORDS_BYTES)]
         return b"".join([*pieces, message("Stats", stats), message("End", b"")])

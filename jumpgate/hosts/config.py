@@ -50,6 +50,7 @@ anonymous = false               # true: without any
 insecure = false                # true: the way to it is trusted, as it is http
 select = false                  # true: it has S3 Select, which may be used
 select_dialect = "filters"      # what that computes: or hadro, minio, aws
+select_formats = ["parquet"]    # or csv and json, too, where objects are plain: docs/object-stores.md
 latency_ms = 20.0               # of a request, for estimates; absent: measured
 bits_per_s = 1e9                # of the link to it; absent: 10 Gbit/s
 scanned_bytes_per_s = 4e8       # of objects that Select looks at; absent: this
@@ -191,6 +192,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "insecure": bool,
         "select": bool,
         "select_dialect": str,
+        "select_formats": list,
         "latency_ms": float,
         "bits_per_s": float,
         "scanned_bytes_per_s": float,

@@ -18,7 +18,7 @@ from jumpgate.stores.names import canonical, is_remote
 class Store:
     """How names that begin with `url` are reached. Credentials are those of `profile`, else those that AWS's tools
     would use; none if `anonymous`. `insecure`: its endpoint may be http. `select`: it has S3 Select, which may be used;
-    `select_dialect` says what that computes.
+    `select_dialect` says what that computes, `select_formats` which objects it may be asked about.
 
     The rest is for estimates; 0: unknown. Prices are of 10⁹ bytes that Select scans and returns, and of 1000
     requests; the defaults are those that AWS published in dollars."""
@@ -31,6 +31,7 @@ class Store:
     insecure: bool = False
     select: bool = False
     select_dialect: str = "filters"
+    select_formats: tuple[str, ...] = ("parquet",)
     latency_ms: float = 0.0
     bits_per_s: float = 0.0
     scanned_bytes_per_s: float = 0.0
@@ -65,7 +66,8 @@ def parse(table: Mapping[str, Any]) -> Store:
     """Return the store of a [[store]] table whose keys are known. Raises InvalidDataflow for a wrong url."""
     if not is_remote(table["url"]):
         raise InvalidDataflow(f"url of a [[store]] is {table['url']!r}, not s3://BUCKET or https://HOST")
-    return Store(**{**table, "url": canonical(table["url"]).rstrip("/")})
+    formats = tuple(table.get("select_formats", Store.select_formats))
+    return Store(**{**table, "url": canonical(table["url"]).rstrip("/"), "select_formats": formats})
 
 
 def _own() -> list[Store]:

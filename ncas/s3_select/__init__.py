@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -75,7 +76,7 @@ class S3Select:
             return no
         if not isinstance(node, Aggregate | Sort):
             asked = None if estimates is None else _for_rows(part, node, estimates)
-            operators, is_whole = (*part.operators, part.read), part.where is None
+            operators, is_whole = (*part.operators, part.read), part.where is None and not _has_fewer(part)
             return Match(
                 self.name, operators, Completeness.FULL, node.schema, asked=asked, needs_filter=is_whole
             )  # Select saves nothing of a whole table
@@ -104,6 +105,11 @@ def _refused(part: Part) -> Unsupported | None:
     if not _has_duckdb():  # which computes what the store is not asked
         return Unsupported("DuckDB is not installed", "not_installed", "pip install 'jumpgate-nca[sql]'")
     return None
+
+
+def _has_fewer(part: Part) -> bool:
+    """Return whether the part has some columns of text objects alone, which are read whole otherwise."""
+    return part.read.format != "parquet" and len(part.columns) < len(part.read.file_schema)
 
 
 def _filtered(name: str, part: Part, join: Join, estimates: Estimates) -> Match | Unsupported:
@@ -157,7 +163,10 @@ def _first(name: str, part: Part, estimates: Estimates | None) -> Match:
 
 def _for_rows(part: Part, node: Operator, estimates: Estimates) -> Asked | None:
     """Return what the store is asked for the rows of `node`; None if their number is unknown."""
-    scanned, known = estimates.stored(part.read), estimates.of(node)
+    read = part.read
+    if read.format != "parquet":
+        read = replace(read, columns=tuple(range(len(read.file_schema))))  # a store scans all of a text
+    scanned, known = estimates.stored(read), estimates.of(node)
     if scanned is None or known.bytes is None or known.rows is None:
         return None
     returned = known.bytes + known.rows * len(node.schema) * TEXT_BYTES

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from xml.sax.saxutils import escape
 
 import pyarrow as pa
 from pyarrow import json
@@ -16,12 +15,6 @@ from jumpgate.ncas.s3_select import texts
 #: bytes of text that become a batch
 BATCH_BYTES = 4 << 20
 CONNECT_S, READ_S = 10.0, 30.0
-_BODY = (
-    '<?xml version="1.0" encoding="UTF-8"?>'
-    '<SelectObjectContentRequest xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Expression>{}</Expression>'
-    "<ExpressionType>SQL</ExpressionType><InputSerialization><Parquet/></InputSerialization><OutputSerialization><JSON>"
-    "<RecordDelimiter>\n</RecordDelimiter></JSON></OutputSerialization></SelectObjectContentRequest>"
-)
 
 
 class Counted(dict[str, float]):
@@ -43,20 +36,30 @@ class Refused(Exception):
     """The store does not compute this."""
 
 
-def records(told: dict[str, Any], statement: str, counted: Counted) -> Iterator[bytes]:
-    """Yield whole lines of the answer. Raises Broken unless the store says that it is complete, Busy, Refused."""
+class Wrong(Refused):
+    """The store does not compute this over this object."""
+
+
+#: errors of a store in the middle of an answer that another request may not have
+_PASSING = ("InternalError", "Busy", "SlowDown", "ServiceUnavailable", "Throttl", "Timeout")
+
+
+def records(told: dict[str, Any], body: bytes, counted: Counted) -> Iterator[bytes]:
+    """Yield whole lines of the answer to a request. Raises Broken unless the store says that it is complete, Busy,
+    Refused."""
     with extras.explained():
         from botocore.eventstream import EventStreamBuffer, ParserError
 
     messages, text = EventStreamBuffer(), bytearray()
-    body = _BODY.format(escape(statement)).encode()
     try:
         for part in _sent(told["select"], body, counted):
             messages.add_data(part)
             for message in messages:
                 kind = message.headers.get(":event-type", "")
                 if message.headers.get(":message-type") == "error":
-                    raise Broken(f"the store ends with {message.headers.get(':error-code')}")
+                    code = str(message.headers.get(":error-code"))
+                    kind_of = Broken if any(word in code for word in _PASSING) else Wrong
+                    raise kind_of(f"the store ends with {code}")
                 if kind == "Records":
                     text += message.payload
                     counted["returned_bytes"] += len(message.payload)
@@ -107,6 +110,8 @@ def _sent(url: str, body: bytes, counted: Counted) -> Iterator[bytes]:
             answer = pool.request("POST", url, body=body, preload_content=False)
             if answer.status in (429, 500, 502, 503, 504):
                 raise Busy(f"the store answers {answer.status}")
+            if answer.status == 400:  # such as a text that is no number
+                raise Wrong(f"the store answers {answer.status}")
             if answer.status >= 300:
                 raise Refused(f"the store answers {answer.status}")
             yield from answer.stream(1 << 16)

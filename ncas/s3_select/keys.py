@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from jumpgate.ncas.s3_select.dialects import EXACT
 from jumpgate.ncas.s3_select.sql import column, value
-from jumpgate.ncas.s3_select.totals import EXACT
 
 #: the largest prime below 2²⁶
 PRIME = 67_108_859
@@ -28,6 +29,26 @@ REQUESTS_MAX, LISTED_MAX = 4, 200
 HASH_BYTES, INTEGER_BYTES, TEXT_BYTES = 120, 12, 24
 
 Values = Sequence[int] | Sequence[str]
+
+
+class Fields(Protocol):
+    """Columns as a store's SQL has them."""
+
+    def key(self, name: str, is_text: bool) -> str:
+        """Return what a key is compared with; empty if the store cannot compare it."""
+
+    def guarded(self, name: str, test: str) -> str:
+        """Return a test of a key, which NULL does not meet."""
+
+
+class Columns:
+    """Those of Parquet: they have the values themselves."""
+
+    def key(self, name: str, is_text: bool) -> str:
+        return column(name)
+
+    def guarded(self, name: str, test: str) -> str:
+        return test
 
 
 @dataclass(frozen=True)
@@ -73,18 +94,21 @@ class Condition:
     instead: str = ""
 
 
-def conditions(found: Sequence[tuple[str, Values]], has_hashes: bool, room: int) -> list[Condition]:
+def conditions(
+    found: Sequence[tuple[str, Values]], has_hashes: bool, room: int, fields: Fields | None = None
+) -> list[Condition]:
     """Return the conditions of the requests about an object, for the values that each column may have; no condition if
     one may have none."""
     if not all(values for _, values in found):
         return []
+    fields = fields or Columns()
     single: list[Condition] = []
     several: list[Condition] = [Condition()]
     for name, values in sorted(found, key=lambda of: len(of[1])):
         is_text = isinstance(values[0], str)
         left = room - sum(len(of.where.encode()) + 5 for of in (*single, max(several, key=lambda c: len(c.where))))
         shape = shape_of(len(values), is_text, has_hashes, left, 1 if len(several) > 1 else REQUESTS_MAX)
-        made = [] if shape is None else [*_made(column(name), values, shape)]
+        made = [] if shape is None else [*_made(name, values, shape, fields)]
         if not made or any(len(of.where.encode()) > left for of in made):
             continue
         if len(made) > 1:
@@ -96,37 +120,45 @@ def conditions(found: Sequence[tuple[str, Values]], has_hashes: bool, room: int)
     ]
 
 
-def _all(terms: Iterator[str]) -> str:
+def _all(terms: Iterable[str]) -> str:
     return " AND ".join(filter(None, terms))
 
 
-def _made(name: str, values: Values, shape: Shape) -> Iterator[Condition]:
-    """Yield the condition of each request."""
-    if isinstance(values[0], str):
-        yield _listed(name, sorted(map(str, values)))
+def _made(name: str, values: Values, shape: Shape, fields: Fields) -> Iterator[Condition]:
+    """Yield the condition of each request; none if the store cannot tell such keys."""
+    is_text = isinstance(values[0], str)
+    key, plain = fields.key(name, is_text), column(name)
+    if not key:
+        return
+    if is_text:
+        texts = sorted(map(str, values))
+        yield Condition(fields.guarded(name, _listed(key, texts)), _listed(plain, texts))
         return
     numbers = sorted(int(v) for v in values)
     near = [n for n in numbers if abs(n) < EXACT]
+    if len(near) < len(numbers) and key != plain:  # a cast may have rounded such a key
+        return
     if shape.requests == 1 and not shape.hashes:
-        yield _listed(name, numbers)
+        yield Condition(fields.guarded(name, _listed(key, numbers)), _listed(plain, numbers))
         return
     least, most = numbers[0] <= -EXACT, numbers[-1] >= EXACT
     each = max(1, math.ceil(len(near) / shape.requests))
     parts = [near[start : start + each] for start in range(0, len(near), each)] or [[]]
     for number, part in enumerate(parts):
-        is_first, is_last = number == 0, number == len(parts) - 1
-        bounds = _all(iter([
-            f"{name} >= {part[0]:d}" if part and not (is_first and least) else "",
-            f"{name} <= {part[-1]:d}" if part and not (is_last and most) else "",
-        ]))  # fmt: skip
-        far = [f"{name} <= {-EXACT:d}"] * (is_first and least) + [f"{name} >= {EXACT:d}"] * (is_last and most)
-        looked = [_bloom(name, part, shape.hashes) if shape.hashes else _listed(name, part).where] if part else []
-        yield Condition(_all(iter([bounds, f"({' OR '.join([*looked, *far])})"])), bounds)
+        low, high = number > 0 or not least, number < len(parts) - 1 or not most
+        far = [f"{key} <= {-EXACT:d}"] * (not low) + [f"{key} >= {EXACT:d}"] * (not high)
+        looked = [_bloom(key, part, shape.hashes) if shape.hashes else _listed(key, part)] if part else []
+        test = _all([_bounds(key, part, low, high), f"({' OR '.join([*looked, *far])})"])
+        yield Condition(fields.guarded(name, test), _bounds(plain, part, low, high))
 
 
-def _listed(name: str, values: Values) -> Condition:
-    text = f"{name} IN ({', '.join(map(value, values))})"
-    return Condition(text, text)
+def _bounds(key: str, part: Sequence[int], low: bool, high: bool) -> str:
+    """Return the condition that a key is not below, or above, those of a request."""
+    return _all([f"{key} >= {part[0]:d}" if part and low else "", f"{key} <= {part[-1]:d}" if part and high else ""])
+
+
+def _listed(key: str, values: Values) -> str:
+    return f"{key} IN ({', '.join(map(value, values))})"
 
 
 def _bloom(name: str, keys: Sequence[int], hashes: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from jumpgate.dataflow.operators import Aggregate, Prune, Receive, Sort
@@ -10,6 +11,7 @@ from jumpgate.nca.lifecycle import WorkerLifecycle
 from jumpgate.ncas.runtime.configuration import granted
 from jumpgate.ncas.s3_select import dialects, sql
 from jumpgate.ncas.s3_select.shapes import Keys, Part, part_of
+from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.stores import objects, settings
 
 
@@ -23,6 +25,8 @@ class SelectLifecycle(WorkerLifecycle):
         part = part_of(body.input if isinstance(body, Prune) else body)
         assert part is not None
         told = {"columns": part.read.schema.names, "where": sql.where(part), **_task(part, instance.settings)}
+        if part.read.format != "parquet":
+            told |= _text(part)
         told["filters"] = [_arriving(keys) for keys in part.filters]
         told["hashes"] = dialects.of(part.read.files).substring
         return {**told, "files": part.read.files[instance.index :: instance.count]}
@@ -44,6 +48,19 @@ class SelectLifecycle(WorkerLifecycle):
 def _arriving(keys: Keys) -> dict[str, Any]:
     assert isinstance(keys.source, Receive)
     return {"edge": keys.source.edge, "columns": keys.columns}
+
+
+def _text(part: Part) -> dict[str, Any]:
+    """Return what the worker does with each object of text."""
+    read = part.read
+    superset = sql.superset(part, dialects.of(read.files))
+    return {
+        "task": "fields",
+        "dialect": settings.store_of(read.files[0]).select_dialect,
+        "form": asdict(superset.form),
+        "types": Descriptor.of(read.schema, "columnar").text(),
+        "superset": sql.condition(part, superset),
+    }
 
 
 def _task(part: Part, sampled: int | None) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from jumpgate.ncas.s3_select import local
+from jumpgate.ncas.s3_select import fields, local
+from jumpgate.ncas.s3_select.forms import Form
 from jumpgate.stores import reading
 from jumpgate.stores.objects import Grant
 
@@ -23,3 +24,13 @@ def answered(statement: str, file: str, grant: Grant, columns: Sequence[str]) ->
         batches = source.iter_batches(columns=[*columns], use_threads=False)
         with local.answered(statement, "S3Object", schema, batches) as result:
             yield result
+
+
+@contextlib.contextmanager
+def answered_text(statement: str, file: str, grant: Grant, form: Form, types: pa.Schema) -> Iterator[Any]:
+    """Likewise for an object of text. Raises MalformedData, SchemaMismatch, Overflow, too."""
+    with (
+        reading.opened(file, grant) as opened,
+        local.answered(statement, "S3Object", types, fields.ranged(opened, form, types, file)) as result,
+    ):
+        yield result

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from jumpgate.errors import FileUnreadable, Overflow
-from jumpgate.ncas.s3_select import asking, ranged
-from jumpgate.ncas.s3_select.asking import Broken, Busy, Counted, Refused
+from jumpgate.ncas.s3_select import asking, fields, local, ranged
+from jumpgate.ncas.s3_select.asking import Broken, Busy, Counted, Refused, Wrong
+from jumpgate.ncas.s3_select.fields import Unfit
+from jumpgate.ncas.s3_select.forms import Form
 from jumpgate.ncas.s3_select.pushback import Window, is_calm
 from jumpgate.stores import web
 from jumpgate.stores.objects import Grant
@@ -23,10 +26,19 @@ Values = list[dict[str, Any]]
 
 
 class Source:
-    """`columns` are those of the object that statements name."""
+    """`columns` are those of the object that statements name; text objects need their types."""
 
-    def __init__(self, told: dict[str, Any], columns: Sequence[str], window: Window, counted: Counted) -> None:
+    def __init__(
+        self,
+        told: dict[str, Any],
+        columns: Sequence[str],
+        window: Window,
+        counted: Counted,
+        form: Form | None = None,
+        types: pa.Schema | None = None,
+    ) -> None:
         self._told, self._columns, self._window, self._counted = told, columns, window, counted
+        self._form, self._types = form or Form(), types
         self._grant = Grant(told["url"], told["tag"], told["modified"], told["size"])
 
     @property
@@ -39,12 +51,27 @@ class Source:
         found = self.selected_rows(statement, wanted)
         yield from self._ranged_rows(instead or statement, wanted) if found is None else found
 
+    def filtered(self, statement: str, exact: str, instead: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of `exact`, computed here over those of a statement, which has the columns of the source's
+        types; of `instead` where the object is read by ranges. Raises FileUnreadable, FileChanged, Forbidden,
+        MalformedData, Overflow."""
+        assert self._types is not None
+        found = self.selected_rows(statement, self._types)
+        if found is None:
+            yield from self._ranged_rows(instead, wanted)
+            return
+        with local.answered(exact, "S3Object", self._types, found) as result:
+            yield from _batches(result, wanted)
+
     def selected_rows(self, statement: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch] | None:
         """Return the rows of a statement from the store; None if it does not compute them."""
 
         def read() -> Iterator[pa.RecordBatch]:
-            for text in asking.records(self._told, statement, self._counted):
-                yield from asking.parsed(text, wanted, self.file)
+            for text in asking.records(self._told, self._form.request(statement, self.file), self._counted):
+                if self._form.is_text:
+                    yield from fields.answered(text, self._form, wanted, self.file)
+                else:
+                    yield from asking.parsed(text, wanted, self.file)
 
         return self._asked(read)
 
@@ -52,7 +79,7 @@ class Source:
         """Return the few rows of a statement from the store; None if it does not compute them."""
 
         def read() -> Iterator[Values]:
-            for text in asking.records(self._told, statement, self._counted):
+            for text in asking.records(self._told, self._form.request(statement, self.file), self._counted):
                 yield [json.loads(line) for line in text.splitlines()]
 
         found = self._asked(read)
@@ -61,17 +88,19 @@ class Source:
     def exact(self, statement: str) -> Values:
         """Return the few rows of a statement, computed here. Raises FileUnreadable, FileChanged, Forbidden."""
         self._counted["ranged_objects"] += 1
-        with ranged.answered(statement, self.file, self._grant, self._columns) as result:
+        with self._ranged(statement) as result:
             names = [column[0] for column in result.description]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def _ranged_rows(self, statement: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         self._counted["ranged_objects"] += 1
-        with ranged.answered(statement, self.file, self._grant, self._columns) as result:
-            for batch in result.to_arrow_reader():
-                yield pa.RecordBatch.from_arrays(
-                    [_cast(c, f) for c, f in zip(batch.columns, wanted, strict=True)], schema=wanted
-                )
+        with self._ranged(statement) as result:
+            yield from _batches(result, wanted)
+
+    def _ranged(self, statement: str) -> AbstractContextManager[Any]:
+        if self._types is not None:
+            return ranged.answered_text(statement, self.file, self._grant, self._form, self._types)
+        return ranged.answered(statement, self.file, self._grant, self._columns)
 
     def _asked(self, read: Callable[[], Iterator[T]]) -> Iterator[T] | None:
         """Return what `read` yields; None if the store is to be spared or does not compute, and has yielded nothing."""
@@ -88,10 +117,11 @@ class Source:
             except Broken:
                 calm = True  # it was not too much for it
                 continue
-            except Busy:
+            except (Busy, Unfit):
                 return None
-            except Refused:
-                self._window.close()
+            except Refused as error:
+                if not (self._form.is_text and isinstance(error, Wrong)):  # another object may have other text
+                    self._window.close()
                 return None
             finally:
                 self._window.leave(calm)
@@ -113,12 +143,19 @@ class Source:
         try:
             yield first
             yield from items
-        except (Broken, Busy, Refused) as error:
+        except (Broken, Busy, Refused, Unfit) as error:
             raise FileUnreadable(
                 f"cannot read '{self.file}' by S3 Select: {error}; run the query again, or leave out "
                 "select in its [[store]]",
                 file=self.file,
             ) from None
+
+
+def _batches(result: Any, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield what DuckDB found in the types that are wanted."""
+    for batch in result.to_arrow_reader():
+        columns = [_cast(c, f) for c, f in zip(batch.columns, wanted, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=wanted)
 
 
 def _cast(values: pa.Array, field: pa.Field) -> pa.Array:

@@ -13,10 +13,12 @@ from datetime import date
 from decimal import Decimal
 
 from jumpgate.dataflow.expressions import Call, Cast, ColumnRef, Expression, InList, Literal
-from jumpgate.dataflow.operators import Aggregate, Sort
+from jumpgate.dataflow.operators import Aggregate, Filter, Join, Project, Read, Sort
 from jumpgate.nca.interface import Unsupported
+from jumpgate.ncas.s3_select import forms
 from jumpgate.ncas.s3_select.dialects import SelectDialect
 from jumpgate.ncas.s3_select.shapes import Part
+from jumpgate.ncas.s3_select.supersets import Superset
 
 #: bytes of an expression, and of the condition that is a part of several
 EXPRESSION_MAX = 256 << 10
@@ -26,6 +28,11 @@ _COMPARED = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="
 _EQUAL = ("eq", "ne")
 _PLAIN = ("int8", "int16", "int32", "int64", "string")
 _TYPED = ("bool", "decimal", "date", "timestamp")
+#: columns of text objects; of those that stores give as numbers of their own, those that come back as they were
+_TEXT = (*_PLAIN, *_TYPED, "float64")
+_SURE_TEXT = (*_PLAIN, "bool", "date", "timestamp")
+#: what is computed here over what stores return of text
+HERE = SelectDialect(typed=True, floats=True)
 #: characters of a column's name that no store takes for anything else
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -33,15 +40,24 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def refusal(part: Part, dialect: SelectDialect) -> Unsupported | None:
     """Return why the store cannot compute the part, or would do so in another way."""
     read = part.read
-    if read.format != "parquet" or read.options:
-        return Unsupported("S3 Select is asked about Parquet that is read without options", "format")
-    if odd := next((f for f in read.schema if not _is_plain(f.type.kind, dialect)), None):
+    if no := forms.refused(read):
+        return no
+    if read.format == "parquet":
+        asked, kinds = None, (*_PLAIN, *(_TYPED if dialect.typed else ()))
+    else:
+        if not isinstance(part.root, Read | Filter | Project | Join):
+            return Unsupported("S3 Select computes aggregates and first rows over Parquet alone", "format")
+        if dialect.infers and dict(read.options).get("null"):
+            return Unsupported("this store's S3 Select has nothing for NULL in CSV, and no other text", "option")
+        asked, dialect = superset(part, dialect), HERE
+        kinds = _TEXT if asked.form.is_raw and read.format == "csv" else _SURE_TEXT
+    if odd := next((f for f in read.schema if f.type.kind not in kinds), None):
         return Unsupported(f"S3 Select gives {odd.type} of '{odd.name}' in another way", "type")
     if odd := next((f for f in read.schema if not _NAME.fullmatch(f.name)), None):
         return Unsupported(f"'{odd.name}' is no plain name for S3 Select", "column", "Rename the column.")
     if part.where is not None and (odd_term := _odd(part.where, dialect)) is not None:
         return Unsupported(f"S3 Select may compute '{odd_term}' in another way", "expression")
-    if len(where(part).encode()) > CONDITION_MAX:
+    if len((condition(part, asked) if asked else where(part)).encode()) > CONDITION_MAX:
         return Unsupported(f"the condition has more than {CONDITION_MAX >> 10} KiB as SQL", "expression")
     match part.root:
         case Aggregate() as root:
@@ -79,6 +95,17 @@ def where(part: Part) -> str:
     return "" if part.where is None else _condition(part.where, part.read.schema.names)
 
 
+def superset(part: Part, dialect: SelectDialect) -> Superset:
+    """Return what writes the conditions of a part over objects of text."""
+    form = forms.form_of(part.read, not dialect.infers)
+    return Superset(form, dialect, tuple(part.read.schema.names))
+
+
+def condition(part: Part, asked: Superset) -> str:
+    """Return a condition that each row of text meets that meets the part's."""
+    return "" if part.where is None else asked.of(part.where)
+
+
 def select(items: Iterable[str], conditions: Iterable[str], limit: int = 0) -> str:
     """Return a statement whose columns are c0, c1, …"""
     shown = ", ".join(f"{item} AS c{n:d}" for n, item in enumerate(items))
@@ -92,6 +119,8 @@ def value(literal: object) -> str:
     match literal:
         case bool():
             return str(literal).upper()
+        case float():  # computed here alone
+            return f"CAST('{literal!r}' AS DOUBLE)"
         case int():
             return f"{literal:d}"
         case Decimal():
@@ -106,10 +135,6 @@ def value(literal: object) -> str:
 def column(name: str) -> str:
     """Return a column of the object as SQL."""
     return f's."{name}"'
-
-
-def _is_plain(kind: str, dialect: SelectDialect) -> bool:
-    return kind in _PLAIN or (dialect.typed and kind in _TYPED)
 
 
 def _odd(e: Expression, dialect: SelectDialect) -> Expression | None:
@@ -130,7 +155,8 @@ def _odd(e: Expression, dialect: SelectDialect) -> Expression | None:
 
 def _is_pair(a: Expression, b: Expression, dialect: SelectDialect) -> bool:
     """Return whether the store compares the two: of _TYPED a column with a value of its type."""
-    if a.type.kind in _TYPED or b.type.kind in _TYPED:
+    typed = (*_TYPED, "float64") if dialect.floats else _TYPED
+    if a.type.kind in typed or b.type.kind in typed:
         kinds = {type(a), type(b)}
         return dialect.typed and kinds == {ColumnRef, Literal} and a.type.same(b.type) and not _is_null(a, b)
     return _is_operand(a) and _is_operand(b)

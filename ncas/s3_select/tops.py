@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from jumpgate.ncas.s3_select.dialects import EXACT
 from jumpgate.ncas.s3_select.source import Source
 from jumpgate.ncas.s3_select.sql import column, select
-from jumpgate.ncas.s3_select.totals import EXACT
 
 
 @dataclass(frozen=True)

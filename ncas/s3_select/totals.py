@@ -10,10 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jumpgate.ncas.s3_select.dialects import EXACT
 from jumpgate.ncas.s3_select.sql import column
-
-#: integers below are doubles, too
-EXACT = 1 << 53
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,14 @@ from jumpgate.errors import Overflow
 from jumpgate.nca.worker import Input, serve
 from jumpgate.ncas.s3_select import groups, tops, totals
 from jumpgate.ncas.s3_select.asking import Counted
+from jumpgate.ncas.s3_select.dialects import DIALECTS
+from jumpgate.ncas.s3_select.forms import Form
 from jumpgate.ncas.s3_select.groups import Grouping
 from jumpgate.ncas.s3_select.keys import KEYS_MAX, Condition, conditions
 from jumpgate.ncas.s3_select.pushback import AT_ONCE, Window
 from jumpgate.ncas.s3_select.source import Source
 from jumpgate.ncas.s3_select.sql import EXPRESSION_MAX, column, select
+from jumpgate.ncas.s3_select.supersets import Superset
 from jumpgate.ncas.s3_select.tops import Top
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
@@ -35,6 +38,16 @@ def rows(source: Source, told: Told, wanted: pa.Schema) -> Batches:
         shown = [*map(column, told["shown"])]
         instead = select(shown, [told["where"], keys.instead])
         yield from source.rows(select(shown, [told["where"], keys.where]), wanted, instead)
+
+
+def fields(source: Source, told: Told, wanted: pa.Schema) -> Batches:
+    """Yield the columns of the rows of text that meet the condition, which the store may exceed."""
+    form = Form(**told["form"])
+    read, shown = [*map(form.column, told["columns"])], [*map(column, told["shown"])]
+    exact = select(shown, [told["where"]])
+    for keys in told["conditions"]:
+        statement = select(read, [told["superset"], keys.where])
+        yield from source.filtered(statement, exact, select(shown, [told["where"], keys.instead]), wanted)
 
 
 def top(source: Source, told: Told, wanted: pa.Schema) -> Batches:
@@ -63,7 +76,7 @@ def grouped(source: Source, told: Told, wanted: pa.Schema) -> Batches:
 
 #: the tasks of a configuration (lifecycle)
 TASKS: dict[str, Callable[[Source, Told, pa.Schema], Batches]] = {
-    "rows": rows, "top": top, "totals": total, "groups": grouped,
+    "rows": rows, "fields": fields, "top": top, "totals": total, "groups": grouped,
 }  # fmt: skip
 
 
@@ -86,8 +99,12 @@ def _keys(told: Told, inputs: Sequence[Input]) -> list[Condition]:
             continue
         for name, values in zip(columns[edge["edge"]], table.columns, strict=True):
             found.append((name, values.drop_null().unique().to_pylist()))
-    base = select(map(column, told.get("shown", ())), [told["where"]])
-    return conditions(found, told["hashes"], EXPRESSION_MAX - len(base.encode()) - len(" WHERE AND "))
+    if told["task"] == "fields":
+        superset = Superset(Form(**told["form"]), DIALECTS[told["dialect"]], ())
+        base = select(map(superset.form.column, told["columns"]), [told["superset"]])
+    else:
+        superset, base = None, select(map(column, told.get("shown", ())), [told["where"]])
+    return conditions(found, told["hashes"], EXPRESSION_MAX - len(base.encode()) - len(" WHERE AND "), superset)
 
 
 def _kept(input: Input) -> pa.Table | None:
@@ -111,11 +128,15 @@ def compute(configuration: Told, inputs: tuple[Input, ...], counted: Counted | N
     if inputs:
         yield pa.RecordBatch.from_pylist([], wanted)  # receivers wait for a connection, whatever the store does
     task, window = TASKS[configuration["task"]], Window(AT_ONCE)
+    form, types = None, None
+    if configuration["task"] == "fields":
+        form = Form(**configuration["form"])
+        types = arrow_schema(Descriptor.parse(configuration["types"]).schema)
     found: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(WAITING_MAX)
 
     def do(one: dict[str, Any]) -> None:
         try:
-            source = Source(one, configuration["columns"], window, counted)
+            source = Source(one, configuration["columns"], window, counted, form, types)
             for batch in task(source, {**configuration, "conditions": sought}, wanted):
                 found.put(batch)
             found.put(None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import math
 from collections.abc import Iterator
 from decimal import Decimal
@@ -12,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jumpgate.client import Dataflow, col, lit, read
+from jumpgate.client import Dataflow, col, lit
 from jumpgate.compiler.explain import explain_text
 from jumpgate.dataflow.unresolved import Unresolved
 from tests.support.select_lab import SelectLab, lab
@@ -130,13 +129,3 @@ def test_what_is_not_pushed(objects: SelectLab, tables: dict[str, Dataflow], con
     is_pushed, said = planned(objects, flow)
     assert not is_pushed and reason in said
     objects.check(flow)
-
-
-def test_text_files_have_types_of_the_stores_own(objects: SelectLab) -> None:
-    """CSV is text there, and a field that JSON lacks is MISSING, which is not NULL."""
-    folder = objects.folder / "typed"
-    (folder / "t.csv").write_text("a,b\n1,x\n007,\n,y\n")
-    (folder / "t.json").write_text("".join(json.dumps(row) + "\n" for row in ({"a": 1}, {"a": None}, {"b": 2})))
-    for name in ("t.csv", "t.json"):
-        is_pushed, said = planned(objects, read(f"s3://typed/{name}").filter(col("a") > 0))
-        assert not is_pushed and "S3 Select is asked about Parquet" in said

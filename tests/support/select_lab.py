@@ -40,11 +40,23 @@ class SelectLab:
         for name in dialects:
             (folder / name).mkdir()
         self.store = Store(folder)
-        settings.configure(
-            StoreSettings(f"s3://{name}", self.store.endpoint, anonymous=True, select=True, select_dialect=dialect)
-            for name, dialect in dialects.items()
-        )
+        self._dialects = dialects
+        self.configure()
         self._runs = InProcess(self._nca)
+
+    def configure(self) -> None:
+        """Make this process know the store."""
+        settings.configure(
+            StoreSettings(
+                f"s3://{name}",
+                self.store.endpoint,
+                anonymous=True,
+                select=True,
+                select_dialect=dialect,
+                select_formats=("parquet", "csv", "json"),
+            )
+            for name, dialect in self._dialects.items()
+        )
 
     def close(self) -> None:
         self._runs.close()
