@@ -354,6 +354,32 @@ def test_a_service_that_is_gone(spark: Spark, session: SparkSession, capsys: pyt
         session.conf.set("spark.jumpgate.address", session.sparkContext.getConf().get("spark.jumpgate.address"))
 
 
+def test_auto_waits_for_no_program(
+    spark: Spark, session: SparkSession, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Spark answers as long as programs take longer to build than they save."""
+    service = embedded.start(local_hosts(1))
+    session.conf.set("spark.jumpgate.address", service.address)
+    session.conf.set("spark.jumpgate.offload", "auto")
+    query = of_format("select ss_store_sk, sum(ss_quantity * 3) s from store_sales group by ss_store_sk", "parquet")
+    expected = own(session, query)
+
+    def is_offloaded() -> bool:
+        frame = session.sql(query)
+        offloaded, operators = spark.coverage(frame)
+        assert equal(frame.collect(), expected)
+        return offloaded == operators
+
+    try:
+        session.sql(query).explain()
+        assert "stays: [cost] its programs are built" in capsys.readouterr().out
+        assert wait_until(is_offloaded, 120)
+    finally:
+        service.close()
+        session.conf.set("spark.jumpgate.offload", "always")
+        session.conf.set("spark.jumpgate.address", session.sparkContext.getConf().get("spark.jumpgate.address"))
+
+
 def test_row_groups_are_skipped_by_what_orc_s_java_library_writes(session: SparkSession, tmp_path: Path) -> None:
     """Row indexes and Bloom filters: those of the values that a file has, and not of values between them."""
     rows, stride = 40_000, 5_000

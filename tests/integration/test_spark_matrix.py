@@ -18,6 +18,7 @@ from tests.support.spark import Spark, equal, own
 WHOLE, OFFLOADED, REFUSED, FALLS_BACK = "offloaded as a whole", "offloaded", "refused", "falls back"
 FORMATS = ("parquet", "orc", "json", "csv")
 TEXT = ("json", "csv")
+ANSI = "spark.sql.ansi.enabled"
 COLUMNS = "a int, b string, d date, n decimal(9,2)"
 ROWS = """select * from values (1, 'x', date'2024-01-31', 1.50bd), (2, 'y z', date'1969-07-20', null),
           (null, null, null, -2.25bd) as t(a, b, d, n)"""
@@ -371,10 +372,11 @@ def functions() -> Iterator[Case]:
         "filled rows": lambda frame: frame.fillna(0).fillna("?"),
     }.items():
         yield Case(name, WHOLE, lambda session, folder, change=change: change(table(session, folder)))
-    yield Case("rests by zero", FALLS_BACK, table, {"spark.sql.ansi.enabled": "true"}, "select pmod(n, n - 1) from t")
-    yield Case(
-        "NULL of rests by zero", WHOLE, table, {"spark.sql.ansi.enabled": "false"}, "select pmod(n, n - 1) from t"
-    )
+    for ansi, outcome in (("true", FALLS_BACK), ("false", WHOLE)):
+        constant = "select g, corr(x, g), corr(g, n) from t group by g"
+        yield Case(f"constants of a correlation, ansi={ansi}", outcome, table, {ANSI: ansi}, constant)
+    yield Case("rests by zero", FALLS_BACK, table, {ANSI: "true"}, "select pmod(n, n - 1) from t")
+    yield Case("NULL of rests by zero", WHOLE, table, {ANSI: "false"}, "select pmod(n, n - 1) from t")
     yield Case("roots of negative numbers", FALLS_BACK, table, {}, "select sqrt(x) from t")
     yield Case("floors that no integer is", FALLS_BACK, table, {}, "select floor(x * 1e30) from t")
     clock = """select year(d), cast(d as date), unix_timestamp(d), date_format(d, 'yyyy-MM-dd HH:mm:ss'), to_date(d),

@@ -171,7 +171,7 @@ def _read(scans: Sequence[Scan]) -> list[tuple[Table, pa.Schema]]:
 def _planned(scan: Scan) -> Iterable[pa.Field]:
     schema = scan.table.schema
     if len(schema) <= WIDE_COLUMNS:
-        return schema  # one stand-in serves all texts
+        return [*schema]  # one stand-in serves all texts
     return map(schema.field, scan.columns or schema.names[:1])
 
 

@@ -18,6 +18,7 @@ import io.grpc.stub.StreamObserver;
 import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.v1.CancelRequest;
+import io.jumpgate.v1.Dataflow;
 import io.jumpgate.v1.DescribeRequest;
 import io.jumpgate.v1.Event;
 import io.jumpgate.v1.ExecuteRequest;
@@ -28,6 +29,7 @@ import io.jumpgate.v1.JumpgateGrpc;
 import io.jumpgate.v1.LookRequest;
 import io.jumpgate.v1.LookResponse;
 import io.jumpgate.v1.OpenGroupRequest;
+import io.jumpgate.v1.PrepareRequest;
 import io.jumpgate.v1.ReceiveRequest;
 import io.jumpgate.v1.ReceiveResponse;
 import io.jumpgate.v1.SubmitRequest;
@@ -174,6 +176,15 @@ public final class JumpgateClient implements AutoCloseable {
   /** The plan of a dataflow, the reasons for it, and what it is expected to take; nothing is compiled or run. */
   public ExplainResponse explain(ExplainRequest request) {
     return ask(stub -> stub.explain(request));
+  }
+
+  /**
+   * The seconds for which a job of a dataflow would wait for hosts and programs, as estimated. If they are more than
+   * {@code patience}, these are made ready meanwhile.
+   */
+  public double prepare(Dataflow dataflow, double patience) {
+    PrepareRequest request = PrepareRequest.newBuilder().setDataflow(dataflow).setPatienceSeconds(patience).build();
+    return ask(stub -> stub.prepare(request)).getSeconds();
   }
 
   /** What paths name on the service's hosts, as a Read of all columns. */

@@ -1,11 +1,12 @@
 package io.jumpgate.spark.plan
 
-import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Measure, MeasureFunction, Operator}
+import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Measure, MeasureFunction, Operator, ScalarFunction}
 import io.jumpgate.explain.Code
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -115,13 +116,22 @@ private final class Measures(input: Scope) {
         column => column(i)
       case f if Measures.Pairs.contains(f.prettyName) && !a.isDistinct =>
         val Seq(x, y) = f.children.take(2)
-        val i = measure(Measures.Pairs(f.prettyName), distinct = false, Seq(filtered(a, x), ExpressionTranslator(y, input)))
-        column => column(i)
+        val pair = Seq(filtered(a, x), ExpressionTranslator(y, input))
+        val i = measure(Measures.Pairs(f.prettyName), distinct = false, pair)
+        if (f.prettyName == "corr" && SQLConf.get.ansiEnabled) correlation(i, measure(MeasureFunction.REGR_COUNT, distinct = false, pair))
+        else column => column(i)
       case p: Percentile if Measures.isMedian(p) && !a.isDistinct =>
         val i = one(MeasureFunction.MEDIAN, p.child)
         column => column(i)
       case other => NotOffloaded(Code.AGGREGATE, s"${other.prettyName} is not offloaded: ${a.sql}")
     }
+  }
+
+  /** Where one side does not vary, of two pairs at least, Spark divides by zero: it is the one to say so. */
+  private def correlation(i: Int, count: Int): (Int => Value) => Value = { column =>
+    val isConstant = ScalarFunction.AND.of(ScalarFunction.IS_NULL.of(column(i)), ScalarFunction.GE.of(column(count), Values.long(2)))
+    val failing = ScalarFunction.SQRT.of(ScalarFunction.NEGATE.of(Values.cast(column(count), JumpgateType.FLOAT64)))
+    Values.caseWhen(Seq((isConstant, failing)), column(i))
   }
 
   private def filtered(a: AggregateExpression, e: Expression, value: Value => Value = identity): Value = {

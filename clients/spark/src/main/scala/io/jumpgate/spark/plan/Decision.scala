@@ -11,7 +11,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import scala.jdk.CollectionConverters._
 
-/** Whether a part of a query is worth to be offloaded: the service estimates both, with Spark's speeds. */
+/**
+ * Whether a part of a query is worth to be offloaded: the service estimates both, with Spark's speeds. A part whose programs take longer to
+ * build than it saves is Spark's this time.
+ */
 private object Decision {
   /** Seconds of a core for a unit of each kind of work (jumpgate/nca/speeds.py), as Spark takes them. */
   private val Spark: Map[String, java.lang.Double] = Map(
@@ -50,9 +53,13 @@ private object Decision {
       val dataflow = Submission.dataflow(root, Dialects.of(plan), Seq.fill(JumpgateExec.partitions(session, plan))(Nowhere))
       val request = ExplainRequest.newBuilder().setDataflow(dataflow).setElsewhere(speeds).setEstimateOnly(true).build()
       try {
-        val estimate = Submissions.client(conf).explain(request).getEstimate
-        if (!estimate.getKnown || estimate.getSeconds <= estimate.getElsewhereSeconds) None
-        else no(Code.COST, f"Spark is expected to take ${estimate.getElsewhereSeconds}%.3f s, Jumpgate ${estimate.getSeconds}%.3f s")
+        val client = Submissions.client(conf)
+        val estimate = client.explain(request).getEstimate
+        val spare = if (estimate.getKnown) estimate.getElsewhereSeconds - estimate.getSeconds else 0.0
+        if (spare >= 0) {
+          val wait = client.prepare(dataflow, spare)
+          if (wait <= spare) None else no(Code.COST, f"its programs are built, for which it would wait $wait%.1f s")
+        } else no(Code.COST, f"Spark is expected to take ${estimate.getElsewhereSeconds}%.3f s, Jumpgate ${estimate.getSeconds}%.3f s")
       } catch {
         case e: JumpgateException => no(Code.SERVICE, e.getMessage)
       }
