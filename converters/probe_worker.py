@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
 import importlib
 import os
 import resource
@@ -31,13 +30,19 @@ from jumpgate.stores import objects
 #: memory of a request beyond that of the process at its start
 MEMORY_BYTES_MAX = 2 << 30
 
+
+def _segments(files: tuple[str, ...], format: str, names: tuple[str, ...]) -> list[list[list[int]]]:
+    find = formats()[format].segments
+    return [] if find is None else each(files, lambda file: find(file, names))
+
+
 #: supported verbs; the first argument is the names of the files
 VERBS: Mapping[str, Callable[..., Any]] = {
     "schema": lambda files, format, options: schema.infer_schema(files, format, dict(options)),
     "estimate": statistics.estimate,
     "column": statistics.column,
     "selection": selection.selection,
-    "segments": lambda files, format, names: each(files, functools.partial(formats()[format].segments, names=names)),
+    "segments": _segments,
     "field_ids": lambda files: each(files, field_ids),
     "misread": lambda files: any((footer := parquet_footer(file)).encrypted or footer.misread for file in files),
     "with_checksums": pages.with_checksums,

@@ -18,6 +18,13 @@ def opened(name: str, grant: Grant | None = None) -> IO[bytes]:
     return cast("IO[bytes]", io.BufferedReader(_Ranges(name, grant or objects.grant(name)), BLOCK_BYTES))
 
 
+def ahead(file: IO[bytes], start: int, size: int) -> None:
+    """Ask for these bytes of an object with one request, before parts of them are read."""
+    source = cast("io.BufferedReader", file).raw
+    assert isinstance(source, _Ranges)
+    source.keep(start, size)
+
+
 class _Ranges(io.RawIOBase):
     """Reads by range. Keeps the block that was read last."""
 
@@ -59,7 +66,10 @@ class _Ranges(io.RawIOBase):
         self._ahead = min(4 * self._ahead, BLOCK_BYTES_MAX) if in_a_row else BLOCK_BYTES
         if not in_a_row and self._grant.size - start <= BLOCK_BYTES:  # a footer: what is before it is asked for next
             start = max(0, self._grant.size - BLOCK_BYTES)
-        size = min(max(wanted + self._at - start, self._ahead), self._grant.size - start)
+        self.keep(start, min(max(wanted + self._at - start, self._ahead), self._grant.size - start))
+
+    def keep(self, start: int, size: int) -> None:
+        """Make these bytes the block that was read last."""
         kept = chunks.found(self._grant.chunks, start, size) if self._grant.is_proven else None
         self._block = web.ranged(self._name, self._grant, start, size) if kept is None else kept
         self._start = start

@@ -6,10 +6,12 @@ What other accelerators would run is interpreted over the same files, which Duck
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -22,6 +24,7 @@ from jumpgate.hosts.config import local_hosts
 from jumpgate.nca.conformance import Case
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import default_registry
+from jumpgate.ncas.s3_select import pushback
 from jumpgate.service import planning, store_links
 from jumpgate.stores import objects, settings
 from jumpgate.stores.settings import Store as StoreSettings
@@ -109,10 +112,11 @@ def _over_files(root: Operator, name: Callable[[str], str]) -> Operator:
 
 @contextlib.contextmanager
 def lab(folder: Path, **dialects: str) -> Iterator[SelectLab]:
-    """Yield a lab whose store has a bucket for each dialect."""
+    """Yield a lab whose store has a bucket for each dialect. No answer is slow, however busy the machine is."""
     found = SelectLab(folder, dialects)
     try:
-        yield found
+        with mock.patch.object(pushback, "SLOW_S", math.inf):
+            yield found
     finally:
         found.close()
         objects.forget("")

@@ -16,20 +16,21 @@ def hybrid(node: Operator, estimator: Estimator) -> Operator | None:
         if node.phase != "full" or not all(m.declaration.has_parts for m in node.measures):
             return None
         below = _halves(node.input, estimator)
-        return below and node.final_phase(UnionAll(tuple(replace(node, input=i, phase="partial") for i in below)))
+        partial = tuple(replace(node, input=half, phase="partial") for half in below)
+        return node.final_phase(UnionAll(partial)) if partial else None
     halves = _halves(node, estimator)
-    return halves and UnionAll(halves)
+    return UnionAll(halves) if halves else None
 
 
-def _halves(node: Operator, estimator: Estimator) -> tuple[Operator, ...] | None:
+def _halves(node: Operator, estimator: Estimator) -> tuple[Operator, ...]:
+    """Return a filtered read over the files on the disk and over the others; nothing if there are not both."""
     if isinstance(node, Filter | Project):
-        below = _halves(node.input, estimator)
-        return below and tuple(replace(node, input=half) for half in below)
+        return tuple(replace(node, input=half) for half in _halves(node.input, estimator))
     if not isinstance(node, Read) or len(node.files) < 2:
-        return None
+        return ()
     segments = estimator.segments(node)
     kept = {file for file, of in zip(node.files, segments, strict=False) if of.are_kept}
     if not 0 < len(kept) < len(node.files):
-        return None
+        return ()
     halves = ([file for file in node.files if (file in kept) == is_kept] for is_kept in (True, False))
     return tuple(replace(node, files=tuple(files)) for files in halves)
