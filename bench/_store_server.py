@@ -12,6 +12,7 @@ import os
 import socket
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ class Counting:
     def __init__(self, app: Any, folder: Path | None) -> None:
         """folder: DuckDB computes S3 Select over its files."""
         self._app, self._folder = app, folder
+        self._database, self._tables, self._loading = duckdb.connect(), dict[Path, str](), threading.Lock()
         self._counts, self._since_s = self._none(), time.process_time()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -76,10 +78,8 @@ class Counting:
         root = ElementTree.fromstring(request)
         statement = in_duckdb(next(str(e.text) for e in root.iter() if e.tag.endswith("Expression")))
         is_csv = root.find(".//{*}OutputSerialization/{*}CSV") is not None
-        fields = Path(f"{file}{FIELDS}")
-        with duckdb.connect() as cursor, tempfile.TemporaryDirectory() as folder:
-            source = f"read_parquet({quoted(fields if fields.exists() else file)})"
-            cursor.execute(f"CREATE OR REPLACE TEMP VIEW S3Object AS FROM {source}")
+        with self._database.cursor() as cursor, tempfile.TemporaryDirectory() as folder:
+            cursor.execute(f"CREATE OR REPLACE TEMP VIEW S3Object AS FROM {self._source(file)}")
             found = Path(folder) / "found"
             how = "FORMAT csv, HEADER false" if is_csv else "FORMAT json"
             cursor.execute(f"COPY ({statement}) TO {quoted(found)} ({how})")
@@ -87,6 +87,19 @@ class Counting:
         stats = f"<Stats><BytesScanned>{file.stat().st_size}</BytesScanned></Stats>".encode()
         pieces = [message("Records", text[at : at + RECORDS_BYTES]) for at in range(0, len(text), RECORDS_BYTES)]
         return b"".join([*pieces, message("Stats", stats), message("End", b"")])
+
+    def _source(self, file: Path) -> str:
+        """Return what reads an object; the fields of CSV are kept in memory, as text."""
+        fields = Path(f"{file}{FIELDS}")
+        if not fields.exists():
+            return f"read_parquet({quoted(file)})"
+        with self._loading:
+            if file not in self._tables:
+                name = f"t{len(self._tables)}"
+                with self._database.cursor() as cursor:
+                    cursor.execute(f"CREATE TABLE {name} AS FROM read_parquet({quoted(fields)})")
+                self._tables[file] = name
+            return self._tables[file]
 
 
 async def _answer(send: Any, body: bytes) -> None:

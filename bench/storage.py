@@ -3,8 +3,9 @@
     ./dev bench storage [--json] [--only tpch|select|hybrid|pushback|near] [--scale 1] [--runs 5] [--query 1 …]
                         [--minio] [--sweep NAME …] [--page FILE] [--data DIR]
 
-`select` is PushdownDB's sweeps behind links of 1 and 10 Gbit/s (bench/_pushdown.py). `hybrid`, `pushback` and `near`
-are FlexPushdownDB's comparisons at 1 Gbit/s (bench/_hybrid.py). All of these need root.
+`select` is PushdownDB's sweeps behind links of 1 and 10 Gbit/s (bench/_pushdown.py), and its queries of TPC-H over CSV
+behind the slower one (bench/_pushdown_csv.py). `hybrid`, `pushback` and `near` are FlexPushdownDB's comparisons at 1
+Gbit/s (bench/_hybrid.py). All of these need root.
 
 The store is hadro, a process of its own, which counts requests and bytes, or MinIO. Both contenders read the same
 Parquet files with as many threads, warm, in turns; DuckDB keeps no bytes of files from run to run. A figure is the

@@ -54,9 +54,8 @@ class Superset:
                 if isinstance(a, ColumnRef) and isinstance(b, Literal):
                     return self._compared(name, a, b.value)
             case InList(input=a, options=options) if is_positive:
-                column, options = _unwidened(a), tuple(map(_unwidened, options))
-                if isinstance(column, ColumnRef) and all(isinstance(o, Literal) for o in options):
-                    return self._listed(column, [o.value for o in options if isinstance(o, Literal)])
+                if isinstance(column := _unwidened(a), ColumnRef):
+                    return self._listed(column, [option.value for option in options])
         return ALWAYS
 
     def key(self, name: str, is_text: bool) -> str:

@@ -24,6 +24,10 @@ FIRST = int(os.environ.get("JUMPGATE_RANDOM_SEED", "0"))
 #: what every dialect has, twice, so that most tables have such columns alone
 PLAIN = tuple(DataType(kind) for kind in ("int8", "int16", "int32", "int64", "int64", "string", "string"))
 
+#: those of CSV, likewise
+TEXT = (*PLAIN, DataType("decimal", 9, 2), DataType("float64"), DataType("date"), DataType("timestamp"))
+KINDS = (("hadro", "parquet"), ("aws", "parquet"), ("hadro", "json"), ("aws", "csv"), ("aws", "json"))
+
 
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SelectLab]:
@@ -33,15 +37,17 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SelectLab]:
 
 @pytest.mark.nightly(every=2)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
-@pytest.mark.parametrize("dialect", ["hadro", "aws"])
-def test_random_dataflows(objects: SelectLab, dialect: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("dialect", "format"), KINDS)
+def test_random_dataflows(
+    objects: SelectLab, dialect: str, format: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(filter_edges, "WORTH", -1e9)  # filter edges wherever they are possible
     monkeypatch.setattr(filter_edges, "SAVED_MIN", -1e9)
     if dialect == "aws":
-        monkeypatch.setattr(dataflows, "TYPES", PLAIN)
+        monkeypatch.setattr(dataflows, "TYPES", TEXT if format == "csv" else PLAIN)
     objects.store.select = SelectDouble() if dialect == "aws" else None
-    folder = objects.folder / dialect / str(seed)
+    folder = objects.folder / dialect / f"{format}{seed}"
     folder.mkdir()
-    made = Generator(seed, folder, ["parquet"]).dataflow(1 + seed % 5)
+    made = Generator(seed, folder, [format]).dataflow(1 + seed % 5)
 
     objects.check(Dataflow(objects.named(made)))
