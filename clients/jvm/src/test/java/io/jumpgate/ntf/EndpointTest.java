@@ -310,8 +310,7 @@ class EndpointTest {
   void portsOfARange() throws IOException {
     int taken = Integer.parseInt(endpoint.address().substring("127.0.0.1:".length()));
     Ports none = Ports.parse(taken + "-" + taken);
-    JumpgateException error =
-        assertThrows(JumpgateException.class, () -> Endpoint.open("127.0.0.1", none, account));
+    JumpgateException error = assertThrows(JumpgateException.class, () -> Endpoint.open("127.0.0.1", none, account));
     assertEquals("unreachable", error.code());
     assertSays("no port of " + none + " is free: cannot listen at", error.getMessage());
     int last = Math.min(65535, taken + 50);
