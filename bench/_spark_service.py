@@ -1,4 +1,4 @@
-"""What a service of Spark's costs that is stopped, and how soon one is used that was started again."""
+"""Measures the cost of a stopped service to Spark, and how soon one that was started again is used."""
 
 from __future__ import annotations
 
