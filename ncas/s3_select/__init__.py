@@ -1,10 +1,12 @@
-"""S3 Select as an accelerator: the store reads Parquet, filters, aggregates, and sends what is asked for.
+"""S3 Select as an accelerator: the store reads objects, filters, aggregates, and sends what is asked for.
 
 `__init__` declares what it takes, `shapes` finds such parts of plans, `dialects` says what stores compute, `sql` writes
 their SQL, `keys` that of keys of joins, `lifecycle` starts and configures instances, `worker` is the instance. That
 does its tasks (`totals`, `groups`, `tops`) on each object by `source`, which asks the store (`asking`, whose `texts`
-become values, as far as `pushback` lets it) or reads by ranges (`ranged`). `placing` puts the conformance kit's data
-into a store. A store takes part where `select = true` in its `[[store]]` says so (docs/object-stores.md).
+become values, as far as `pushback` lets it) or reads by ranges (`ranged`). Of CSV and JSON Lines, `forms` says how
+records are written, and `supersets` what the store may leave out; `fields` and `letters` read the fields of the rest.
+`placing` puts the conformance kit's data into a store. A store takes part where `select = true` in its `[[store]]` says
+so (docs/object-stores.md).
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ GROUPS_MAX = 8
 
 
 class S3Select:
-    """Filters, aggregates, first rows and what joins may match of Parquet objects, computed by their store."""
+    """Filters, aggregates, first rows and what joins may match of objects, computed by their store."""
 
     name = "s3_select"
 
