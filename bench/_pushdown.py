@@ -138,7 +138,7 @@ def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 class Way:
-    """What runs dataflows, and SQL over the tables of TPC-H in a bucket."""
+    """Runs dataflows, and SQL over the tables of TPC-H in a bucket."""
 
     def __init__(self, bucket: str, scale: float, **options: Any) -> None:
         self.bucket = bucket

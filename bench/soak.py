@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench._measure import Figure, remark, report
@@ -58,23 +59,47 @@ class Client:
         self.process.wait()
 
 
-def held(root: int) -> dict[str, float]:
-    """By the process and all below it."""
-    tree, found = [root], {"resident_mb": 0.0, "descriptors": 0.0, "threads": 0.0, "processes": 0.0}
+@dataclass(frozen=True)
+class Process:
+    """A process of the service: what it holds."""
+
+    name: str
+    resident_mb: float
+    descriptors: int
+    threads: int
+
+
+def processes(root: int) -> list[Process]:
+    """Return the process and all below it."""
+    tree, found = [root], []
     for pid in tree:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ends
-            threads = os.listdir(f"/proc/{pid}/task")
-            descriptors = len(os.listdir(f"/proc/{pid}/fd"))
-            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            of = Path(f"/proc/{pid}")
+            threads = os.listdir(of / "task")
+            pages = int((of / "statm").read_text().split()[1])
             for thread in threads:
-                tree += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
-            found["threads"] += len(threads)
-            found["processes"] += 1
-            found["descriptors"] += descriptors
-            found["resident_mb"] += pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-    temporary = cache.root() / "tmp"
-    found["files"] = float(sum(1 for _ in temporary.rglob("*"))) if temporary.exists() else 0.0
+                tree += map(int, (of / "task" / thread / "children").read_text().split())
+            resident_mb = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+            name = (of / "comm").read_text().strip()
+            found.append(Process(name, resident_mb, len(os.listdir(of / "fd")), len(threads)))
     return found
+
+
+def held(root: int) -> dict[str, float]:
+    """Return what the process and all below it hold together."""
+    found = processes(root)
+    temporary = cache.root() / "tmp"
+    return {
+        **{name: float(sum(getattr(of, name) for of in found)) for name in ("resident_mb", "descriptors", "threads")},
+        "processes": float(len(found)),
+        "files": float(sum(1 for _ in temporary.rglob("*"))) if temporary.exists() else 0.0,
+    }
+
+
+def _said(root: int) -> str:
+    """Format the processes, the largest first, to see which one has grown."""
+    largest = sorted(processes(root), key=lambda of: -of.resident_mb)
+    return ", ".join(f"{of.name} {of.resident_mb:.1f} MB {of.threads} threads" for of in largest)
 
 
 def soak(minutes: float, period_s: float) -> Figure:
@@ -88,9 +113,9 @@ def soak(minutes: float, period_s: float) -> Figure:
         while growth > ALIKE and periods < PERIODS_MAX:
             before, first = first, _work(address, paths, chance, numbers, period_s, pid)
             periods, growth = periods + 1, _growth(before, first)
-        remark(f"after {periods} periods of warm-up: {json.dumps(first)}")
+        remark(f"after {periods} periods of warm-up: {json.dumps(first)}; {_said(pid)}")
         last = _work(address, paths, chance, numbers, 60 * minutes, pid)
-        remark(f"at the end: {json.dumps(last)}")
+        remark(f"at the end: {json.dumps(last)}; {_said(pid)}")
     compared = f"{minutes:g} minutes beside a warm-up of {periods * period_s / 60:g}"
     return Figure("soak_growth", _growth(first, last), 1.02, "lower", compared)
 

@@ -42,7 +42,7 @@ class Fields(Protocol):
 
 
 class Columns:
-    """Those of Parquet: they have the values themselves."""
+    """Fields of Parquet, which have the values themselves."""
 
     def key(self, name: str, is_text: bool) -> str:
         return column(name)
