@@ -1,4 +1,4 @@
-"""The network as jumpgate.toml has it, a tree: the [[network]], or switch, that each host, device and network is in."""
+"""The network as jumpgate.toml has it, a tree: the [[network]], or device, that each host, device and network is in."""
 
 from __future__ import annotations
 

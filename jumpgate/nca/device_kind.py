@@ -74,7 +74,7 @@ COMMON = (
     Key("cores", int, "parts that work at the same time", 1, holds=_at_least_1, wanted="a whole number, 1 or more"),
     Key("memory_bytes", int, "what accelerators may keep there; 0: unknown", 0,
         holds=_at_least_0, wanted="a whole number, 0 or more"),
-    Key("network", str, "the [[network]], or switch, that it is connected to", "", own=True),
+    Key("network", str, "the [[network]], or device, that it is connected to", "", own=True),
     Key("link_bits_per_s", int, "speed of its link there, in each direction; 0: unknown", 0,
         holds=_at_least_0, wanted="a whole number, 0 or more", own=True),
     Key("link_delay_us", float, "delay of its link, one way", 0.0,

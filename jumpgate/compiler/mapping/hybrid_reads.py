@@ -9,17 +9,18 @@ from jumpgate.compiler.estimate import Estimator
 from jumpgate.dataflow.operators import Aggregate, Filter, Operator, Project, Read, UnionAll
 
 
-def hybrid(node: Operator, estimator: Estimator) -> Operator | None:
-    """Return a filtered read, or an aggregate of one, as the union of two: over the files of which a disk has at least
-    half of what is needed, and over the others. None for another shape, or if there are not both."""
+def hybrid(node: Operator, estimator: Estimator) -> tuple[Operator, Operator] | None:
+    """Return a filtered read, or an aggregate of one, as the union of two, and the first of these: over the files of
+    which a disk has at least half of what is needed, and over the others. None for another shape, or if there are not
+    both."""
     if isinstance(node, Aggregate):
         if node.phase != "full" or not all(m.declaration.has_parts for m in node.measures):
             return None
         below = _halves(node.input, estimator)
         partial = tuple(replace(node, input=half, phase="partial") for half in below)
-        return node.final_phase(UnionAll(partial)) if partial else None
+        return (node.final_phase(UnionAll(partial)), partial[0]) if partial else None
     halves = _halves(node, estimator)
-    return UnionAll(halves) if halves else None
+    return (UnionAll(halves), halves[0]) if halves else None
 
 
 def _halves(node: Operator, estimator: Estimator) -> tuple[Operator, ...]:

@@ -20,7 +20,7 @@ from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow import located
 from jumpgate.dataflow.objective import Objective
-from jumpgate.dataflow.operators import Join, Operator, UnionAll
+from jumpgate.dataflow.operators import Join, Operator
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import (
     NCA,
@@ -238,10 +238,10 @@ class _Mapper:
         answers = (a for nca in self.ncas for host in hosts for a in each(self._asked(nca, node, host)))
         if not any(isinstance(a, Match) and a.asked is not None and not a.needs_filter for a in answers):
             return None
-        self._halved.update(_new(found, node))
-        (union,) = (n for n in unique(found) if isinstance(n, UnionAll))
-        self._on_disk |= {id(n) for n in unique(union.members[0])}
-        return found
+        whole, on_disk = found
+        self._halved.update(_new(whole, node))
+        self._on_disk |= {id(n) for n in unique(on_disk)}
+        return whole
 
     def _may_travel(self) -> bool:
         """Return whether a device in the network could gain from joins."""
