@@ -42,30 +42,26 @@ def compile_dataflow(
     refused = [(name, "it was full, or failed, before; planned without it") for name in options.without]
     refused += [(name, "it does not answer; planned without it") for name in options.lost]
     devices = [device for device in devices if device.name not in (*options.without, *options.lost)]
-    by_all = best = _that_fits(root, devices, registry, options, refused)
+
+    def that_fits(devices: Sequence[Device], refused: Sequence[tuple[str, str]]) -> JobPlan:
+        """Compile, without the devices that turn out to be full."""
+        while True:
+            try:
+                return _compile(root, devices, registry, options, refused)
+            except DeviceFull as full:  # only the finished plan shows how many instances send to the device
+                devices = [device for device in devices if device != full.device]
+                refused = [*refused, (full.device.name, f"{full.reason}; planned without it")]
+
+    def rank(plan: JobPlan) -> tuple[float, ...]:
+        seconds = plan.figures.seconds
+        return options.objective.rank(math.inf if seconds is None else seconds, plan.explain["cost"]["money"])
+
+    by_all = best = that_fits(devices, refused)
     for network, part in narrow_parts(devices, by_all.figures):
         apart = (f"hosts outside {network}", f"with them it is estimated at {by_all.figures.seconds:.3g} s")
         with contextlib.suppress(CannotPlace):  # the others have its files
-            other = _that_fits(root, part, registry, options, [*refused, apart])
-            best = min(best, other, key=lambda plan: plan.figures.seconds or math.inf)
+            best = min(best, that_fits(part, [*refused, apart]), key=rank)
     return best
-
-
-def _that_fits(
-    root: Send | Operator,
-    devices: Sequence[Device],
-    registry: Registry,
-    options: CompileOptions,
-    refused: Sequence[tuple[str, str]],
-) -> JobPlan:
-    """Compile, without the devices that turn out to be full."""
-    refused = [*refused]
-    while True:
-        try:
-            return _compile(root, devices, registry, options, refused)
-        except DeviceFull as full:  # only the finished plan shows how many instances send to the device
-            devices = [device for device in devices if device != full.device]
-            refused.append((full.device.name, f"{full.reason}; planned without it"))
 
 
 def _compile(

@@ -22,9 +22,9 @@ from jumpgate.errors import InternalError, JumpgateError, Unreachable
 from jumpgate.ntf.addresses import host_of
 
 PINGS = 32
-BLOCK = bytes(1 << 20)
-#: for each step of a peer
-PATIENCE_S = 5.0
+BLOCK = bytes(1 << 16)
+#: for each step of a peer; a slow link takes long to empty the buffers of both ends
+PATIENCE_S = 20.0
 #: the longest measurement
 SECONDS_MAX = 10.0
 

@@ -13,6 +13,9 @@ from urllib.parse import urlsplit
 from jumpgate.errors import Forbidden, InvalidDataflow
 from jumpgate.stores.names import canonical, is_remote
 
+#: that S3 Select reads
+SELECT_FORMATS = ("parquet", "csv", "json")
+
 
 @dataclass(frozen=True)
 class Store:
@@ -63,10 +66,13 @@ def store_of(name: str) -> Store:
 
 
 def parse(table: Mapping[str, Any]) -> Store:
-    """Return the store of a [[store]] table whose keys are known. Raises InvalidDataflow for a wrong url."""
+    """Return the store of a [[store]] table whose keys are known. Raises InvalidDataflow for a wrong url or format."""
     if not is_remote(table["url"]):
         raise InvalidDataflow(f"url of a [[store]] is {table['url']!r}, not s3://BUCKET or https://HOST")
     formats = tuple(table.get("select_formats", Store.select_formats))
+    if unknown := next((format for format in formats if format not in SELECT_FORMATS), None):
+        known = ", ".join(SELECT_FORMATS)
+        raise InvalidDataflow(f"select_formats of a [[store]] has {unknown!r}; there are {known}")
     return Store(**{**table, "url": canonical(table["url"]).rstrip("/"), "select_formats": formats})
 
 

@@ -89,7 +89,7 @@ def form_of(read: Read, is_raw: bool) -> Form:
 
 def refused(read: Read) -> Unsupported | None:
     """Return why no store is asked about such objects."""
-    if read.format not in ("parquet", "csv", "json"):
+    if read.format not in settings.SELECT_FORMATS:
         return Unsupported(f"S3 Select reads Parquet, CSV and JSON, not {read.format}", "format")
     if read.format not in settings.store_of(read.files[0]).select_formats:
         way_out = f'Add "{read.format}" to its select_formats, where the objects are as docs/object-stores.md says.'

@@ -145,6 +145,10 @@ def test_everything_that_a_file_can_say() -> None:
             "'a' is in network 'r', which is not there: write a .*of that name",
         ),
         ({"network": [{"name": "r", "network": "s"}, {"name": "s", "network": "r"}]}, "network 'r' is below itself"),
+        (
+            {"store": [{"url": "s3://lake", "select_formats": ["jsonl"]}]},
+            r"select_formats of a \[\[store\]\] has 'jsonl'; there are parquet, csv, json",
+        ),
         ({"network": [{"name": "r", "network": "r"}]}, "network 'r' is below itself"),
         ({"network": [{"name": "r", "link_delay_us": -1}]}, "link_delay_us .* is -1, not a number, 0 or more"),
         ({"network": [{"name": "a"}], "host": [{"name": "a"}]}, "two hosts, devices or networks are called 'a'"),

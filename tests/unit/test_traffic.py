@@ -9,10 +9,11 @@ import pytest
 from jumpgate.compiler import CompileOptions, compile_dataflow
 from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.physical.traffic import Traffic
+from jumpgate.dataflow.objective import Objective
 from jumpgate.dataflow.operators import Partitioning
 from jumpgate.dataflow.types import int64
 from jumpgate.hosts.config import parse
-from jumpgate.nca.interface import Device, JobPlan
+from jumpgate.nca.interface import Device, JobPlan, Offer
 from jumpgate.nca.link import Link
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.switch.kind import SWITCH
@@ -78,15 +79,18 @@ def test_rows_cross_the_networks_between_their_ends() -> None:
     assert traffic.seconds(0.0, {}) == pytest.approx(1600 * 8 / 8000 + 2e-3)  # up to the spine and down
 
 
-def racks(bits_per_s: int) -> JobPlan:
-    """Groups of many rows on four hosts, in racks whose links have this speed."""
+def racks(bits_per_s: int, least: str = "time", cores: int = 2, money: float = 0.0) -> JobPlan:
+    """Groups of many rows on four hosts, in racks whose links have this speed. Hosts of the second rack have these
+    cores and this price."""
     rows = table("facts", k=int64, v=int64)
     hosts = [
-        replace(host(f"{rack}{n}"), link_bits_per_s=10**10, above=(Link(rack, bits_per_s),))
-        for rack in ("r1", "r2")
+        replace(host(f"{rack}{n}", of), link_bits_per_s=10**10, above=(Link(rack, bits_per_s),), offer=offer)
+        for rack, of, offer in (("r1", 2, Offer()), ("r2", cores, Offer(money_per_hour=money)))
         for n in "ab"
     ]
-    options = CompileOptions(statistics=statistics({"facts": ROWS}), endpoints=("127.0.0.1:7000",))
+    options = CompileOptions(
+        statistics=statistics({"facts": ROWS}), endpoints=("127.0.0.1:7000",), objective=Objective(least)
+    )
     return compile_dataflow(grouped(rows, ("k",), measured(rows, "sum", "v", "s")), hosts, default_registry(), options)
 
 
@@ -98,6 +102,12 @@ def test_a_slow_network_is_left_out_where_its_hosts_are_faster_alone() -> None:
     assert {i.device.name for i in narrow.instances} in ({"r1a", "r1b"}, {"r2a", "r2b"})
     assert not narrow.figures.networks
     assert "refused hosts outside r1: with them it is estimated at" in explain_text(narrow.explain)
+
+
+def test_a_network_is_left_out_by_the_objective() -> None:
+    fast, cheap = (racks(10**7, least, cores=64, money=100.0) for least in ("time", "cost"))
+    assert {i.device.name for i in fast.instances} == {"r2a", "r2b"}
+    assert {i.device.name for i in cheap.instances} == {"r1a", "r1b"}
 
 
 def planned(link_bits_per_s: int, slow: bool, prefer: tuple[str, ...] = ()) -> JobPlan:
