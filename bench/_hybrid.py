@@ -39,7 +39,7 @@ COLUMNS = [f"v{i}" for i in range(10)]
 #: names of the same table, half of which the disk has for hybrid reads
 COPIES = ("a", "b", "c", "d")
 #: of the rows, which hybrid reads return, and those of push-back
-SHARES, MANY = (1e-4, 1e-3, 1e-2), 0.2
+SHARES, MANY = (1e-3, 1e-2, 1e-1), 0.2
 #: of a core that the busy store has
 CPU = 0.25
 CGROUPS = Path("/sys/fs/cgroup/cpu")

@@ -90,7 +90,8 @@ def parsed(text: bytes, wanted: pa.Schema, file: str) -> Iterator[pa.RecordBatch
     schema = pa.schema([pa.field(f"c{i}", texts.returned_as(field.type)) for i, field in enumerate(wanted)])
     options = json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     try:
-        table = json.read_json(pa.BufferReader(text), json.ReadOptions(block_size=len(text) + 1), options)
+        read = json.ReadOptions(use_threads=False, block_size=len(text) + 1)
+        table = json.read_json(pa.BufferReader(text), read, options)
         for batch in table.to_batches():
             columns = [texts.value_of(c, field.type) for c, field in zip(batch.columns, wanted, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=wanted)

@@ -62,7 +62,7 @@ def _quickly(text: bytes, form: Form, wanted: pa.Schema) -> Iterator[pa.RecordBa
 
 
 def _parsed(source: Any, names: Sequence[str], options: csv.ConvertOptions) -> pa.Table:
-    read = csv.ReadOptions(column_names=[*names], block_size=BLOCK_BYTES)
+    read = csv.ReadOptions(use_threads=False, column_names=[*names], block_size=BLOCK_BYTES)
     parse = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) > 1)
     return csv.read_csv(source, read, parse, options)
 
@@ -150,6 +150,7 @@ def ranged(source: IO[bytes], form: Form, wanted: pa.Schema, file: str) -> Itera
 def _of_csv(stream: Any, form: Form, wanted: pa.Schema, file: str) -> Iterator[pa.RecordBatch]:
     header = form.options.get("header", "true")
     read = csv.ReadOptions(
+        use_threads=False,
         block_size=BLOCK_BYTES,
         skip_rows=int(header == "skip"),
         column_names=None if form.has_header else [*form.names],

@@ -275,6 +275,22 @@ def test_compiler_opens_neither_sockets_nor_files() -> None:
         assert "open" not in calls, path
 
 
+def test_arrow_parses_text_outside_of_its_thread_pool() -> None:
+    """Parsers that share Arrow's pool wait for each other for ever, now and then, where several threads read."""
+    calls = [
+        (path, node)
+        for part in ("jumpgate", "ncas", "converters", "clients/python")
+        for path in sorted((ROOT / part).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "ReadOptions"
+    ]
+    assert calls
+    for path, call in calls:
+        values = {k.arg: k.value for k in call.keywords}
+        use = values.get("use_threads")
+        assert isinstance(use, ast.Constant) and use.value is False, f"{path}:{call.lineno}"
+
+
 def test_text_mentions_no_machine_and_no_registry() -> None:
     defects = [
         f"{path}:{text[: match.start()].count(chr(10)) + 1}: {match.group()}"
