@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from jumpgate.p4.compiler import P4Error, compile_source, front_end
+from jumpgate.p4.compiler import P4Error, compile_source, front_end, ir
 from jumpgate.p4.compiler.interpret import Interpreter
+from jumpgate.p4.compiler.walk import walk
 from tests.unit.test_p4_language import CASES, DATA, ran
 
 
@@ -167,14 +168,92 @@ def test_macros_paste_tokens() -> None:
         "bit<32> one_two = 9;", "hdr.data.a = NAME(one, two); FIELD(s) = 5; LONG(hdr.data.b =, 8;)", before=before
     )
     assert after == (1, 2, 5, 9, 8, 6, 7)
-    with pytest.raises(P4Error, match="'##' makes '1\\+', which is no token"):
-        ran("", "hdr.data.a = BAD(1, +);", before="#define BAD(a, b) a ## b\n")
+    apart = "#define LOW(x) hdr.data. ## x ## [7:0]\n#define SUM(a, b) a ## + ## b\n"
+    assert ran("", "LOW(a) = SUM(4, 5);", before=apart) == (1, 2, 3, 9, 5, 6, 7)
     with pytest.raises(P4Error, match="'##' stands between two tokens"):
         ran("", "hdr.data.a = BAD(1);", before="#define BAD(a) a ##\n")
 
 
+def test_macros_make_strings_of_arguments() -> None:
+    before = "#define NAMED(n, value) @name(#n) action by_##n() { hdr.data.a = value; }\n"
+    assert ran("NAMED(one, 9)", "by_one();", before=before) == (1, 2, 3, 9, 5, 6, 7)
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("7 % 4 == 3", True), ("-7 / 2 == -3", True), ("-7 % 2 == -1", True), ("(6 & 3) == 2", True),
+        ("6 & 3 == 2", False), ("(4 | 1 ^ 3) == 6", True), ("~0 == -1", True), ("8 / 4 * 2 == 4", True),
+    ],
+)  # fmt: skip
+def test_conditions_compute_as_c_does(condition: str, holds: bool) -> None:
+    text = f"\n#if {condition}\n hdr.data.a = 9;\n#endif\n"
+    assert ran("", text)[3] == (9 if holds else 4)
+
+
+def test_a_condition_that_divides_by_zero() -> None:
+    with pytest.raises(P4Error, match="divides by zero"):
+        ran("", "\n#if 1 % ZERO\n#endif\n", before="#define ZERO 0\n")
+
+
 def test_lines_go_on_behind_a_backslash() -> None:
-    assert ran("", "hdr.data.a = \\\n 9; hdr.data.b \\\r\n = 8;") == (1, 2, 3, 9, 8, 6, 7)
+    assert ran("", "hdr.data.a = \\\n 9; hdr.data.b \\ \t\r\n = 8;") == (1, 2, 3, 9, 8, 6, 7)
+    assert ran("", "SET", before="#define SET hdr.data.a = \\  \n 9;\n") == (1, 2, 3, 9, 5, 6, 7)
+
+
+def test_truth_of_a_number() -> None:
+    assert ran("", "if ((bool) 1) hdr.data.a = 9; if ((bool) 0) hdr.data.b = 9;") == (1, 2, 3, 9, 5, 6, 7)
+    with pytest.raises(P4Error, match="cannot be cast to bool"):
+        ran("", "if ((bool) 2) hdr.data.a = 9;")
+
+
+def test_tables_give_variables_to_actions() -> None:
+    declares = """
+    action add(inout bit<32> to, in bit<32> by, bit<32> more) { to = to + by + more; }
+    action skip(inout bit<32> to) { to = 0; }
+    table t {
+        key = { hdr.data.c : exact; }
+        actions = { add(hdr.data.a, hdr.data.b); skip(hdr.data.b); }
+        const default_action = skip(hdr.data.b);
+        const entries = { 6 : add(hdr.data.a, hdr.data.b, 100); }
+    }
+    """
+    assert ran(declares, "t.apply();") == (1, 2, 3, 109, 5, 6, 7)
+    assert ran(declares, "hdr.data.c = 5; t.apply();") == (1, 2, 3, 4, 0, 5, 7)
+    with pytest.raises(P4Error, match="arguments of the table's list here, too: hdr.data.b"):
+        ran(declares.replace("default_action = skip(hdr.data.b)", "default_action = skip(hdr.data.a)"), "t.apply();")
+    with pytest.raises(P4Error, match="parameters with directions come first"):
+        ran(declares.replace("in bit<32> by, bit<32> more", "bit<32> more, in bit<32> by"), "t.apply();")
+    with pytest.raises(P4Error, match="variables or numbers"):
+        ran(declares.replace("add(hdr.data.a, hdr.data.b);", "add(hdr.data.a, hdr.data.b + 1);"), "t.apply();")
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_headers_that_are_resubmitted_need_no_padding(is_sent: bool) -> None:
+    text = f"""
+    #define OWN_DEPARSER
+    #include "include/frame.p4h"
+    header few_t {{ bit<1> one; bit<2> two; }}
+    INGRESS {{ apply {{ dprsr.resubmit_type = 1; }} }}
+    control IngressDeparser(packet_out pkt, inout headers_t hdr, in metadata_t md,
+        in ingress_intrinsic_metadata_for_deparser_t dprsr) {{
+        Resubmit() again;
+        few_t few;
+        apply {{ if (dprsr.resubmit_type == 1) {{ {"again.emit(few);" if is_sent else ""} }} pkt.emit(hdr); }}
+    }}
+    #include "include/rest.p4h"
+    """
+    if not is_sent:
+        with pytest.raises(P4Error, match="header few_t has 3 bits; whole bytes are needed"):
+            front_end(text, str(CASES / "x.p4"))
+        return
+    program = front_end(text, str(CASES / "x.p4"))
+    sent = [s for s in walk(program.ingress.deparser) if isinstance(s, ir.Resubmit)]
+    assert [[v.type.width for v in s.fields] for s in sent] == [[1, 2, 5]]
+
+
+def test_sizes_of_headers() -> None:
+    assert ran("", "hdr.data.a = sizeInBytes(hdr.data); hdr.data.b = sizeInBits(hdr.data);")[3:5] == (24, 192)
 
 
 def test_pragmas_end_with_their_line() -> None:

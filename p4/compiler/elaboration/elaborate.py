@@ -67,6 +67,8 @@ class Elaborate(Parsers, Controls):
             self._package(main, pipes, root)
         except Mistake as mistake:
             self.diagnostics.add(mistake)
+        for mistake in self.unaligned.values():
+            self.diagnostics.add(mistake)
 
     # ---- declarations ----
 
@@ -108,10 +110,11 @@ class Elaborate(Parsers, Controls):
                 elif not _is_plain(kind):
                     raise Mistake(f.position, "a header's fields are scalars, or structs of such")
             bits = sum(t.width for _, k in fields if not is_varbit(k) for _, t in flat_fields(k))
-            if bits % 8 and flexible:
+            if bits % 8:
                 fields = (*fields, (PADDING, ir.Bits(-bits % 8)))
-            elif bits % 8:
-                raise Mistake(node.position, f"header {node.name} has {bits} bits; whole bytes are needed, so pad it")
+            if bits % 8 and not flexible:
+                what = f"header {node.name} has {bits} bits; whole bytes are needed, so pad it"
+                self.unaligned[node.name] = Mistake(node.position, what)
         return Composite(node.kind, node.name, fields, flexible)
 
     def _enum(self, node: ast.Enum, scope: Scope) -> None:
@@ -163,14 +166,14 @@ class Elaborate(Parsers, Controls):
         if default.name not in names:
             raise Mistake(default.position, f"'{default.name}' is not among the actions of {node.name}")
         index = names.index(default.name)
-        data = self._data(default, actions[index], table.scope)
+        data = self._data(default, uses[index], actions[index], table.scope)
         size = self.constant(node.size, table.scope) if node.size else 512
         if not 0 < size <= 1 << 26:
             raise Mistake(node.position, f"a table of {size} entries")
         rows = None
         if node.entries is not None:
             count = len(node.entries)
-            rows = tuple(self._row(e, i, count, keys, actions, names, table.scope) for i, e in enumerate(node.entries))
+            rows = tuple(self._row(e, i, count, keys, actions, uses, table.scope) for i, e in enumerate(node.entries))
             size = max(size if node.size else 0, count, 1)
         number = len(self.program.tables)
         full = table.name
@@ -235,18 +238,33 @@ class Elaborate(Parsers, Controls):
         if not isinstance(found, Closure) or not isinstance(found.node, ast.Action) or found.node.result is not None:
             raise Mistake(use.position, f"'{use.name}' is not an action")
         action, inner = found.node, found.scope.inner()
+        bound = [p for p in action.parameters if p.direction]  # by the table's list; entries have the others
+        names = tuple(p.name for p in action.parameters[len(bound) :])
+        if any(p.direction for p in action.parameters[len(bound) :]):
+            raise Mistake(use.position, f"{use.name}: parameters with directions come first")
         parameters: list[ir.Slot] = []
-        for p in action.parameters:
-            if p.direction:
-                raise Mistake(use.position, f"{use.name}: a table's action takes its data without directions")
+        for p in action.parameters[len(bound) :]:
             parameters.append(self.slot(p.name, self.bits(self.type(p.type, inner), p.position)))
             inner.values[p.name] = ir.Get(parameters[-1])
-        body = self.captured(lambda: self.scoped(lambda: self.body(action.body.body, inner), None, use.position))
-        names = tuple(p.name for p in action.parameters)
+
+        if UNNAMED in map(written, use.arguments):
+            raise Mistake(use.position, f"{use.name}: a table's list gives variables or numbers, in order")
+
+        def run() -> None:
+            self.bind(bound, use, scope, inner)
+            self.body(action.body.body, inner)
+
+        body = self.captured(lambda: self.scoped(run, None, use.position))
         return ir.TableAction(found.name, self.id("action", found.name), tuple(parameters), names, body, kind)
 
-    def _data(self, use: ast.ActionUse, action: ir.TableAction, scope: Scope) -> tuple[int, ...]:
-        arguments = in_order(use.arguments, action.names, use.position)
+    def _data(self, use: ast.ActionUse, listed: ast.ActionUse, action: ir.TableAction, scope: Scope) -> tuple[int, ...]:
+        """Return an entry's data for an action. listed: the action as the table lists it, with the same arguments for
+        parameters that have directions."""
+        bound = len(listed.arguments)
+        if [*map(written, use.arguments[:bound])] != [*map(written, listed.arguments)]:
+            wanted = ", ".join(map(written, listed.arguments))
+            raise Mistake(use.position, f"{use.name} has the arguments of the table's list here, too: {wanted}")
+        arguments = in_order(use.arguments[bound:], action.names, use.position)
         if len(arguments) != len(action.parameters):
             raise Mistake(use.position, f"{use.name} takes {len(action.parameters)} values, {len(arguments)} given")
         values = [self.scalar(a, scope, p.type) for a, p in zip(arguments, action.parameters, strict=True)]
@@ -256,10 +274,11 @@ class Elaborate(Parsers, Controls):
 
     def _row(
         self, entry: ast.EntryDeclaration, place: int, count: int, keys: Sequence[ir.Key],
-        actions: Sequence[ir.TableAction], names: Sequence[str], scope: Scope,
+        actions: Sequence[ir.TableAction], uses: Sequence[ast.ActionUse], scope: Scope,
     ) -> ir.Row:  # fmt: skip
         if len(entry.keys) != len(keys):
             raise Mistake(entry.position, f"the table has {len(keys)} keys, the entry {len(entry.keys)}")
+        names = [u.name for u in uses]
         if entry.action.name not in names:
             raise Mistake(entry.action.position, f"'{entry.action.name}' is not among the table's actions")
         index = names.index(entry.action.name)
@@ -277,7 +296,7 @@ class Elaborate(Parsers, Controls):
                 raise Mistake(entry.position, "the mask is not a prefix")
             values.append(a)
             masks.append(b)
-        data = self._data(entry.action, actions[index], scope)
+        data = self._data(entry.action, uses[index], actions[index], scope)
         return ir.Row(tuple(values), tuple(masks), count - place, index, data)
 
     # ---- the package ----
@@ -374,6 +393,10 @@ def _is_plain(kind: Type) -> bool:
     return isinstance(kind, ir.Bits | EnumType)
 
 
+#: what `written` returns for other expressions than variables, calls and numbers
+UNNAMED = "key"
+
+
 def written(node: ast.Expression) -> str:
     """An expression as P4Info names it.
 
@@ -393,4 +416,4 @@ def written(node: ast.Expression) -> str:
             return f"{written(node.function)}()"
         case ast.Number():
             return str(node.value)
-    return "key"
+    return UNNAMED

@@ -347,7 +347,8 @@ class Expressions:
         value = self.scalar(node.operand, scope)
         if wanted.boolean != value.type.boolean and 1 not in (wanted.width, value.type.width):
             raise Mistake(node.position, f"{value.type} cannot be cast to {wanted}")
-        if wanted.boolean and value.type.width != 1:
+        is_truth = value.type == ir.INTEGER and isinstance(value, ir.Const) and value.value in (0, 1)
+        if wanted.boolean and value.type.width != 1 and not is_truth:
             raise Mistake(node.position, f"{value.type} cannot be cast to bool; compare it with 0")
         if isinstance(value, ir.Const):
             number = value.value

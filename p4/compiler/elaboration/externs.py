@@ -354,7 +354,10 @@ class Externs(Lower):
                 raise Mistake(at, f"a mirror session is {MIRROR_ID}, this is {session.type}")
         wanted = base.type.arguments[0] if kind == "Digest" else self.type(node.types[0], scope) if node.types else None
         value = self.expression(arguments[0], scope) if arguments else Listed(())
-        given = scalars(value if wanted is None else self.typed(value, wanted, at))
+        value = value if wanted is None else self.typed(value, wanted, at)
+        if kind == "Resubmit" and isinstance(value, Group):
+            self.unaligned.pop(value.type.name, None)  # what is resubmitted has 8 bytes, with zeros at the end
+        given = scalars(value)
         if any(not e.type.width for e in given):
             raise Mistake(at, f"numbers that are sent need a width: 8w1, or {kind}.{SENT_BY[kind]}<TYPE>(…)")
         bits, most = sum(e.type.width for e in given), BYTES_MAX[kind]

@@ -55,6 +55,7 @@ class Lower(Expressions):
         self.entry: ir.Slot | None = None  # of the table whose action is at hand
         self.applied: dict[str, int] = {}  # tables by name
         self.blocks: list[tuple[Closure, Scope]] = []  # instances of controls that were applied
+        self.unaligned: dict[str, Mistake] = {}  # headers that are not whole bytes, unless they are resubmitted
         self.sums: dict[str, ir.Slot] = {}  # of checksums and counters in the parser at hand, by name
         self.deposits: tuple[tuple[ir.Slot, ir.Slot], ...] = ()  # sums, and where the parser put them, on the way here
 
@@ -311,10 +312,20 @@ class Lower(Expressions):
         if function.name == "invalidate" and len(node.arguments) == 1:
             self._invalidate(node, scope)
             return None
+        if function.name in ("sizeInBytes", "sizeInBits") and len(node.arguments) == 1:
+            return self._size(function.name, node, scope)
         found = scope.value(function.name)
         if not isinstance(found, Closure) or not isinstance(found.node, ast.Action):
             raise Mistake(node.position, f"'{function.name}' is not an action or function")
         return self.inline(found, node, scope)
+
+    def _size(self, name: str, node: ast.Call, scope: Scope) -> Value:
+        """Return the size of a header, whether it is valid or not."""
+        header = self.expression(node.arguments[0], scope)
+        if not isinstance(header, Group):
+            raise Mistake(node.position, f"{name} takes a header or a struct")
+        bits = sum(s.type.width for s in fixed(header))
+        return ir.Const(bits // 8 if name == "sizeInBytes" else bits, ir.INTEGER)
 
     def _invalidate(self, node: ast.Call, scope: Scope) -> None:
         """Make a field of the intrinsic metadata as if nothing had been assigned to it."""
@@ -325,7 +336,9 @@ class Lower(Expressions):
             )
         self.set(field.slot, ir.Const(field.slot.initial, field.type))
 
-    def bind(self, parameters: Sequence[ast.Parameter], node: ast.Call, scope: Scope, inner: Scope) -> None:
+    def bind(
+        self, parameters: Sequence[ast.Parameter], node: ast.Call | ast.ActionUse, scope: Scope, inner: Scope
+    ) -> None:
         """`in` and directionless arguments are copied, out and inout ones are the caller's own storage."""
         arguments = in_order(node.arguments, [p.name for p in parameters], node.position)
         if len(parameters) != len(arguments):

@@ -58,11 +58,11 @@ _TOKEN = re.compile(
   | (?P<line>//[^\n]*)
   | (?P<block>/\*)
   | (?P<newline>\n)
-  | (?P<joined>\\\r?\n)
+  | (?P<joined>\\[ \t]*\r?\n)
   | (?P<number>(?:[0-9]+[ws])?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|[0-9][0-9_]*)\w*)
   | (?P<name>[A-Za-z_]\w*)
   | (?P<string>"(?:[^"\\\n]|\\.)*")
-  | (?P<op>\#\#|&&&|\.\.|\|\+\||\|-\||\+\+|<<|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>=(){}\[\];:,.?@])
+  | (?P<op>\#\#?|&&&|\.\.|\|\+\||\|-\||\+\+|<<|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>=(){}\[\];:,.?@])
     """,
     re.VERBOSE,
 )
@@ -82,11 +82,12 @@ class Token:
         return Token(self.kind, self.text, position, self.glued)
 
 
-def tokens_of(text: str, file: str, line: int = 1, column: int = 1) -> list[Token]:
-    """All tokens of a text. Raises Mistake for a character that P4 does not know and for an open comment."""
+def tokens_of(text: str, file: str, line: int = 1, column: int = 1, in_macro: bool = False) -> list[Token]:
+    """All tokens of a text; `in_macro`: of a macro's body, which has no directives. Raises Mistake for a character that
+    P4 does not know and for an open comment."""
     out: list[Token] = []
     at, start = 0, -(column - 1)  # start: offset of the line's first character
-    fresh = True  # nothing but space so far in this line
+    fresh = not in_macro  # nothing but space so far in this line
     while at < len(text):
         position = Position(file, line, at - start + 1)
         if fresh and text[at] == "#":
@@ -124,7 +125,7 @@ def _directive(text: str, at: int) -> tuple[str, int, int]:
     while True:
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
-        piece = text[at:end].rstrip("\r")
+        piece = text[at:end].rstrip()  # as GCC does, take spaces behind the backslash for none
         if not piece.endswith("\\") or end == len(text):
             content += piece
             break

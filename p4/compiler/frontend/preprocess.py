@@ -121,7 +121,7 @@ class Preprocessor:
             parameters = tuple(p.strip() for p in match[3].split(",")) if match[3].strip() else ()
             if any(not re.fullmatch(r"[A-Za-z_]\w*", p) for p in parameters):
                 raise Mistake(position, f"malformed parameters of macro {match[1]}")
-        body = tokens_of(rest[match.end() :], position.file, position.line, position.column)
+        body = tokens_of(rest[match.end() :], position.file, position.line, position.column, in_macro=True)
         self.macros[match[1]] = Macro(parameters, tuple(body))
 
     def _include(self, rest: str, position: Position, folder: Path) -> None:
@@ -192,10 +192,17 @@ class Preprocessor:
     def _pasted(
         self, body: list[Token], given: dict[str, list[Token]], macro: Token
     ) -> list[Token | tuple[Token, ...]]:
-        """The macro's body with each `a ## b` made one token: of arguments as they were written."""
+        """The macro's body with each `a ## b` made one token, and each `# parameter` a string: of arguments as they
+        were written."""
         out: list[Token | tuple[Token, ...]] = []
         at = 0
         while at < len(body):
+            if body[at].text == "#" and at + 1 < len(body) and body[at + 1].text in given:
+                written = "".join(t.text for t in given[body[at + 1].text])
+                escaped = written.replace("\\", "\\\\").replace('"', '\\"')
+                out.append((Token("string", f'"{escaped}"', macro.position),))
+                at += 2
+                continue
             if body[at].text != "##":
                 out.append(body[at])
                 at += 1
@@ -206,11 +213,7 @@ class Preprocessor:
                 list(part) if isinstance(part, tuple) else given.get(part.text, [part])
                 for part in (out.pop(), body[at + 1])
             )
-            text = "".join(t.text for t in (*before[-1:], *after[:1]))
-            made = tokens_of(text, macro.position.file) if text else []
-            if len(made) > 1 or "\n" in text:
-                raise Mistake(macro.position, f"macro {macro.text}: '##' makes '{text}', which is no token")
-            out.append((*before[:-1], *(t.at(macro.position) for t in made), *after[1:]))
+            out.append((*before[:-1], *_joined([*before[-1:], *after[:1]], macro.position), *after[1:]))
             at += 2
         return out
 
@@ -233,9 +236,24 @@ class Preprocessor:
         raise Mistake(macro.position, f"the arguments of macro {macro.text} have no end")
 
 
+def _joined(tokens: list[Token], position: Position) -> list[Token]:
+    """Return one token of two, or both where these make none, as the preprocessor of p4c does (cpp for assembler)."""
+    text = "".join(t.text for t in tokens)
+    made = tokens_of(text, position.file, in_macro=True) if text else []
+    return [t.at(position) for t in (made if len(made) == 1 else tokens)]
+
+
+def _divided(a: int, b: int) -> int:
+    """Return a quotient, cut towards 0."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
 BINARY: tuple[dict[str, Callable[[int, int], int]], ...] = (
     {"||": lambda a, b: int(bool(a or b))},
     {"&&": lambda a, b: int(bool(a and b))},
+    {"|": lambda a, b: a | b},
+    {"^": lambda a, b: a ^ b},
+    {"&": lambda a, b: a & b},
     {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
     {
         "<": lambda a, b: int(a < b),
@@ -244,7 +262,7 @@ BINARY: tuple[dict[str, Callable[[int, int], int]], ...] = (
         ">=": lambda a, b: int(a >= b),
     },
     {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
-    {"*": lambda a, b: a * b},
+    {"*": lambda a, b: a * b, "/": _divided, "%": lambda a, b: a - b * _divided(a, b)},
 )
 
 
@@ -269,9 +287,12 @@ class _Condition:
             return self._unary(depth + 1)
         value = self._binary(level + 1, depth)
         while self.at < len(self.tokens) and self.tokens[self.at].text in BINARY[level]:
-            function = BINARY[level][self.tokens[self.at].text]
+            operator = self.tokens[self.at].text
             self.at += 1
-            value = function(value, self._binary(level + 1, depth))
+            other = self._binary(level + 1, depth)
+            if operator in "/%" and other == 0:
+                raise Mistake(self.position, "the condition divides by zero")
+            value = BINARY[level][operator](value, other)
         return value
 
     def _unary(self, depth: int) -> int:
@@ -285,11 +306,11 @@ class _Condition:
                 raise Mistake(self.position, "missing ')' in the condition")
             self.at += 1
             return value
-        if token.text in ("!", "-"):
+        if token.text in ("!", "-", "~"):
             if depth > 50:
                 raise Mistake(self.position, "condition nested too deep")
             value = self._unary(depth + 1)
-            return int(not value) if token.text == "!" else -value
+            return {"!": int(not value), "-": -value, "~": ~value}[token.text]
         if token.kind == "number":
             return number(token)[0]
         if token.kind == "name":
