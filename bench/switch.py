@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench import _switch_grid
+from bench import _switch_grid, _tna_programs
 from bench import _switch_load as load
 from bench._measure import Figure, remark, report
 from jumpgate import client
@@ -346,12 +346,15 @@ FIGURES = (
 NETWORKED = (switch_chosen_right,)
 #: with a compiler in JUMPGATE_P4C
 JUDGED = (tofino_compiles, tofino_stages_error, tofino_sram_error)
+#: with clones of public programs
+PUBLIC = (_tna_programs.tna_compiles,)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     figures = FIGURES + (JUDGED if os.environ.get(VARIABLE) else ()) + (NETWORKED if permitted() else ())
+    figures += PUBLIC if os.environ.get(_tna_programs.VARIABLE) else ()
     parser.add_argument("--only", choices=[figure.__name__ for figure in figures])
     arguments = parser.parse_args()
     library.load()

@@ -67,8 +67,8 @@ class Elaborate(Parsers, Controls):
             self._package(main, pipes, root)
         except Mistake as mistake:
             self.diagnostics.add(mistake)
-        for mistake in self.unaligned.values():
-            self.diagnostics.add(mistake)
+        for header in self.unaligned.values():
+            self.diagnostics.add(header)
 
     # ---- declarations ----
 
