@@ -1,8 +1,8 @@
 """Public programs for a Tofino, compiled for the software switch.
 
 `JUMPGATE_TNA_PROGRAMS` names a folder with clones of REPOSITORIES, or with those of their folders that have programs
-which include tna.p4, as the recorded figure is of. A program is a file that instantiates `Switch`; those for a Tofino 2 alone (t2na.p4) are left out. Headers are looked for beside a
-program, in the folder above, and in the folders of FOLDERS there.
+which include tna.p4, as the recorded figure is of. A program is a file that instantiates `Switch`; those for a Tofino 2
+alone (t2na.p4) are left out. Headers are looked for beside a program, in the folder above, and in FOLDERS there.
 """
 
 from __future__ import annotations
