@@ -89,6 +89,7 @@ class Match:
     all inputs or one for each; `bytes_max`: the same in bytes. `settings`: an immutable value for its instances
     (InstancePlan.settings). explain shows `note`. `asked`: what a store does for it; None: what is read there is read
     by ranges. `needs_filter`: it is only for the probe side of a join that sends its keys there (TakesFilters).
+    `chains`: devices of a chain may each do it to the rows that the device before leaves.
     """
 
     nca: str
@@ -105,6 +106,7 @@ class Match:
     asked: Asked | None = None
     bytes_max: float | tuple[float, ...] = math.inf
     needs_filter: bool = False
+    chains: bool = False
 
 
 #: a value in jumpgate.toml
@@ -117,12 +119,14 @@ class Offer:
 
     `capacities`: the amounts available for `Match.limits`. `claims`: the parts that a plan can use only once; None:
     whatever matches name. `ports`: the most senders that can reach it in one plan. `money_per_hour` is its price.
+    `chain`: devices of one kind that name the same chain, one above the other in the network, form one; "": none.
     """
 
     capacities: tuple[tuple[str, float], ...] = ()
     claims: tuple[str, ...] | None = None
     ports: float = math.inf
     money_per_hour: float = 0.0
+    chain: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,7 @@ class Device:
     `memory_bytes` 0: unknown. `link_bits_per_s`: the speed of its link to the network, 0: unknown. `above`: the links
     from there to the network's root. `properties`: the keys that its kind declares. Devices of one `pool` share rows.
     `near`: a bucket, or a folder of one, that a host is beside; its other hosts are reached over `link_bits_per_s`.
+    `below`: devices below it in the network that rows pass first, and that do a part of its work (`Offer.chain`).
     """
 
     name: str
@@ -145,6 +150,7 @@ class Device:
     near: str = ""
     link_delay_s: float = 0.0
     above: tuple[Link, ...] = ()
+    below: tuple[Device, ...] = ()
 
     def __hash__(self) -> int:
         return hash(self.name)  # names are unique; plans count by device
@@ -153,6 +159,22 @@ class Device:
     def links(self) -> tuple[Link, ...]:
         """Return the links from the device to the root of the network, its own first."""
         return (Link(self.name, self.link_bits_per_s, self.link_delay_s), *self.above)
+
+    @property
+    def chain(self) -> tuple[Device, ...]:
+        """Return the devices that do its work, itself last."""
+        return (*self.below, self)
+
+    def passed_from(self, sender: Device) -> tuple[Device, ...]:
+        """Return the devices of its chain that rows from `sender` pass, in that order, itself last."""
+        way = [link.name for link in sender.above]
+        passed = [device for device in self.below if device.name in way]
+        return (*sorted(passed, key=lambda device: way.index(device.name)), self)
+
+    def is_below(self, other: Device) -> bool:
+        """Return whether rows may pass it, and then `other`, for the same match."""
+        alike = bool(self.offer.chain) and (self.kind, self.offer.chain) == (other.kind, other.offer.chain)
+        return alike and not (self.pool or other.pool) and any(link.name == other.name for link in self.above)
 
     def is_near(self, file: str) -> bool:
         """Return whether it is beside the store that has the file.
