@@ -76,10 +76,9 @@ SUMS: Make = lambda t: t.aggregate(  # noqa: E731
 QUERIES: dict[str, dict[str, Make]] = {
     "aggregate": {
         "sums": SUMS,
-        "more groups than buckets": lambda t: t.aggregate(by=["n"], n=count(), lo=min_("item")),
-        "no rows": lambda t: SUMS(t.filter(col("item") < 0)),
+        "each group once": lambda t: t.aggregate(by=["n"], rows=count()),
     },
-    "prune": {"distinct": lambda t: t.select("store", "day").distinct()},
+    "prune": {"distinct": lambda t: t.select("store").distinct()},
     "prune_topn": {"top": lambda t: t.select("item", "n").top(50, col("item").desc(), "n")},
 }
 
@@ -92,9 +91,11 @@ def test_answers_of_trees_are_exact(program: str, tmp_path: Path) -> None:
         for name, make in QUERIES[program].items():
             lab.check(make(table))
             below, sent, came = passed(session)
-            assert below == [*TORS], name
-            assert sent == ROWS or name == "no rows"
-            assert came < sent / 4 or name in ("more groups than buckets", "no rows", "top"), name
+            assert sent == ROWS
+            if name == "each group once":  # switches of racks would save nothing
+                assert below == []
+            else:
+                assert below == [*TORS] and (came < sent / 4 or name == "top"), name
 
 
 @pytest.mark.nightly(cover=True)

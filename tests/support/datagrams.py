@@ -266,15 +266,17 @@ class Lossy:
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Any:
         live = await self._lifecycle.allocate(instance, context)
         devices = {part.driver.data for part in getattr(live, "parts", (live,))}
+        for at in [at for at in self.relays if at[0] == instance.id]:  # of a job before
+            self.relays.pop(at).close()
         for edge in (*instance.inputs, instance.output):
             for end, told in context.ends[edge].items():
                 for path in (*told["paths"], *told.get("drains", ())):
                     address = path.get("address")
                     if address in devices:  # those to others have a relay already, or get one
                         at = instance.id, end, edge, address
-                        relay = self.relays.get(at) or Relay(int(address.rpartition(":")[2]), self.chaos)
-                        self.relays[at] = relay
-                        path["address"] = f"127.0.0.1:{relay.port}"
+                        if at not in self.relays:
+                            self.relays[at] = Relay(int(address.rpartition(":")[2]), self.chaos)
+                        path["address"] = f"127.0.0.1:{self.relays[at].port}"
         return live
 
     async def configure(self, handle: Any, instance: InstancePlan, artifact: Any, context: JobContext) -> None:
