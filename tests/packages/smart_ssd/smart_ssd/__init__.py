@@ -11,7 +11,7 @@ from typing import Any
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
-from jumpgate.dataflow.operators import Filter, Operator, Read
+from jumpgate.dataflow.operators import Filter, Operator, Project, Read
 from jumpgate.nca.device_kind import DeviceKind, Key
 from jumpgate.nca.interface import Completeness, Device, InstancePlan, LifeCycle, Match, Offer, Unsupported
 from jumpgate.nca.lifecycle import WorkerLifecycle
@@ -38,9 +38,11 @@ class SsdLifecycle(WorkerLifecycle):
     module = "smart_ssd.worker"
 
     def configuration(self, instance: InstancePlan) -> dict[str, Any]:
-        node = instance.root.inputs[0]
-        assert isinstance(node, Filter) and isinstance(node.input, Read)
-        return {"files": list(node.input.files), "columns": list(node.schema.names), "terms": list(_terms(node))}
+        found = _taken(instance.root.inputs[0])
+        assert found is not None
+        kept, filter, read = found
+        names = list(read.schema.names)
+        return {"files": list(read.files), "columns": names, "terms": list(_terms(filter)), "kept": list(kept)}
 
 
 class SsdFilter:
@@ -63,15 +65,18 @@ class SsdFilter:
     def match_operations(
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT
     ) -> Match | Unsupported | None:
-        if device.kind != KIND.name or not isinstance(node, Filter) or not isinstance(node.input, Read):
+        found = _taken(node) if device.kind == KIND.name else None
+        if found is None:
             return None
+        kept, filter, read = found
         folder = str(KIND.value(device, "folder"))
-        if not all(file.startswith(f"{folder}/") for file in node.input.files):
+        if not all(file.startswith(f"{folder}/") for file in read.files):
             return Unsupported(f"it has the files below {folder}", "place")
-        if node.input.format != "parquet" or None in _terms(node):
+        if read.format != "parquet" or None in _terms(filter):
             return Unsupported("the disk compares whole numbers of Parquet files with constants", "filter")
+        operators = (node, read) if node is filter else (node, filter, read)
         return Match(
-            self.name, (node, node.input), Completeness.FULL, node.schema,
+            self.name, operators, Completeness.FULL, node.schema,
             limits=(("columns", float(len(node.schema))),), claims=("flash",),
         )  # fmt: skip
 
@@ -80,6 +85,17 @@ class SsdFilter:
 
     def speeds(self, device: Device) -> Speeds:
         return Speeds(factor=0.01)
+
+
+def _taken(node: Operator) -> tuple[tuple[int, ...], Filter, Read] | None:
+    """The columns that are kept, the filter and the read, if a node is a filter of a read, or some columns of one."""
+    columns = [*range(len(node.schema))]
+    if isinstance(node, Project) and all(isinstance(e, ColumnRef) for e in node.expressions):
+        columns = [e.index for e in node.expressions if isinstance(e, ColumnRef)]
+        node = node.input
+    if not isinstance(node, Filter) or not isinstance(node.input, Read):
+        return None
+    return tuple(columns), node, node.input
 
 
 def _terms(node: Filter) -> Iterator[tuple[str, int, int] | None]:

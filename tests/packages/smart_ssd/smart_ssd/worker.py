@@ -24,7 +24,7 @@ def compute(configuration: dict[str, Any], inputs: tuple[Input, ...]) -> Iterato
             for comparison, column, value in configuration["terms"]:
                 batch = batch.filter(COMPARE[comparison](batch.column(column), value))
             if batch.num_rows:
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                yield pa.RecordBatch.from_arrays([batch.column(i) for i in configuration["kept"]], schema=schema)
 
 
 if __name__ == "__main__":
