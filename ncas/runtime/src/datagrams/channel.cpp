@@ -26,7 +26,8 @@ void parse_datagrams(element e, DatagramOptions* o) {
   if (!e["outputs"].get(found)) o->outputs = texts(e, "outputs");
   if (e["drains"].get(found)) return;
   for (element d : list(e, "drains")) {
-    o->drains.push_back({path(d), static_cast<uint32_t>(number(d, "first")), static_cast<uint32_t>(number(d, "buckets"))});
+    o->drains.push_back(
+        {path(d), static_cast<uint32_t>(number(d, "first")), static_cast<uint32_t>(number(d, "buckets"))});
   }
 }
 
