@@ -191,6 +191,9 @@ class Agents:
         found = host.found(reached.facts, reached.address)
         same = host.device.name
         self._known = reachable(tuple(found if h.device.name == same else h for h in self._known))
+        for known in self._known:  # addresses of the others may have changed, too
+            if known.device.name in self._hosts:
+                self._hosts[known.device.name].device = known.device
 
     def _note_lost(self, host: HostConfig) -> None:
         name = host.device.name
