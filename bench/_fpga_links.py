@@ -188,7 +188,7 @@ def _run(
     wanted = {name: value for name, value in truth.items() if name == "n" or int(name[1:]) in joins}
     before: list[tuple[int, int]] = []
     for _ in range(2):  # programs are built and shipped before the run that counts
-        before = [link(m) for m in servers]
+        before = [m.crossed() for m in servers]
         client.stdin.write("run\n")
         client.stdin.flush()
         said = json.loads(line(client))
@@ -196,15 +196,7 @@ def _run(
         assert ("fpga_join" in said["ncas"]) == (prefer == "fpga_join"), said["ncas"]
     client.stdin.close()
     client.wait(60)
-    return [(up - u, down - d) for (up, down), (u, d) in zip(map(link, servers), before, strict=True)]
-
-
-def link(machine: Machine) -> tuple[int, int]:
-    """Bytes that left and that reached the machine."""
-    files = [f"/sys/class/net/eth0/statistics/{way}_bytes" for way in ("tx", "rx")]
-    command = ["ip", "netns", "exec", machine.namespace, "cat", *files]
-    up, down = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    return int(up), int(down)
+    return [(up - u, down - d) for (up, down), (u, d) in zip((m.crossed() for m in servers), before, strict=True)]
 
 
 def megabytes(links: Sequence[tuple[int, int]]) -> str:

@@ -6,7 +6,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 
-from bench._fpga_links import PLAIN, SHUFFLED, link, machines_with_card, megabytes
+from bench._fpga_links import PLAIN, SHUFFLED, machines_with_card, megabytes
 from bench._measure import Figure, geometric_mean, remark
 from bench._star import HOSTS, QUERIES, tables
 from jumpgate.study.paper.network import Machine, line
@@ -59,12 +59,12 @@ def _run(
     found = []
     for query in QUERIES.values():
         for _ in range(2):  # programs are built and shipped before the run that counts
-            before = [link(m) for m in servers]
+            before = [m.crossed() for m in servers]
             client.stdin.write(json.dumps(query) + "\n")
             client.stdin.flush()
             said = json.loads(line(client))
         assert ("fpga_join" in said["ncas"]) == (prefer == "fpga_join"), said["ncas"]
-        after = [link(m) for m in servers]
+        after = [m.crossed() for m in servers]
         found.append(([(a - c, b - d) for (a, b), (c, d) in zip(after, before, strict=True)], said["answer"]))
     client.stdin.close()
     client.wait(60)

@@ -50,7 +50,8 @@ GROUPS = (2, 4, 8, 16, 32)
 PUBLISHED: dict[str, dict[float, float]] = {"filter": {1e-3: 10.0}, **_pushdown_csv.PUBLISHED}
 #: of `r`, which is evenly spread
 R_MAX = _pushdown_csv.R_MAX
-_SELECT = 'select = true\nselect_dialect = "aws"\nselect_formats = ["parquet", "csv"]'
+#: of a store whose Select may be used
+SELECT = 'select = true\nselect_dialect = "aws"\nselect_formats = ["parquet", "csv"]'
 WAYS = ("ranges", "select", "chosen")
 
 
@@ -132,7 +133,7 @@ def cost(seconds: float, counts: Mapping[str, float]) -> float:
     return seconds / 3600 * HOUR + asked / 1e9 + counts["requests"] / 1000 * REQUESTS
 
 
-def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     rows = zip(*(c.to_pylist() for c in table.columns), strict=True)
     return sorted((tuple(f"{v:.9g}" if isinstance(v, float) else v for v in row) for row in rows), key=repr)
 
@@ -170,7 +171,7 @@ def measured(endpoint: str, runs: int, scale: float, wanted: Sequence[Sweep]) ->
                 expected = None
                 found: dict[str, Any] = {"sweep": sweep.name, "figure": sweep.figure, "over": sweep.over, "x": x}
                 for way, run in asked.items():
-                    rows = _rows(run(flow(run.bucket)))  # it also builds what the plan needs
+                    rows = rows_of(run(flow(run.bucket)))  # it also builds what the plan needs
                     if expected is not None and rows != expected:
                         raise SystemExit(f"{sweep.name} at {x:g}: {way} has another answer")
                     expected, seconds = rows, []
@@ -204,7 +205,7 @@ def behind(link: str, data: Path, runs: int, scale: float = 1.0, names: Sequence
             "".join(
                 f'[[store]]\nurl = "s3://{bucket}"\nendpoint = "{endpoint}"\ninsecure = true\n'
                 f"bits_per_s = {bits}\n{more}\n"
-                for bucket, more in (("select", _SELECT), ("ranges", ""))
+                for bucket, more in (("select", SELECT), ("ranges", ""))
             )
             + f'[[host]]\nname = "local"\nmoney_per_hour = {HOUR}\n'
         )

@@ -102,7 +102,7 @@ def _at(machines: Lab, rate: str, bits: int) -> Iterator[Point]:
     names = [f"w{i}" for i in range(WORKERS)]
     limited = [machines.here, *(machines.worker(name).machine for name in names)]
     tor = machines.network.machine()
-    devices = "\n".join(_device(tor, program, i) for i, program in enumerate(PROGRAMS))
+    devices = "\n".join(started(tor, program, i) + f'name = "{program}"\n' for i, program in enumerate(PROGRAMS))
     if rate:
         for machine in limited:
             machine.limit(rate)
@@ -116,17 +116,14 @@ def _at(machines: Lab, rate: str, bits: int) -> Iterator[Point]:
         yield Point(rate or "unlimited", **json.loads(line(process)))
 
 
-def _device(tor: Machine, program: str, index: int) -> str:
-    """A switch that runs the program, started, as jumpgate.toml has it."""
+def started(tor: Machine, program: str, index: int = 0) -> str:
+    """Start a switch that runs the program; return its table of jumpgate.toml, without a name."""
     data, control = (f"{tor.address}:{base + index}" for base in (9801, 9559))
     source = Path(jumpgate.p4.programs.__file__).with_name(f"{program}.p4")
     running = tor.jumpgate("switch", "run", source, "--port", f"1={data},as=9801", "--p4runtime", control, "--anyone")
     line(running)
     line(running)
-    return (
-        f'[[device]]\nname = "{program}"\nkind = "switch"\nprogram = "{program}"\n'
-        f'p4runtime = "{control}"\ndata = "{data}"\n'
-    )
+    return f'[[device]]\nkind = "switch"\nprogram = "{program}"\np4runtime = "{control}"\ndata = "{data}"\n'
 
 
 def main(here: str, config: str, without: str, folder: str) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+from bench import _every_device
 from bench._control import Network
 from bench._measure import Figure, counted, remark, report
 from bench._simulated import simulator_error
@@ -19,6 +22,7 @@ from jumpgate.orchestrator.job import Job
 from jumpgate.service.admission import demand_of
 from jumpgate.service.collector import collect_seldom
 from jumpgate.service.engine import _record
+from jumpgate.study.paper.network import permitted
 from tests.support.plans import ROWS, query3, query65, statistics
 
 CORES = 16
@@ -126,12 +130,20 @@ def control_plane_s(hosts: int, count: int) -> Figure:
     return Figure("control_plane_s", total, 10.0, "lower", f"{count} jobs over {hosts} hosts planned and started")
 
 
+def every_device(runs: int, scale: float) -> Iterator[Figure]:
+    """Measure plans over hosts, a store, switches and a card, in network namespaces."""
+    data = Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")).absolute()
+    yield from _every_device.figures([*_every_device.points(data, runs, scale)], scale)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", action="append", metavar="FIGURE")
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=5, help="of each plan of chosen_vs_best")
+    parser.add_argument("--scale", type=float, default=0.2, help="of the tables of chosen_vs_best")
     options = parser.parse_args()
     if not options.only or "simulator_error" in options.only:
         report(simulator_error(), options.json)
@@ -139,6 +151,9 @@ def main() -> None:
         report(planner_linear(), options.json)
     if not options.only or "control_plane_s" in options.only:
         report(control_plane_s(options.hosts, options.jobs), options.json)
+    if "chosen_vs_best" in options.only if options.only else permitted():
+        for figure in every_device(options.runs, options.scale):
+            report(figure, options.json)
 
 
 if __name__ == "__main__":

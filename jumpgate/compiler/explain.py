@@ -52,7 +52,8 @@ def explain_data(plan: PhysicalPlan) -> dict[str, Any]:
         "fragments": fragments,
         "edges": edges_data(plan.edges, found),
         "networks": {name: dict(zip(WAYS, map(_rounded, ways), strict=True)) for name, ways in found.networks.items()},
-        "above": {i.device.name: [link.name for link in i.device.above] for i in plan.instances if i.device.above},
+        "above": {d.name: [link.name for link in d.above] for i in plan.instances for d in i.device.chain if d.above},
+        "below": {i.device.name: [d.name for d in i.device.below] for i in plan.instances if i.device.below},
         "cost": _cost(best),
         "seconds": found.seconds,
         "lost": [{"graph": tree(c.root), "cost": _cost(c), "why": _why(best, c)} for c in plan.candidates[1:]],
@@ -215,7 +216,7 @@ def links(data: Mapping[str, Any], counters: Mapping[str, Any]) -> Crossed:
         (e["id"], e["from"], [i for i in e["to"] if i in host_of], e["partitioning"].startswith("paired"))
         for e in data["edges"]
     )
-    return crossed(edges, host_of, counters, data.get("above", {}))
+    return crossed(edges, host_of, counters, data.get("above", {}), data.get("below", {}))
 
 
 def _networks(data: Mapping[str, Any], found: Crossed | None) -> list[str]:

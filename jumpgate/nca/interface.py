@@ -18,7 +18,9 @@ from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Partitioning
 from jumpgate.dataflow.types import Schema
-from jumpgate.nca.link import Link
+from jumpgate.nca.device import Device as Device
+from jumpgate.nca.device import Offer as Offer
+from jumpgate.nca.device import Property as Property
 from jumpgate.nca.shared import Shared
 from jumpgate.nca.speeds import Speeds, Work
 from jumpgate.nca.statistics import ColumnStatistics as ColumnStatistics
@@ -89,6 +91,7 @@ class Match:
     all inputs or one for each; `bytes_max`: the same in bytes. `settings`: an immutable value for its instances
     (InstancePlan.settings). explain shows `note`. `asked`: what a store does for it; None: what is read there is read
     by ranges. `needs_filter`: it is only for the probe side of a join that sends its keys there (TakesFilters).
+    `chains`: devices of a chain may each do it to the rows that the device before leaves.
     """
 
     nca: str
@@ -105,67 +108,7 @@ class Match:
     asked: Asked | None = None
     bytes_max: float | tuple[float, ...] = math.inf
     needs_filter: bool = False
-
-
-#: a value in jumpgate.toml
-Property = str | int | float | bool
-
-
-@dataclass(frozen=True)
-class Offer:
-    """The offer of a device to plans, as its kind declares it (jumpgate/nca/device_kind.py).
-
-    `capacities`: the amounts available for `Match.limits`. `claims`: the parts that a plan can use only once; None:
-    whatever matches name. `ports`: the most senders that can reach it in one plan. `money_per_hour` is its price.
-    """
-
-    capacities: tuple[tuple[str, float], ...] = ()
-    claims: tuple[str, ...] | None = None
-    ports: float = math.inf
-    money_per_hour: float = 0.0
-
-
-@dataclass(frozen=True)
-class Device:
-    """A place where an NCA can run: a host's agent, a board, a store. From jumpgate.toml, or this machine.
-
-    `memory_bytes` 0: unknown. `link_bits_per_s`: the speed of its link to the network, 0: unknown. `above`: the links
-    from there to the network's root. `properties`: the keys that its kind declares. Devices of one `pool` share rows.
-    `near`: a bucket, or a folder of one, that a host is beside; its other hosts are reached over `link_bits_per_s`.
-    """
-
-    name: str
-    kind: str = "host"
-    cores: int = 1
-    memory_bytes: int = 0
-    properties: tuple[tuple[str, Property], ...] = ()
-    pool: str = ""
-    offer: Offer = Offer()
-    link_bits_per_s: int = 0
-    near: str = ""
-    link_delay_s: float = 0.0
-    above: tuple[Link, ...] = ()
-
-    def __hash__(self) -> int:
-        return hash(self.name)  # names are unique; plans count by device
-
-    @property
-    def links(self) -> tuple[Link, ...]:
-        """Return the links from the device to the root of the network, its own first."""
-        return (Link(self.name, self.link_bits_per_s, self.link_delay_s), *self.above)
-
-    def is_near(self, file: str) -> bool:
-        """Return whether it is beside the store that has the file.
-
-        >>> Device("a", near="s3://b/t").is_near("s3://b/t/x"), Device("a", near="s3://b/t").is_near("s3://b/tx")
-        (True, False)
-        """
-        return bool(self.near) and (file + "/").startswith(self.near + "/")
-
-    def capacity(self, name: str) -> float:
-        """Return the amount available of what a match may need; infinite if unknown."""
-        own = {"cores": float(self.cores), "memory_bytes": float(self.memory_bytes) or math.inf}
-        return own.get(name, dict(self.offer.capacities).get(name, math.inf))
+    chains: bool = False
 
 
 #: an NCA's answer about a node on a device

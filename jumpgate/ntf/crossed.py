@@ -41,10 +41,12 @@ def crossed(
     host_of: Mapping[str, str],
     counters: Mapping[str, Mapping[str, Any]],
     above: Mapping[str, Sequence[str]],
+    below: Mapping[str, Sequence[str]],
 ) -> Crossed:
     """Sum the traffic of edges, each with its id, producers, consumers (none: the client) and whether they are paired.
     An edge with too many consumers to count each is assumed to be evenly spread. above: the networks that each host is
-    in, lowest first; the client is in none."""
+    in, lowest first; the client is in none. below: the devices that rows to a device may pass first, which absorb them:
+    the senders count rows as far as to the first one."""
     links: Counter[tuple[str, str]] = Counter()
     for id, producers, consumers, paired in edges:
         for number, producer in enumerate(producers):
@@ -52,7 +54,9 @@ def crossed(
             for sink in counters.get(producer, {}).get("sinks", ()):
                 if sink["edge"] == id:
                     for place, bytes in _received(sink, [host_of.get(c, CLIENT) for c in to]):
-                        links[host_of[producer], place] += bytes
+                        source, on_way = host_of[producer], below.get(place, ())
+                        first = next((name for name in above.get(source, ()) if name in on_way), place)
+                        links[source, first] += bytes
     names = sorted({host_of[i] for i in counters if i in host_of})
     away = {link: bytes for link, bytes in links.most_common() if bytes and link[0] != link[1]}
     sent, received = Counter[str](), Counter[str]()

@@ -195,6 +195,7 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
             {i["id"]: i["host"] for i in record["instances"]},
             record["counters"],
             record["explain"].get("above", {}),
+            record["explain"].get("below", {}),
         ),
         asked=_asked(record["counters"]),
         expected=_asked(fragments),

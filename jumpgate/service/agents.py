@@ -73,16 +73,21 @@ class Agents:
         return frozenset(self._retries)
 
     async def lend(self, names: set[str], phases: list[Phase]) -> dict[str, Host]:
-        """Live connections to the agents of the named hosts; starting and reaching what is missing is a phase.
+        """Live connections to the agents of the named hosts or, if none is named, to that of any: the gateway of
+        devices without agents. Starting and reaching what is missing is a phase.
 
         Raises what keeps a host from being used: Unreachable (which makes it `lost`), ProtocolError, BuildError.
         """
-        wanted = [h for h in self._known if h.device.name in names]
+        wanted = [h for h in self._known if h.device.name in names] or [self._any()]
         if missing := [h for h in wanted if not self.is_reached(h.device.name)]:
             phases.append(Phase("agents", time.time_ns()))
             await asyncio.gather(*map(self._reach, missing))
             phases[-1].end_ns = time.time_ns()
         return {h.device.name: self._hosts[h.device.name] for h in wanted}
+
+    def _any(self) -> HostConfig:
+        """Return a host that answers, if there is one."""
+        return next((h for h in self._known if h.device.name not in self.lost), self._known[0])
 
     async def building(self, names: Iterable[str]) -> dict[str, dict[str, int]]:
         """The named hosts that build their runtime, and how far each is (AgentHost.building). Raises what keeps one
@@ -113,7 +118,7 @@ class Agents:
         """Return the files that paths name on a host, "" for one that answers, as a Read of all columns, of that schema
         if it is known.
         Raises JumpgateError."""
-        name = host or next((d.name for d in self.devices if d.name not in self.lost), self.devices[0].name)
+        name = host or self._any().device.name
         agent = (await self.lend({name}, []))[name]
         assert isinstance(agent, AgentHost)
         known = None if schema is None else {field.name: str(field.type) for field in schema}
@@ -186,6 +191,9 @@ class Agents:
         found = host.found(reached.facts, reached.address)
         same = host.device.name
         self._known = reachable(tuple(found if h.device.name == same else h for h in self._known))
+        for known in self._known:  # addresses of the others may have changed, too
+            if known.device.name in self._hosts:
+                self._hosts[known.device.name].device = known.device
 
     def _note_lost(self, host: HostConfig) -> None:
         name = host.device.name

@@ -75,8 +75,9 @@ class Engine:
 
     async def _lend_drivers(self, plan: JobPlan, phases: list[Phase]) -> dict[str, Driver]:
         """Live drivers of the plan's devices that have no agent; reaching what is missing is a phase."""
-        wanted = {i.device: lifecycle for i in plan.instances
-                  if isinstance(lifecycle := self.registry.lifecycle(i.nca), Reaches)}  # fmt: skip
+        wanted = {device: lifecycle for i in plan.instances
+                  if isinstance(lifecycle := self.registry.lifecycle(i.nca), Reaches)
+                  for device in i.device.chain}  # fmt: skip
         missing = [d for d in wanted if not self._is_driven(d)]
         if missing:
             phases.append(Phase("devices", time.time_ns()))

@@ -35,7 +35,7 @@ PER_FLOW = ("window",)
 @dataclass
 class Lease:
     """One instance's share of a switch: of each claim's registers one of `shares` regions. `entries` are those that
-    were written for it; `secret` is in every packet of its flows."""
+    were written for it; `secret`, of all switches on a way, is in every packet of its flows."""
 
     job: str
     instance: str
@@ -43,7 +43,7 @@ class Lease:
     claims: frozenset[str]
     region: int
     shares: int
-    secret: int = field(default_factory=lambda: secrets.randbits(64), repr=False)
+    secret: int = field(repr=False)
     entries: list[P4Entity] = field(default_factory=list)
 
 
@@ -102,49 +102,56 @@ class SwitchDriver:
 
     # ---- leases ----
 
-    async def lease(self, job: str, instance: str, flows: int, claims: Iterable[str], row_bits: int) -> Lease:
-        """So many flows, and a region of `claims`, whose registers have 2^`row_bits` rows, for the job alone; waits for
-        other jobs. Raises CannotPlace for what the switch never has, Unreachable when others keep it too long."""
-        wanted, every = frozenset(claims), 1 << self.sizes.flow_bits
-        shares = self._shares if row_bits <= SHARED_BITS_MAX else 1
-        if flows > every:
+    def check(self, job: str, flows: int, claims: frozenset[str]) -> None:
+        """Raise CannotPlace for what the switch never has."""
+        if flows > (every := 1 << self.sizes.flow_bits):
             raise CannotPlace(
                 f"{flows} senders need as many flows; switch '{self.device.name}' has {every}. Use less parallelism.",
                 device=self.device.name,
             )
-        if taken := wanted & {c for x in self._leases if x.job == job for c in x.claims}:
+        if taken := claims & {c for x in self._leases if x.job == job for c in x.claims}:
             raise CannotPlace(
                 f"the job uses {', '.join(sorted(taken))} of switch '{self.device.name}' twice. Add another switch.",
                 device=self.device.name,
             )
 
-        def regions() -> list[int]:
-            used = {x.region for x in self._leases if x.claims & wanted}
-            return [r for r in range(shares) if r not in used]
+    def shares(self, row_bits: int) -> int:
+        """Return how many jobs may have regions of registers with 2^`row_bits` rows."""
+        return self._shares if row_bits <= SHARED_BITS_MAX else 1
 
-        def cells() -> list[int]:
-            used = {n % every for x in self._leases for n in x.flows}
-            return [n for n in range(every) if n not in used]
+    def regions(self, claims: frozenset[str], row_bits: int) -> list[int]:
+        """Return the regions of these registers that no job has."""
+        used = {x.region for x in self._leases if x.claims & claims}
+        return [r for r in range(self.shares(row_bits)) if r not in used]
 
-        try:
-            async with asyncio.timeout(LEASE_TIMEOUT_S), self._returned:
-                await self._returned.wait_for(lambda: regions() and len(cells()) >= flows)
-                lease = Lease(job, instance, tuple(map(self._number, cells()[:flows])), wanted, regions()[0], shares)
-                self._leases.append(lease)
-                return lease
-        except TimeoutError:
-            others = ", ".join(sorted({x.job for x in self._leases}))
-            raise Unreachable(
-                f"switch '{self.device.name}' is busy: for {LEASE_TIMEOUT_S:g} s other jobs ({others}) have had what "
-                "this one needs. Run it again later, or add a switch.",
-                device=self.device.name,
-            ) from None
+    @property
+    def cells(self) -> frozenset[int]:
+        """The numbers of cells that no flow has."""
+        every = 1 << self.sizes.flow_bits
+        return frozenset(range(every)) - {n % every for x in self._leases for n in x.flows}
 
-    def _number(self, cell: int) -> int:
-        """A flow for the cells of that number; its upper bits differ from those of the flows before, whose packets may
-        still be on their way."""
-        self._uses[cell] = (self._uses[cell] + 1) % (1 << FLOW_NUMBER_BITS - self.sizes.flow_bits)
-        return self._uses[cell] << self.sizes.flow_bits | cell
+    def uses(self, cell: int) -> int:
+        """Return how many flows have had these cells."""
+        return self._uses[cell]
+
+    def take(self, lease: Lease) -> None:
+        self._leases.append(lease)
+        for flow in lease.flows:
+            self._uses[flow % (1 << self.sizes.flow_bits)] = flow >> self.sizes.flow_bits
+
+    async def returned(self) -> None:
+        """Wait until a job has given something back."""
+        async with self._returned:
+            await self._returned.wait()
+
+    def busy(self) -> Unreachable:
+        """Return the error of who waited for other jobs in vain."""
+        others = ", ".join(sorted({x.job for x in self._leases}))
+        return Unreachable(
+            f"switch '{self.device.name}' is busy: for {LEASE_TIMEOUT_S:g} s other jobs ({others}) have had what "
+            "this one needs. Run it again later, or add a switch.",
+            device=self.device.name,
+        )
 
     def is_alone(self, lease: Lease) -> bool:
         """Return whether no other job uses what the lease claims."""
@@ -214,6 +221,39 @@ class SwitchDriver:
             self._leases.remove(lease)
             async with self._returned:
                 self._returned.notify_all()
+
+
+async def lease_all(
+    drivers: Sequence[SwitchDriver], job: str, instance: str, flows: int, claims: Iterable[str], row_bits: int
+) -> tuple[Lease, ...]:
+    """Take so many flows, and a region of `claims`, whose registers have 2^`row_bits` rows, of each switch on a way for
+    the job alone; flows have the same numbers on all. Wait for other jobs until all switches have them. Raises
+    CannotPlace for what a switch never has, Unreachable when others keep it too long."""
+    wanted, last = frozenset(claims), drivers[-1]
+    for driver in drivers:
+        driver.check(job, flows, wanted)
+    try:
+        async with asyncio.timeout(LEASE_TIMEOUT_S):
+            while True:
+                cells = sorted(frozenset.intersection(*(driver.cells for driver in drivers)))
+                last = next((d for d in drivers if not d.regions(wanted, row_bits)), None) or min(
+                    drivers, key=lambda driver: len(driver.cells)
+                )
+                if last.regions(wanted, row_bits) and len(cells) >= flows:
+                    break
+                await last.returned()
+    except TimeoutError:
+        raise last.busy() from None
+    flow_bits, secret = last.sizes.flow_bits, secrets.randbits(64)
+    # the upper bits differ from those of the flows before, whose packets may still be on their way
+    uses = {cell: max(driver.uses(cell) for driver in drivers) + 1 for cell in cells[:flows]}
+    numbers = tuple(n % (1 << FLOW_NUMBER_BITS - flow_bits) << flow_bits | cell for cell, n in uses.items())
+    found = []
+    for driver in drivers:
+        region, shares = driver.regions(wanted, row_bits)[0], driver.shares(row_bits)
+        found.append(Lease(job, instance, numbers, wanted, region, shares, secret))
+        driver.take(found[-1])
+    return tuple(found)
 
 
 def entry_of(row: Row, **more: int) -> P4TableEntry:

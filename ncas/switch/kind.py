@@ -44,10 +44,12 @@ def _divides(value: int) -> bool:
 
 
 def _offer(device: Device) -> Offer:
-    """An algorithm's registers are one part of a plan's; each sender needs a flow."""
+    """An algorithm's registers are one part of a plan's; each sender needs a flow. Switches that run one program with
+    the same certainty form a chain."""
     sizes = PROGRAMS[program_of(device)]
     claims = (BUCKETS,) if isinstance(sizes, AggregateSizes) else sizes.algorithms
-    return Offer(claims=claims, ports=1 << sizes.flow_bits)
+    chain = f"{program_of(device)}, right with {SWITCH.value(device, 'success'):g}"
+    return Offer(claims=claims, ports=1 << sizes.flow_bits, chain=chain)
 
 
 def _check(device: Device) -> str:

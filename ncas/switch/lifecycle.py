@@ -13,7 +13,7 @@ from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from jumpgate.errors import ConfigError, InternalError, Unreachable
 from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
 from jumpgate.ncas.switch.clearing import clear_rows
-from jumpgate.ncas.switch.driver import PER_FLOW, Lease, SwitchDriver, entry_of
+from jumpgate.ncas.switch.driver import PER_FLOW, Lease, SwitchDriver, entry_of, lease_all
 from jumpgate.ncas.switch.kind import SWITCH, ports_of
 from jumpgate.ncas.switch.task import Input, Task
 from jumpgate.ntf.addresses import host_of
@@ -27,18 +27,43 @@ TO_SENDER = "md.to_sender"
 MAC_PREFIX = 0x0201 << 32
 
 
+#: an instance that sends, by the edge and its own name
+Sender = tuple[str, str]
+
+
+@dataclass
+class Part:
+    """One switch of a chain, with the instance's lease of it."""
+
+    driver: SwitchDriver
+    lease: Lease
+
+
 @dataclass
 class Live:
-    """An instance: its lease, the (edge, sender) of each of its flows, and how far it has come."""
+    """An instance: its parts, of which the last one is the top of the chain; the number of each sender's flow, and the
+    parts that it passes; and how far the instance has come."""
 
     instance: InstancePlan
-    driver: SwitchDriver
     task: Task
-    lease: Lease
-    flows: dict[tuple[str, str], int]
+    parts: tuple[Part, ...]
+    flows: dict[Sender, int]
+    ways: dict[Sender, tuple[Part, ...]]
     state: str = "allocated"
     stage: int = 0
     stages: list[dict[str, int]] = field(default_factory=list)
+
+    @property
+    def driver(self) -> SwitchDriver:
+        return self.parts[-1].driver
+
+    @property
+    def lease(self) -> Lease:
+        return self.parts[-1].lease
+
+    def passing(self, part: Part) -> list[Sender]:
+        """Return the senders whose flows pass a switch."""
+        return [sender for sender, way in self.ways.items() if part in way]
 
 
 class SwitchLifecycle:
@@ -54,38 +79,27 @@ class SwitchLifecycle:
         return self._task_of(instance)
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
-        driver = context.drivers[instance.device.name]
-        assert isinstance(driver, SwitchDriver)
         task = self._task_of(instance)
+        at = {other.id: other.device for other in context.plan.instances}
         senders = [(edge, p) for edge in instance.inputs for p in context.plan.edge(edge).producers]
-        lease = await driver.lease(context.job, instance.id, len(senders), task.claims, task.row_bits)
-        live = Live(instance, driver, task, lease, dict(zip(senders, lease.flows, strict=True)))
+        ways = {sender: instance.device.passed_from(at[sender[1]]) for sender in senders}
+        passed = {device for way in ways.values() for device in way}
+        drivers = {d: _driver(d, context) for d in instance.device.chain if d in passed}
+        leases = await lease_all(
+            [*drivers.values()], context.job, instance.id, len(senders), task.claims, task.row_bits
+        )
+        parts = {d: Part(driver, lease) for (d, driver), lease in zip(drivers.items(), leases, strict=True)}
+        flows = dict(zip(senders, leases[0].flows, strict=True))
+        over = {sender: tuple(parts[device] for device in way) for sender, way in ways.items()}
+        live = Live(instance, task, tuple(parts.values()), flows, over)
         _tell_ends(live, context)
         return live
 
     async def configure(self, handle: Live, instance: InstancePlan, artifact: Task, context: JobContext) -> None:
         _expect(handle, "allocated", "configure")
         handle.state = "configured"
-        driver, task = handle.driver, artifact
-        alone = driver.is_alone(handle.lease)
-        names = [name for name in driver.registers() if name not in PER_FLOW and name.startswith(task.registers)]
-        await driver.clear(handle.lease, names if alone else [])
-        entries: list[P4TableEntry] = []
-        receiver = context.sockets[context.plan.edge(instance.output).consumers[0], instance.output]
-        for number, edge in enumerate(instance.inputs):
-            for sender in context.plan.edge(edge).producers:
-                flow, input = handle.flows[edge, sender], task.inputs[number]
-                entries += [entry_of(row, **{FLOW: flow}) for row in input.rows]
-                entries += [_flow(handle, flow, input), await _route(driver, flow, 1, context.sockets[sender, edge])]
-                if input.forwards:
-                    entries.append(await _route(driver, flow, 0, receiver))
-        await driver.hold(task.constants)
-        await driver.install(handle.lease, entries)
-        if not alone:
-            try:
-                await clear_rows(driver.data, handle.lease.flows[0], handle.lease.secret, _region(handle)[1])
-            except Unreachable as error:
-                raise await driver.client.cause(error) from None
+        for part in handle.parts:
+            await _configure(handle, part, context)
 
     async def execute(self, handle: Live, stage: int) -> dict[str, Any]:
         """Nothing is to be done: who sends and who receives know when a stage ends."""
@@ -105,7 +119,8 @@ class SwitchLifecycle:
 
     async def destroy(self, handle: Live) -> None:
         handle.state = "destroyed"
-        await handle.driver.give_back(handle.lease)
+        for part in handle.parts:
+            await part.driver.give_back(part.lease)
 
 
 def _expect(handle: Live, state: str, verb: str) -> None:
@@ -113,46 +128,83 @@ def _expect(handle: Live, state: str, verb: str) -> None:
         raise InternalError(f"{verb} of {handle.instance.id}, which is {handle.state}", instance=handle.instance.id)
 
 
+def _driver(device: Device, context: JobContext) -> SwitchDriver:
+    driver = context.drivers[device.name]
+    assert isinstance(driver, SwitchDriver)
+    return driver
+
+
+async def _configure(live: Live, part: Part, context: JobContext) -> None:
+    """Prepare one switch: cells, region and entries."""
+    driver, lease, task = part.driver, part.lease, live.task
+    alone = driver.is_alone(lease)
+    names = [name for name in driver.registers() if name not in PER_FLOW and name.startswith(task.registers)]
+    await driver.clear(lease, names if alone else [])
+    receiver = context.sockets[context.plan.edge(live.instance.output).consumers[0], live.instance.output]
+    entries: list[P4TableEntry] = []
+    for sender in live.passing(part):
+        flow, input = live.flows[sender], task.inputs[live.instance.inputs.index(sender[0])]
+        hops = [context.sockets[sender[1], sender[0]], *(p.driver.data for p in live.ways[sender]), receiver]
+        here = 1 + live.ways[sender].index(part)
+        entries += [entry_of(row, **{FLOW: flow}) for row in input.rows]
+        entries += [_flow(live, part, flow, input), await _route(driver, flow, 1, hops[here - 1])]
+        if input.forwards:
+            entries.append(await _route(driver, flow, 0, hops[here + 1]))
+    await driver.hold(task.constants)
+    await driver.install(lease, entries)
+    if not alone:
+        path = _path(live, part)
+        try:
+            await clear_rows(driver.data, path["flow"], lease.secret, _region(live, part)[1])
+        except Unreachable as error:
+            raise await driver.client.cause(error) from None
+
+
 def _tell_ends(live: Live, context: JobContext) -> None:
     """Adds the instance's flows to what the hosts at both ends of its edges must know."""
-    instance, task, driver = live.instance, live.task, live.driver
+    instance, task, sizes = live.instance, live.task, live.driver.sizes
     leaving = context.plan.edge(instance.output)
-    sizes = {"window_bits": driver.sizes.window_bits, "slots": driver.sizes.slots}
-    alike = {**sizes, "words": list(task.tuples.words), "has_rows": task.tuples.has_rows}
+    tuples = {"words": list(task.tuples.words), "has_rows": task.tuples.has_rows}
+    alike = {"window_bits": sizes.window_bits, "slots": sizes.slots, **tuples}
     end = context.ends.setdefault(leaving.id, {}).setdefault(
         leaving.consumers[0],
         {**alike, "paths": [], "outputs": list(task.outputs), "drains": []},
     )
-    for (id, sender), flow in live.flows.items():
-        edge = context.plan.edge(id)
-        path = {"address": driver.data, "flow": flow, "secret": f"{live.lease.secret:016x}"}
+    for sender, way in live.ways.items():
+        edge = context.plan.edge(sender[0])
         payload = ""
-        if task.inputs[instance.inputs.index(id)].forwards:
-            end["paths"].append(dict(path))
+        if task.inputs[instance.inputs.index(edge.id)].forwards:
+            end["paths"].append(_path(live, way[-1], sender))
             payload = leaving.ntf.text() if task.tuples.has_rows else ""
-        begin = context.ends.setdefault(id, {}).setdefault(
-            sender,
+        begin = context.ends.setdefault(edge.id, {}).setdefault(
+            sender[1],
             {**alike, "paths": [{}] * len(edge.consumers), "payload_ntf": payload, "ends": True},
         )
-        begin["paths"][edge.consumers.index(instance.id)] = path
-    if task.outputs:
-        first, buckets = _region(live)
-        end["drains"].append({"address": driver.data, "first": first, "buckets": buckets})
+        begin["paths"][edge.consumers.index(instance.id)] = _path(live, way[0], sender)
+    for part in live.parts if task.outputs else ():
+        first, buckets = _region(live, part)
+        end["drains"].append({**_path(live, part), "first": first, "buckets": buckets})
 
 
-def _flow(live: Live, flow: int, input: Input) -> P4TableEntry:
+def _path(live: Live, part: Part, sender: Sender | None = None) -> dict[str, Any]:
+    """Return how an end reaches a switch: by the flow of a sender, or of any that passes it."""
+    flow = live.flows[sender or live.passing(part)[0]]
+    return {"address": part.driver.data, "flow": flow, "secret": f"{part.lease.secret:016x}"}
+
+
+def _flow(live: Live, part: Part, flow: int, input: Input) -> P4TableEntry:
     """Return the entry that tells the program how to handle a flow, in the job's region of the registers."""
-    first, rows = _region(live)
+    first, rows = _region(live, part)
     parameters = {**dict(input.parameters), "base": first, "mask": rows - 1}
     action = P4TableAction(live.task.action, **parameters)
-    match = P4TableMatch({FLOW: flow, SECRET: live.lease.secret})
+    match = P4TableMatch({FLOW: flow, SECRET: part.lease.secret})
     return P4TableEntry("flow", match=match, action=action)
 
 
-def _region(live: Live) -> tuple[int, int]:
+def _region(live: Live, part: Part) -> tuple[int, int]:
     """First row and number of rows; of what has no rows each region is one."""
-    rows = max(1, (1 << live.task.row_bits) // live.lease.shares)
-    return live.lease.region * rows, rows
+    rows = max(1, (1 << live.task.row_bits) // part.lease.shares)
+    return part.lease.region * rows, rows
 
 
 async def _route(driver: SwitchDriver, flow: int, back: int, address: str) -> P4TableEntry:

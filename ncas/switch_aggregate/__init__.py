@@ -45,7 +45,7 @@ class SwitchAggregate(SwitchNCA):
             return value
         return Match(
             self.name, (node,), Completeness.PARTIAL, partial_phase(node).schema,
-            note=summary(PROGRAM), wire=_wire(node, value), claims=(BUCKETS,),
+            note=summary(PROGRAM), wire=_wire(node, value), claims=(BUCKETS,), chains=True,
         )  # fmt: skip
 
     def task(self, instance: InstancePlan) -> Task:

@@ -38,6 +38,8 @@ REGISTERS = {
     "join_bf": ("bf_", "bloom_bits"), "join_rbf": ("rbf_", "rbf_bits"), "having": ("having_", "having_bits"),
     "skyline": ("sky_", ""), "filter": ("filter_", ""),
 }  # fmt: skip
+#: algorithms that are as right if each switch of a chain sees a part of the rows
+CHAINED = ("distinct_lru", "distinct_fifo", "topn_det", "groupby", "skyline", "filter")
 #: of a row's fixed part; what a datagram carries beside the headers and the tuple
 ROW_BYTES_MAX = 1300
 #: entries of the table of register-Bloom filters
@@ -74,7 +76,7 @@ class SwitchPrune(SwitchNCA):
             self.name, found.operators, Completeness.PRUNE, pruned_leaf(found.operators).schema,
             note=f"{found.algorithm} of {program}" + (f"; {found.note}" if found.note else ""),
             wire=found.wire, claims=(found.algorithm,),
-            rows_max=found.rows_max,
+            rows_max=found.rows_max, chains=found.algorithm in CHAINED,
         )  # fmt: skip
 
     def task(self, instance: InstancePlan) -> Task:

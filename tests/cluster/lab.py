@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jumpgate.codegen import cache
-from jumpgate.study.paper.network import Machine, Network, line
+from jumpgate.study.paper.network import Machine, Network, Rack, line
 from tests.cluster.sshd import Client, Server
 
 QUERIES = Path(__file__).with_name("queries.py")
@@ -34,9 +34,15 @@ class Lab:
             rows = range(part * ROWS // 4, (part + 1) * ROWS // 4)
             pq.write_table(pa.table({"k": [x % KEYS for x in rows], "x": rows}), folder / f"{part}.parquet")
 
-    def worker(self, name: str, variables: Mapping[str, str] | None = None, private: Path | None = None) -> Server:
+    def worker(
+        self,
+        name: str,
+        variables: Mapping[str, str] | None = None,
+        private: Path | None = None,
+        rack: Rack | None = None,
+    ) -> Server:
         """`private`: a folder that is the machine's own: others see what is there in `folder`/NAME/private."""
-        server = Server(self.network.machine(), self.folder / name, self.client.key, variables, private)
+        server = Server(self.network.machine(rack), self.folder / name, self.client.key, variables, private)
         self.client.knows(name, server.machine, server.host_key)
         return server
 

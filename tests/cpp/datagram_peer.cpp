@@ -10,7 +10,7 @@
 //     send:           rows=FILE:N (a payload of that format), times=N (how often they are sent), payload=FILE
 //                     (format of the rows that packets carry), partitioning=single|hash (by the first column that the
 //                     program reads)
-//     receive:        into=FILE (the rows, as a payload), outputs=key,sum,…, drains=HOST:PORT/FIRST/BUCKETS,…,
+//     receive:        into=FILE (the rows, as a payload), outputs=key,sum,…, drains=HOST:PORT/FLOW/SECRET/FIRST/BUCKETS,…,
 //                     pause_ms=N (after each batch)
 // It prints "port N" and reads a line: "paths HOST:PORT/FLOW/SECRET …" starts it; "cancel" ends it early, from then on.
 // It ends with "ok WORD N …" or "error CODE MESSAGE"; a receiver answers senders until its input ends.
@@ -55,6 +55,11 @@ std::vector<std::string> split(const std::string& text, char by) {
   std::istringstream in(text);
   for (std::string part; std::getline(in, part, by);) parts.push_back(part);
   return parts;
+}
+
+// ADDRESS, FLOW and SECRET.
+jg::DatagramOptions::Path path(const std::vector<std::string>& parts) {
+  return {parts.at(0), std::stoi(parts.at(1)), std::stoull(parts.at(2), nullptr, 16)};
 }
 
 int finish(const Status& status, const std::string& ok) {
@@ -119,8 +124,8 @@ Status receive(const jg::EdgeOptions& edge, jg::DatagramOptions options, jg::net
   options.outputs = split(word("outputs", ""), ',');
   for (const std::string& drain : split(word("drains", ""), ',')) {
     const auto parts = split(drain, '/');
-    options.drains.push_back(
-        {parts.at(0), static_cast<uint32_t>(std::stoul(parts.at(1))), static_cast<uint32_t>(std::stoul(parts.at(2)))});
+    options.drains.push_back({path(parts), static_cast<uint32_t>(std::stoul(parts.at(3))),
+                              static_cast<uint32_t>(std::stoul(parts.at(4)))});
   }
   const int threads = std::stoi(word("threads", "2")), pause_ms = std::stoi(word("pause_ms", "0"));
   jg::ntf::Descriptor descriptor;
@@ -224,10 +229,7 @@ Status run(bool sends, std::string* ok) {
   std::string line;
   std::getline(std::cin, line);
   const auto paths = split(line, ' ');
-  for (size_t i = 1; i < paths.size(); i++) {
-    const auto parts = split(paths[i], '/');
-    options.paths.push_back({parts.at(0), std::stoi(parts.at(1)), std::stoull(parts.at(2), nullptr, 16)});
-  }
+  for (size_t i = 1; i < paths.size(); i++) options.paths.push_back(path(split(paths[i], '/')));
   return sends ? send(edge, options, std::move(socket), ok) : receive(edge, options, std::move(socket), ok);
 }
 

@@ -34,7 +34,7 @@ from jumpgate.p4.programs import crc, protocol, render
 from jumpgate.p4.programs.protocol import ACK_RUN, BUSY, HEADER, SENDS_MAX
 from jumpgate.testing import live
 from tests.support.cpp import runtime_source
-from tests.support.datagram_runs import GROUPS, KEYS, OUTPUTS, Pairs, Run, batch_of, grouped, merged
+from tests.support.datagram_runs import GROUPS, KEYS, OUTPUTS, Pairs, Run, batch_of, drain, grouped, merged
 from tests.support.datagrams import Answer, Chaos, Fake, Line, Peers, Relay
 from tests.support.switch_programs import ACK, DATA, END, SECRET, WORD, region
 
@@ -165,6 +165,23 @@ def test_several_senders_over_several_switches(aggregates: Line, peers: Peers) -
         assert merged(rows) == grouped([pair for pairs in inputs for pair in pairs])
     finally:
         second.close()
+
+
+@pytest.mark.parametrize("chaos", [None, Chaos(0.1, 0.2, 0.3), Chaos(burst_loss=0.2)])
+def test_a_tree_of_switches(aggregates: Line, peers: Peers, chaos: Chaos | None) -> None:
+    """Four senders below two switches, which are below a third: with few buckets, each has to pass tuples on."""
+    r = random.Random(6)
+    inputs = [[(r.choice([None, *range(300)]), r.choice([None, LEAST, MOST, 5])) for _ in range(1_500)] for _ in "abcd"]
+    racks = Line(AGGREGATE), Line(AGGREGATE)
+    try:
+        _, _, rows = Run(peers, [aggregates], 32, chaos, racks).aggregate(inputs)
+        assert merged(rows) == grouped([pair for pairs in inputs for pair in pairs])
+        for line in (aggregates, *racks):
+            assert line.bench.switch.counts()["ingress_passes"] > 500
+            assert set(line.bench.cells("count_0", range(32))) == {(0,)}
+    finally:
+        for rack in racks:
+            rack.close()
 
 
 @pytest.mark.nightly(cover=True)
@@ -335,7 +352,7 @@ def test_a_silent_switch_is_given_up(aggregates: Line, fake: Fake, peers: Peers)
     started = time.monotonic()
     lost = peers.sender(KEYS, batch_of(KEYS, [(1, 1)] * 10))
     lost.start((aggregates.port, 40))
-    receiver = peers.receiver(GROUPS, outputs=OUTPUTS, drains=f"127.0.0.1:{fake.port}/0/4")
+    receiver = peers.receiver(GROUPS, outputs=OUTPUTS, drains=drain(fake.port, 3, 4))
     receiver.start((fake.port, 3))
     fake.send(receiver.port, packet(END, 0, 3, 0))
     again = "Did the switch restart, or the receiver end? Run the job again."
@@ -437,7 +454,7 @@ def test_a_sum_that_does_not_fit_is_an_error(aggregates: Line, peers: Peers) -> 
     narrow = Descriptor.row(Schema.of(key=int64, total=int64), byte_order="big", packed=True)
     aggregates.clear()
     sender = peers.sender(KEYS, batch_of(KEYS, [(1, MOST)] * 4))
-    receiver = peers.receiver(narrow, outputs="key,sum", drains=f"127.0.0.1:{aggregates.port}/0/4")
+    receiver = peers.receiver(narrow, outputs="key,sum", drains=drain(aggregates.port, 3, 4))
     aggregates.join(3, (0, 3), sender.port, receiver.port)
     receiver.start((aggregates.port, 3))
     sender.start((aggregates.port, 3))
@@ -510,7 +527,7 @@ async def _through_instances(line: Line, file: Path) -> tuple[dict[str, dict[str
             alike = {"paths": [path], "window_bits": 8, "slots": 4, "words": [64, 64]}
             context.ends["e1"] = {"p": {**alike, "payload_ntf": "", "ends": True}}
             outputs = OUTPUTS.split(",")
-            drains = [{"address": path["address"], "first": 0, "buckets": 1024}]
+            drains = [{**path, "first": 0, "buckets": 1024}]
             context.ends["e2"] = {"c": {**alike, "outputs": outputs, "drains": drains}}
             host = context.hosts[device.name]
             for i in plan.instances:

@@ -21,7 +21,7 @@ from jumpgate.errors import CannotPlace, ConfigError, InstanceFailed, InternalEr
 from jumpgate.nca.interface import Device, InstancePlan, JobContext, Property
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.switch import driver as drivers
-from jumpgate.ncas.switch.driver import SwitchDriver
+from jumpgate.ncas.switch.driver import SwitchDriver, lease_all
 from jumpgate.ncas.switch.kind import SWITCH, program_of
 from jumpgate.ncas.switch.lifecycle import Live, SwitchLifecycle
 from jumpgate.ncas.switch.transport import DATAGRAMS
@@ -136,7 +136,7 @@ def test_tuples_are_absorbed_and_buckets_read(table: Dataflow, grpc_is_up: None)
             end = instance.context.ends[instance.plan.output]
             (told,) = end.values()
             assert told["outputs"] == ["key", "sum"]
-            assert told["drains"] == [{"address": driver.data, "first": 0, "buckets": 1 << 14}]
+            assert told["drains"] == [{**told["paths"][0], "first": 0, "buckets": 1 << 14}]
             await instance.close()
             await instance.close()
 
@@ -224,13 +224,13 @@ def test_who_cannot_wait_longer_is_told(table: Dataflow, monkeypatch: pytest.Mon
 
     async def main() -> None:
         async with reached(switch()) as driver:
-            await driver.lease("a", "f1.0", 2, ("buckets",), 14)
+            await lease_all([driver], "a", "f1.0", 2, ("buckets",), 14)
             with pytest.raises(Unreachable, match=r"switch 'tor1' is busy: .* other jobs \(a\)"):
-                await driver.lease("b", "f1.0", 1, ("buckets",), 14)
+                await lease_all([driver], "b", "f1.0", 1, ("buckets",), 14)
             with pytest.raises(CannotPlace, match="uses buckets of switch 'tor1' twice"):
-                await driver.lease("a", "f2.0", 1, ("buckets",), 14)
+                await lease_all([driver], "a", "f2.0", 1, ("buckets",), 14)
             with pytest.raises(CannotPlace, match="65 senders need as many flows; switch 'tor1' has 64"):
-                await driver.lease("b", "f1.0", 65, (), 0)
+                await lease_all([driver], "b", "f1.0", 65, (), 0)
 
     asyncio.run(main())
 
@@ -238,12 +238,12 @@ def test_who_cannot_wait_longer_is_told(table: Dataflow, monkeypatch: pytest.Mon
 def test_who_waits_gets_what_is_given_back() -> None:
     async def main() -> None:
         async with reached(switch()) as driver:
-            lease = await driver.lease("a", "f1.0", 2, ("buckets",), 14)
-            waiting = asyncio.create_task(driver.lease("b", "f1.0", 1, ("buckets",), 14))
+            (lease,) = await lease_all([driver], "a", "f1.0", 2, ("buckets",), 14)
+            waiting = asyncio.create_task(lease_all([driver], "b", "f1.0", 1, ("buckets",), 14))
             await asyncio.sleep(0)
             assert not waiting.done()
             await driver.give_back(lease)
-            assert (await waiting).job == "b"
+            assert (await waiting)[0].job == "b"
 
     asyncio.run(main())
 

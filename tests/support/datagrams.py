@@ -257,31 +257,36 @@ class Lossy:
     def __init__(self, lifecycle: LifeCycle, chaos: Chaos) -> None:
         self._lifecycle = lifecycle
         self.chaos = chaos
-        #: by instance on a device, instance on a host, and edge
-        self.relays: dict[tuple[str, str, str], Relay] = {}
+        #: by instance on a device, instance on a host, edge, and address of the device
+        self.relays: dict[tuple[str, str, str, str], Relay] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lifecycle, name)
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Any:
         live = await self._lifecycle.allocate(instance, context)
-        device = live.driver.data
+        devices = {part.driver.data for part in getattr(live, "parts", (live,))}
+        for at in [at for at in self.relays if at[0] == instance.id]:  # of a job before
+            self.relays.pop(at).close()
         for edge in (*instance.inputs, instance.output):
             for end, told in context.ends[edge].items():
-                relay = Relay(int(device.rpartition(":")[2]), self.chaos)
-                self.relays[instance.id, end, edge] = relay
                 for path in (*told["paths"], *told.get("drains", ())):
-                    if path.get("address") == device:  # those to others have a relay already, or get one
-                        path["address"] = f"127.0.0.1:{relay.port}"
+                    address = path.get("address")
+                    if address in devices:  # those to others have a relay already, or get one
+                        at = instance.id, end, edge, address
+                        if at not in self.relays:
+                            self.relays[at] = Relay(int(address.rpartition(":")[2]), self.chaos)
+                        path["address"] = f"127.0.0.1:{self.relays[at].port}"
         return live
 
     async def configure(self, handle: Any, instance: InstancePlan, artifact: Any, context: JobContext) -> None:
         sockets = dict(context.sockets)
-        for (device, *end), relay in self.relays.items():
+        for (device, end, edge, address), relay in self.relays.items():
             if device == instance.id:
-                relay.end = int(sockets[end[0], end[1]].rpartition(":")[2])
-                sockets[end[0], end[1]] = f"127.0.0.1:{relay.far_port}"
+                relay.end = int(context.sockets[end, edge].rpartition(":")[2])
                 relay.start()
+                if edge != instance.output or address == handle.driver.data:  # who only reads buckets is sent no rows
+                    sockets[end, edge] = f"127.0.0.1:{relay.far_port}"
         await self._lifecycle.configure(handle, instance, artifact, replace(context, sockets=sockets))
 
     def close(self) -> None:

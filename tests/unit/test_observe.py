@@ -98,6 +98,7 @@ def test_what_crossed_links_is_counted_by_host() -> None:
         host_of,
         counters,
         {"a": ["rack", "spine"], "b": ["spine"]},
+        {},
     )
     assert found.networks == {"rack": (770, 300), "spine": (70, 0)}
     assert found.links == {("a", "b"): 20 + 750, ("b", "a"): 300, ("b", CLIENT): 70}
@@ -106,7 +107,17 @@ def test_what_crossed_links_is_counted_by_host() -> None:
     page = Page(report.html(dataclasses.replace(sample(), crossed=found)))
     assert "Between hosts" in page.words and "1.44 times the mean" in page.words and "770 B" in page.words
     assert "Between hosts" not in Page(report.html(sample())).words
-    assert crossed([], host_of, {}, {}).skew == 1.0
+    assert crossed([], host_of, {}, {}, {}).skew == 1.0
+
+
+def test_rows_are_counted_as_far_as_the_first_device_that_may_absorb_them() -> None:
+    host_of = {"f0.0": "a", "f0.1": "b", "f1.0": "top"}
+    counters = {i: {"sinks": [{"edge": "e0", "bytes": 10, "peer_bytes": [10]}]} for i in ("f0.0", "f0.1")}
+    edge = ("e0", ["f0.0", "f0.1"], ["f1.0"], False)
+    above = {"a": ["tor", "top"], "b": ["top"], "tor": ["top"]}
+    found = crossed([edge], host_of, counters, above, {"top": ["tor"]})
+    assert found.links == {("a", "tor"): 10, ("b", "top"): 10}
+    assert found.networks == {} and crossed([edge], host_of, counters, above, {}).networks == {"tor": (10, 0)}
 
 
 def test_page_is_self_contained() -> None:

@@ -35,49 +35,56 @@ class Network:
 
     def __init__(self, seed: int, loss: float, repeats: float, busy: float = 0.0) -> None:
         self.random, self.loss, self.repeats, self.busy = random.Random(seed), loss, repeats, busy
-        self.queue: list[tuple[float, int, str, int, int, Packet]] = []
+        self.queue: list[tuple[float, int, bool, int, int, int, Packet]] = []
         self.now, self.count = 0.0, 0
 
-    def send(self, to: str, flow: int, number: int, packet: Packet = ()) -> None:
+    def send(self, back: bool, place: int, flow: int, number: int, packet: Packet = ()) -> None:
+        """To a place on the way: 0 is the first switch, before which the sender is, and behind the last the
+        receiver."""
         for _ in range(1 + (self.random.random() < self.repeats)):
             if self.random.random() >= self.loss:
                 self.count += 1
                 delay = self.random.expovariate(1 / 0.01)
-                heapq.heappush(self.queue, (self.now + delay, self.count, to, flow, number, packet))
+                heapq.heappush(self.queue, (self.now + delay, self.count, back, place, flow, number, packet))
 
 
-def run(flows: list[list[Packet]], switch: Switch, network: Network, window_bits: int = WINDOW_BITS) -> list[Tuple]:
-    """All flows through the switch to the end; what the receivers delivered."""
+def run(
+    flows: list[list[Packet]], switches: list[Switch], network: Network, window_bits: int = WINDOW_BITS
+) -> list[Tuple]:
+    """All flows through the switches, one after the other, to the end; what the receivers delivered."""
+    last = len(switches) - 1
     senders = [Sender(f, len(packets), window_bits) for f, packets in enumerate(flows)]
     receivers = [Receiver(window_bits) for _ in flows]
     delivered: list[Tuple] = []
     while not all(sender.ended for sender in senders):
         for sender in senders:
             for number in sender.due(network.now):
-                network.send("switch", sender.flow, number, flows[sender.flow][number - 1] if number else ())
+                network.send(False, 0, sender.flow, number, flows[sender.flow][number - 1] if number else ())
         wakes = [at for sender in senders if (at := sender.wake_at()) is not None]
         if not network.queue or (wakes and min(wakes) < network.queue[0][0]):
             network.now = max(network.now, min(wakes, default=network.now))
             continue
-        network.now, _, to, flow, number, packet = heapq.heappop(network.queue)
-        if to == "switch" and number:
-            left = switch(flow, number, packet)
-            empty = all(t is None for t in left)
-            network.send("sender" if empty else "receiver", flow, number, () if empty else left)
-        elif to == "switch":
-            network.send("receiver", flow, 0)
-        elif to == "sender" and number == BUSY:
+        network.now, _, back, place, flow, number, packet = heapq.heappop(network.queue)
+        if back and place >= 0:
+            network.send(True, place - 1, flow, number)
+        elif back and number == BUSY:
             senders[flow].busy(network.now)
-        elif to == "sender":
+        elif back:
             senders[flow].acknowledged(number, network.now)
+        elif place <= last and number:
+            left = switches[place](flow, number, packet)
+            empty = all(t is None for t in left)
+            network.send(empty, place + (-1 if empty else 1), flow, number, () if empty else left)
+        elif place <= last:
+            network.send(False, place + 1, flow, 0)
         elif number and network.random.random() < network.busy:
-            network.send("sender", flow, BUSY)
+            network.send(True, last, flow, BUSY)
         else:
             if number == 0:
                 receivers[flow].end()
             elif receivers[flow].data(number):
                 delivered += [t for t in packet if t is not None]
-            network.send("sender", flow, number)
+            network.send(True, last, flow, number)
     assert all(receiver.ended for receiver in receivers)
     return delivered
 
@@ -89,22 +96,27 @@ CHAOS = {
     "repeats": st.floats(0, 0.3),
     "busy": st.floats(0, 0.5),
     "seed": st.integers(0, 2**32),
+    "chain": st.integers(1, 3),
 }
 
 
 @settings(deadline=None, max_examples=60)
 @given(flows=FLOWS, **CHAOS)
 def test_aggregation_counts_every_tuple_once(
-    flows: list[list[Packet]], loss: float, repeats: float, busy: float, seed: int
+    flows: list[list[Packet]], loss: float, repeats: float, busy: float, seed: int, chain: int
 ) -> None:
-    program = Aggregate(2, bucket_bits=2, window_bits=WINDOW_BITS)
-    delivered = run(flows, lambda f, n, p: program.process(f, n, p).left, Network(seed, loss, repeats, busy))
+    programs = [Aggregate(2, bucket_bits=2, window_bits=WINDOW_BITS) for _ in range(chain)]
+
+    def switch(program: Aggregate) -> Switch:
+        return lambda flow, number, packet: program.process(flow, number, packet).left
+
+    delivered = run(flows, [*map(switch, programs)], Network(seed, loss, repeats, busy))
     sums, counts = Counter[int](), Counter[int]()
     for t in delivered:
         if t.key is not None and t.value is not None:
             sums[t.key] += t.value
             counts[t.key] += 1
-    for group in program.groups():
+    for group in (group for program in programs for group in program.groups()):
         sums[group.key] += group.sum or 0
         counts[group.key] += group.count
     every = [t for packets in flows for p in packets for t in p if t is not None and t.value is not None]
@@ -115,21 +127,26 @@ def test_aggregation_counts_every_tuple_once(
 
 @settings(deadline=None, max_examples=60)
 @given(flows=FLOWS, **CHAOS)
-def test_pruning_loses_no_value(flows: list[list[Packet]], loss: float, repeats: float, busy: float, seed: int) -> None:
-    caches = [Lru(4, 2), Lru(4, 2)]
-    highest: dict[tuple[int, int], int] = {}
+def test_pruning_loses_no_value(
+    flows: list[list[Packet]], loss: float, repeats: float, busy: float, seed: int, chain: int
+) -> None:
+    def switch() -> Switch:
+        caches = [Lru(4, 2), Lru(4, 2)]
+        highest: dict[tuple[int, int], int] = {}
 
-    def switch(flow: int, number: int, packet: Packet) -> Packet:
-        cell = flow, number & (1 << WINDOW_BITS) - 1
-        if number <= highest.get(cell, 0):
-            return packet
-        highest[cell] = number
-        return tuple(
-            None if t is None or (t.key is not None and cache.process(t.key)) else t
-            for t, cache in zip(packet, caches, strict=True)
-        )
+        def process(flow: int, number: int, packet: Packet) -> Packet:
+            cell = flow, number & (1 << WINDOW_BITS) - 1
+            if number <= highest.get(cell, 0):
+                return packet
+            highest[cell] = number
+            return tuple(
+                None if t is None or (t.key is not None and cache.process(t.key)) else t
+                for t, cache in zip(packet, caches, strict=True)
+            )
 
-    delivered = run(flows, switch, Network(seed, loss, repeats, busy))
+        return process
+
+    delivered = run(flows, [switch() for _ in range(chain)], Network(seed, loss, repeats, busy))
     sent = Counter(t for packets in flows for p in packets for t in p if t is not None)
     assert {t.key for t in delivered} == {t.key for t in sent}
     assert not Counter(delivered) - sent
@@ -288,7 +305,7 @@ def test_losses_do_not_fail_a_flow_that_moves() -> None:
     """Two of three packets or their answers are lost."""
     flows: list[list[Packet]] = [[(Tuple(1, 1),)] * 3_000]
     network = Network(7, 0.3, 0.0)
-    assert len(run(flows, lambda _f, _n, p: p, network, window_bits=8)) == 3_000
+    assert len(run(flows, [lambda _f, _n, p: p], network, window_bits=8)) == 3_000
     assert network.now < 60
 
 
@@ -349,7 +366,7 @@ def test_a_receiver_that_was_not_there_in_time_gets_all_packets_after_one_time_o
 
 
 def test_a_flow_without_tuples_ends() -> None:
-    assert run([[]], lambda _f, _n, p: p, Network(1, 0.3, 0.3)) == []
+    assert run([[]], [lambda _f, _n, p: p], Network(1, 0.3, 0.3)) == []
 
 
 def test_no_more_than_a_window_is_on_the_way() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +15,7 @@ from jumpgate.errors import ConfigError  # noqa: E402
 from jumpgate.hosts import far_end  # noqa: E402
 from jumpgate.hosts.config import parse  # noqa: E402
 from jumpgate.hosts.ssh import Target, _way  # noqa: E402
+from jumpgate.service.agents import Agents  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -77,3 +79,14 @@ def test_hosts_with_one_home_bring_the_same_thing_at_once(tmp_path: Path, monkey
         assert far_end.unpack(str(tmp_path / "runtime" / "key")) == {}
     assert [path.name for path in (tmp_path / "runtime").iterdir()] == ["key"]
     assert [path.name for path in (tmp_path / "runtime" / "key").iterdir()] == ["jghost"]
+
+
+def test_hosts_that_are_reached_know_where_others_reach_them() -> None:
+    """A Python program on a host, such as a gateway, receives where the host's agent says, not on the loopback."""
+    config = parse({"host": [{"name": "a", "ssh": "a"}]})
+    (host,), agents = config.hosts, Agents(config)
+    facts = {"cores": 2, "memory_bytes": 1 << 30}
+    reached = SimpleNamespace(device=host.device, facts=facts, address="10.0.0.1:7400")
+    agents._hosts["a"] = reached  # type: ignore[assignment]
+    agents._learn(host)
+    assert dict(reached.device.properties) == {"data_bind": "10.0.0.1", "data_address": "10.0.0.1"}

@@ -56,7 +56,7 @@ def _rivals(plan: MappedPlan) -> Iterator[Candidate]:
     for candidate in plan.candidates:
         boxes = (node for node in unique(candidate.root) if isinstance(node, Mapped))
         sites = (box.site.devices[0] for box in boxes)
-        used = frozenset(device.name for device in sites if device.kind != "host" or device.near)
+        used = frozenset(d.name for device in sites if device.kind != "host" or device.near for d in device.chain)
         if used in seen or (candidate.preferred, candidate.overloaded) != (first.preferred, first.overloaded):
             continue
         seen.add(used)

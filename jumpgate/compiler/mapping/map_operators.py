@@ -54,7 +54,7 @@ class Alternative:
     money: float
     overloaded: int
     preferred: int
-    claimed: frozenset[tuple[Device, str]] = frozenset()
+    claimed: frozenset[tuple[str, str]] = frozenset()
     sent_bytes: float = 0.0
 
     @property
@@ -96,16 +96,24 @@ def map_operators(plan: Plan) -> MappedPlan:
 
 def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
     """Group devices: all hosts form one pool, but for those near a store, which form one with others near it; other
-    devices form one if they name the same `pool`."""
+    devices form one if they name the same `pool`. A device at the top of a chain is a class alone, and one with those
+    below it, which are none of their own."""
+    devices = [*devices]
+    chained = [device for device in devices if device.offer.chain]
+    below = {top.name: tuple(device for device in chained if device.is_below(top)) for top in chained}
+    lower = {device.name for members in below.values() for device in members}
     pools: dict[object, list[Device]] = {}
     for device in devices:
+        if device.name in lower:
+            continue
         key: object = device.name
         if device.kind == "host":
             key = (device.kind, device.near)
         elif device.pool:
             key = (device.kind, device.pool)
         pools.setdefault(key, []).append(device)
-    return [tuple(p) for p in pools.values()]
+    tops = (top for top in chained if below[top.name] and top.name not in lower)
+    return [*map(tuple, pools.values()), *((replace(top, below=below[top.name]),) for top in tops)]
 
 
 class _Mapper:
@@ -176,6 +184,8 @@ class _Mapper:
                 continue
             for devices in self.classes:
                 for answer in each(self._asked(nca, node, devices[0])):
+                    if devices[0].below and not (isinstance(answer, Match) and answer.chains):
+                        continue  # it is said of the top alone
                     if isinstance(answer, Unsupported):
                         self._refuse(node, nca, devices[0], answer)
                     elif (
@@ -270,7 +280,8 @@ class _Mapper:
     ) -> Iterator[Alternative]:
         leaves = match_inputs(match)
         near = f"near {devices[0].near}" if devices[0].near else ""
-        note = ", ".join(filter(None, (near, "" if match.fusion else match.note)))
+        first = ", ".join(device.name for device in devices[0].below)
+        note = ", ".join(filter(None, (near, first and f"after {first}", "" if match.fusion else match.note)))
         site = Site(nca.name, devices, match.fusion, 1, match.settings, note, match.asked)
         statistics = tuple(self.estimator.of(leaf) for leaf in leaves)
         if (no := _too_large(match, statistics)) is not None:
@@ -288,7 +299,8 @@ class _Mapper:
         for asked, link in demands(match.operators, match.asked, self.estimator, self.options.link, devices[0]):
             seconds = None if seconds is None else seconds + asked.seconds(link)
             charged += asked.money(link)
-        charged += devices[0].offer.money_per_hour * (speeds.setup_s + (seconds or 0.0)) / 3600
+        hourly = sum(device.offer.money_per_hour for device in devices[0].chain)
+        charged += hourly * (speeds.setup_s + (seconds or 0.0)) / 3600
         speeds = replace(speeds, money=speeds.money + charged)
         for below in itertools.product(*(self.alternatives(leaf) for leaf in leaves)):
             box = Mapped(match, site, tuple(a.node for a in below), leaves)
@@ -308,7 +320,7 @@ class _Mapper:
         preferred = int(nca.name in self.options.prefer)
         alone = True
         finished: set[tuple[str, Device, int]] = set()
-        claimed = {(box.site.devices[0], claim) for claim in box.match.claims}
+        claimed = {(device.name, claim) for device in box.site.devices[0].chain for claim in box.match.claims}
         below = _as_sent(box.match, below)
         leaves = box.leaves if box.match.wire is None else (box.leaves[w.leaf] for w in box.match.wire.inputs)
         for leaf, a in zip(leaves, below, strict=True):

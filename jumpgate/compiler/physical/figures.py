@@ -11,8 +11,8 @@ from jumpgate.compiler.physical.traffic import Traffic
 from jumpgate.compiler.plan import PhysicalPlan
 from jumpgate.compiler.stores import demands
 from jumpgate.compiler.work import work
-from jumpgate.dataflow.operators import Emit, Operator, Partitioning, Read, Receive, numbered
-from jumpgate.nca.interface import Figures, JobFigures
+from jumpgate.dataflow.operators import Emit, Operator, Partitioning, Prune, Read, Receive, numbered
+from jumpgate.nca.interface import Edge, Figures, JobFigures
 from jumpgate.nca.speeds import Work, assumed, seconds_of, unit_seconds
 from jumpgate.nca.storage import Asked
 
@@ -41,7 +41,7 @@ def figures(plan: PhysicalPlan) -> PhysicalPlan:
             asked[instance.fragment] = before + demand, price + demand.money(link)
             total = None if total is None else total + demand.seconds(link)
         if speeds.receive_s:
-            names = (i.device.name for i in plan.instances if i.nca == instance.nca)
+            names = (d.name for i in plan.instances if i.nca == instance.nca for d in i.device.chain)
             receive_s.update(dict.fromkeys(names, speeds.receive_s))
         total = None if total is None else total + speeds.setup_s + speeds.seconds["start"]
     crossing, stages = _travel(plan)
@@ -61,20 +61,33 @@ def _networks(plan: PhysicalPlan, stages: Sequence[Traffic]) -> dict[str, tuple[
 def _travel(plan: PhysicalPlan) -> tuple[dict[str, float], Sequence[Traffic]]:
     """Return the bytes of each edge that cross links, and the traffic of each stage. The edge to the client is left
     out, as every plan sends it the same rows, except from hosts near a store."""
-    devices = {i.device.name: i.device for i in plan.instances}
+    devices = {d.name: d for i in plan.instances for d in i.device.chain}
+    at = {i.id: i for i in plan.instances}
     where = {i.id: i.device.name for i in plan.instances}
     stage_of = {e: stage for i in plan.instances for e, stage in zip(i.inputs, i.input_stages, strict=True)}
     crossing: dict[str, float] = {}
+    passed: dict[str, float] = {}  # bytes that leave the top of a chain, by edge
     stages: defaultdict[int, Traffic] = defaultdict(lambda: Traffic(devices))
     for edge in plan.edges:
         if edge.consumers:
             ends = [where[p] for p in edge.producers], [where[c] for c in edge.consumers]
-            bytes = plan.estimator.of(Receive(edge.id, edge.ntf.schema)).bytes or 0.0
-            crossing[edge.id] = stages[stage_of[edge.id]].add(bytes, edge.partitioning, *ends)
+            bytes, traffic = _bytes(plan, edge), stages[stage_of[edge.id]]
+            receiver = at[edge.consumers[0]]
+            if receiver.device.below:
+                left = _bytes(plan, next(e for e in plan.edges if e.id == receiver.output))
+                crossing[edge.id], came = traffic.add_chain(bytes, ends[0], receiver.device, left)
+                is_pruned = isinstance(receiver.root.inputs[0], Prune)
+                passed[receiver.output] = min(came, left) if is_pruned else came
+            else:
+                crossing[edge.id] = traffic.add(passed.get(edge.id, bytes), edge.partitioning, *ends)
         elif senders := [where[p] for p in edge.producers if devices[where[p]].near]:
-            bytes = plan.estimator.of(Receive(edge.id, edge.ntf.schema)).bytes or 0.0
-            stages[plan.stages].add(bytes, Partitioning(), senders, ["client"])
+            stages[plan.stages].add(_bytes(plan, edge), Partitioning(), senders, ["client"])
     return crossing, [*stages.values()]
+
+
+def _bytes(plan: PhysicalPlan, edge: Edge) -> float:
+    """Return the expected bytes of an edge's rows; 0.0 where they are unknown."""
+    return plan.estimator.of(Receive(edge.id, edge.ntf.schema)).bytes or 0.0
 
 
 def _figures(plan: PhysicalPlan, node: Operator, seconds: Mapping[str, float], cores: int) -> Figures | None:

@@ -40,6 +40,22 @@ class Traffic:
         part = bytes * copies / (len(senders) * len(receivers))
         return self._add(part, Counter(senders), Counter(receivers))
 
+    def add_chain(self, bytes: float, senders: Sequence[str], top: Device, left: float) -> tuple[float, float]:
+        """Add an edge to the top of a chain, whose devices leave `left` bytes each at most. Return how many bytes cross
+        links, and how many come to the top: of rows that no device has passed, as many as it leaves."""
+        waiting = {sender: bytes * n / len(senders) for sender, n in Counter(senders).items()}
+        hosts = frozenset(waiting)
+        crossing = came = 0.0
+        for device in sorted(top.chain, key=lambda device: -len(device.above)):  # the top has the fewest above it
+            arriving = {s: n for s, n in waiting.items() if top.passed_from(self._devices[s])[0].name == device.name}
+            for sender, n in arriving.items():
+                del waiting[sender]
+                crossing += self.add(n, Partitioning(), [sender], [device.name])
+            direct = sum(n for s, n in arriving.items() if s in hosts)
+            came = sum(arriving.values()) - direct + min(direct, left)
+            waiting[device.name] = min(sum(arriving.values()), left)
+        return crossing, came
+
     def _add(self, part: float, at: Counter[str], to: Counter[str]) -> float:
         """Add `part` bytes from each of the senders to each of the receivers, which are counted by device. Links are
         computed from the numbers below them, as there may be a million pairs."""

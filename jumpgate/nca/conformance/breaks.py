@@ -71,7 +71,7 @@ async def break_off(
     job = f"conformance-{way.end}-{way.verb}"
     drivers: dict[str, Driver] = {}
     if isinstance(lifecycle, Reaches):
-        for device in dict.fromkeys(i.device for i in plan.instances if i.nca == nca):
+        for device in dict.fromkeys(d for i in plan.instances if i.nca == nca for d in i.device.chain):
             try:
                 drivers[device.name] = await asyncio.wait_for(live.reach(lifecycle, device), limit_s)
             except Exception as error:

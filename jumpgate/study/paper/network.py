@@ -86,6 +86,10 @@ class Machine:
         segments with one header."""
         _ip("-n", self.namespace, "link", "set", "eth0", "gso_max_segs", "1")
 
+    def crossed(self) -> tuple[int, int]:
+        """Return the bytes that have left the machine, and that have reached it."""
+        return _crossed(self.namespace, "eth0")
+
     def cut_off(self) -> None:
         """Drop all packets to and from the machine silently from now on."""
         _ip("-n", self._network.bridge, "link", "set", self.port, "down")
@@ -98,6 +102,18 @@ class Machine:
         return _pids(self.namespace)
 
 
+class Rack:
+    """A part of the network, with one link to the rest of it."""
+
+    def __init__(self, network: Network, number: int) -> None:
+        self._network = network
+        self.bridge, self.link = f"rack{number}", f"up{number}"
+
+    def crossed(self) -> tuple[int, int]:
+        """Return the bytes that have left the rack, and entered it, over its link."""
+        return _crossed(self._network.bridge, self.link)
+
+
 class Network:
     """A bridge, and the machines on it; `close` ends what runs there. What a process left that was killed before it
     could is removed by the next one."""
@@ -106,6 +122,7 @@ class Network:
         _sweep()
         self.bridge = f"jg{os.getpid()}-{next(_serial)}"
         self.machines: list[Machine] = []
+        self.racks: list[Rack] = []
         try:
             _ip("netns", "add", self.bridge)
             _ip("-n", self.bridge, "link", "add", "name", "bridge0", "type", "bridge")
@@ -114,14 +131,28 @@ class Network:
             self.close()
             raise
 
-    def machine(self) -> Machine:
+    def rack(self) -> Rack:
+        """Make a bridge below the network's, for machines of one rack."""
+        rack = Rack(self, len(self.racks) + 1)
+        self.racks.append(rack)
+        for words in (
+            f"link add name {rack.bridge} type bridge",
+            f"link add name {rack.link} type veth peer name {rack.link}-up",
+            f"link set {rack.link} master {rack.bridge} up",
+            f"link set {rack.link}-up master bridge0 up",
+            f"link set {rack.bridge} up",
+        ):
+            _ip("-n", self.bridge, *words.split())
+        return rack
+
+    def machine(self, rack: Rack | None = None) -> Machine:
         number = len(self.machines) + 1
         namespace, port, address = f"{self.bridge}-{number}", f"p{number}", f"{PREFIX}.{number}"
         _ip("netns", "add", namespace)
         machine = Machine(self, namespace, port, address)
         self.machines.append(machine)
         _ip("-n", self.bridge, "link", "add", "name", port, "type", "veth", "peer", "name", "eth0", "netns", namespace)
-        _ip("-n", self.bridge, "link", "set", port, "master", "bridge0", "up")
+        _ip("-n", self.bridge, "link", "set", port, "master", rack.bridge if rack else "bridge0", "up")
         _ip("-n", namespace, "addr", "add", f"{address}/24", "dev", "eth0")
         _ip("-n", namespace, "link", "set", "eth0", "up")
         _ip("-n", namespace, "link", "set", "lo", "up")
@@ -212,6 +243,13 @@ def _signal(pids: list[int], number: signal.Signals) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def _crossed(namespace: str, device: str) -> tuple[int, int]:
+    files = [f"/sys/class/net/{device}/statistics/{way}_bytes" for way in ("tx", "rx")]
+    command = ["ip", "netns", "exec", namespace, "cat", *files]
+    up, down = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return int(up), int(down)
 
 
 def _ip(*arguments: str) -> None:

@@ -9,11 +9,13 @@ namespace jg {
 namespace config_json {
 namespace {
 
+DatagramOptions::Path path(element e) {
+  return {text(e, "address"), static_cast<int>(number(e, "flow")),
+          std::strtoull(text(e, "secret").c_str(), nullptr, 16)};
+}
+
 void parse_datagrams(element e, DatagramOptions* o) {
-  for (element p : list(e, "paths")) {
-    o->paths.push_back({text(p, "address"), static_cast<int>(number(p, "flow")),
-                        std::strtoull(text(p, "secret").c_str(), nullptr, 16)});
-  }
+  for (element p : list(e, "paths")) o->paths.push_back(path(p));
   o->window_bits = static_cast<int>(number(e, "window_bits"));
   o->slots = static_cast<int>(number(e, "slots"));
   o->words = ints(e, "words");
@@ -25,7 +27,7 @@ void parse_datagrams(element e, DatagramOptions* o) {
   if (e["drains"].get(found)) return;
   for (element d : list(e, "drains")) {
     o->drains.push_back(
-        {text(d, "address"), static_cast<uint32_t>(number(d, "first")), static_cast<uint32_t>(number(d, "buckets"))});
+        {path(d), static_cast<uint32_t>(number(d, "first")), static_cast<uint32_t>(number(d, "buckets"))});
   }
 }
 

@@ -16,7 +16,7 @@ struct DatagramOptions {
     uint64_t secret = 0;  // in every packet of the flow, both ways
   };
   struct Drain {
-    std::string address;
+    Path at;  // by the flow of which the buckets are reached
     uint32_t first = 0, buckets = 0;
   };
   std::vector<Path> paths;

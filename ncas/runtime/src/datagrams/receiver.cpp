@@ -69,11 +69,9 @@ class DatagramSource : public Source {
     }
     for (const auto& drain : options_.drains) {
       Address from;
-      JG_RETURN_IF_ERROR(datagram::resolve(drain.address, socket_.get(), &from));
-      const auto flow =
-          std::find_if(flows_.begin(), flows_.end(), [&](const Arriving& f) { return datagram::same(f.from, from); });
-      if (flow == flows_.end()) return named("internal", "no flow leads to the buckets of " + drain.address);
-      drains_.push_back({from, Drain(options_.slots, flow->number, flow->secret, drain.first, drain.buckets)});
+      JG_RETURN_IF_ERROR(datagram::resolve(drain.at.address, socket_.get(), &from));
+      const auto flow = static_cast<uint16_t>(drain.at.flow);
+      drains_.push_back({from, Drain(options_.slots, flow, drain.at.secret, drain.first, drain.buckets)});
     }
     blocks_.push_back(std::make_unique<Block>());
     thread_ = std::thread([this] { run(); });

@@ -1,0 +1,162 @@
+"""One plan over every device: TPC-H over CSV objects of a store that computes, and two hosts with slow links, beside
+which are switches and a card.
+
+    python -m bench._every_device ADDRESS CONFIG CONFIG_WITHOUT_DEVICES RUNS SCALE    # on the service's machine
+
+Each query is run by hosts alone, with each device and pairs of them wherever they match, and as the estimate chooses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import jumpgate
+from bench import _pushdown_csv
+from bench._cluster import lab
+from bench._measure import Figure, geometric_mean, remark
+from bench._pushdown import KEY, SECRET, SELECT, rows_of
+from bench._switch_grid import started
+from jumpgate.hosts.config import load
+from jumpgate.service import embedded
+from jumpgate.study.paper.network import line
+from jumpgate.tpch import TPCH
+
+#: those over the tables that the store has
+QUERIES = (1, 3, 4, 6, 12, 13, 14, 17, 18, 19, 22)
+WORKERS = 2
+#: of the hosts' links, as tc has it, and in bits
+RATE, BITS = "200mbit", 200_000_000
+PROGRAMS = ("aggregate", "prune_topn")
+#: accelerator → the kind of device that it runs on
+KINDS = {
+    "s3_select": "store", "switch_aggregate": "switch", "switch_prune": "switch", "fpga_join": "card",
+}  # fmt: skip
+#: way → the bucket that is read, and the kinds of devices that are preferred
+WAYS = {
+    "hosts": ("ranges", ()),
+    "store": ("select", ("store",)),
+    "switch": ("ranges", ("switch",)),
+    "card": ("ranges", ("card",)),
+    "store and switch": ("select", ("store", "switch")),
+    "store and card": ("select", ("store", "card")),
+    "chosen": ("select", ()),
+}
+
+
+def points(data: Path, runs: int, scale: float) -> Iterator[dict[str, Any]]:
+    """Yield the kinds of devices and the seconds of each way of each query. Needs root."""
+    folder = data / "every"
+    _pushdown_csv.generate(folder, data, scale)
+    with lab() as machines:
+        objects = machines.folder / "objects"
+        for bucket in ("select", "ranges"):
+            shutil.copytree(folder, objects / bucket, copy_function=os.link)
+        workers = [machines.worker(f"w{i}") for i in range(WORKERS)]
+        store, tor = machines.network.machine(), machines.network.machine()
+        server = store.python("-m", "bench._store_server", objects, KEY, SECRET, store.address, "select")
+        endpoint = line(server).strip()
+        switches = [started(tor, program, i) + f'name = "{program}"\n' for i, program in enumerate(PROGRAMS)]
+        for worker in workers:
+            worker.machine.limit(RATE)
+        config = machines.config(*(f"w{i}\ncores = 1\nlink_bits_per_s = {BITS}" for i in range(WORKERS)))
+        stores = "".join(
+            f'[[store]]\nurl = "s3://{bucket}"\nendpoint = "{endpoint}"\ninsecure = true\nbits_per_s = {BITS}\n{more}\n'
+            for bucket, more in (("select", SELECT), ("ranges", ""))
+        )
+        hosts = config.read_text() + stores
+        without = config.with_name("without.toml")
+        without.write_text(hosts)
+        card = f'[[device]]\nname = "card"\nkind = "fpga"\naddress = "{machines.here.address}"\n'
+        config.write_text("\n".join([hosts, *switches, card + f"memory_bytes = {1 << 30}\n"]))
+        env = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1",
+               "AWS_EC2_METADATA_DISABLED": "true", **machines.client.variables}  # fmt: skip
+        here = machines.here.address
+        asking = machines.here.python(
+            "-m", "bench._every_device", here, config, without, str(runs), str(scale), env=env
+        )
+        for _ in QUERIES:
+            yield json.loads(line(asking))
+
+
+def figures(found: list[dict[str, Any]], scale: float) -> Iterator[Figure]:
+    ratios, several = [], 0
+    for point in found:
+        ways = point["ways"]
+        best = min(ways, key=lambda way: ways[way]["seconds"])
+        ratios.append(ways["chosen"]["seconds"] / ways[best]["seconds"])
+        several += len(ways[best]["kinds"]) > 1
+        told = ", ".join(f"{way} {of['seconds']:.2f} s ({'+'.join(of['kinds'])})" for way, of in ways.items())
+        remark(f"query {point['query']}: {told}; best: {best}")
+    where = f"TPC-H, CSV in a store, scale {scale:g}, {WORKERS} hosts at {RATE}, switches, a card"
+    yield Figure("queries_of_several_kinds", several, 10, "higher", f"best plans with two kinds of device; {where}")
+    words = f"{len(ratios)} queries beside the best of all candidates that were run, worst {max(ratios):.2f}; {where}"
+    yield Figure("chosen_vs_best", geometric_mean(ratios), 1.15, "lower", words)
+
+
+class _Way:
+    """Runs SQL over the tables of a bucket."""
+
+    def __init__(self, address: str, here: str, bucket: str, scale: float, kinds: tuple[str, ...]) -> None:
+        prefer = tuple(nca for nca, kind in KINDS.items() if kind in kinds)
+        self.kinds = kinds
+        self._connection = jumpgate.connect(address, offload="always", progress=False, host=here, prefer=prefer)
+        self._seen: set[str] = set()
+        for name in _pushdown_csv.TABLES:
+            self._connection.register(name, _pushdown_csv.table(f"s3://{bucket}", name, scale))
+
+    def run(self, text: str) -> pa.Table:
+        return self._connection.sql(text).to_arrow()
+
+    def used(self) -> list[str]:
+        """Return the kinds of devices of the jobs since it was asked last."""
+        session = self._connection.session
+        new = {job.id for job in session.jobs()} - self._seen
+        self._seen |= new
+        records = [session.describe(job).record for job in new]
+        ncas = {i["nca"] for record in records if record is not None for i in record["instances"]}
+        return sorted({KINDS.get(nca, "host") for nca in ncas} | {"host"})
+
+
+def measured(ways: dict[str, _Way], query: int, runs: int) -> dict[str, Any]:
+    text, expected = TPCH.queries()[query], None
+    found: dict[str, Any] = {}
+    for name, way in ways.items():
+        rows = rows_of(way.run(text))  # it also builds what the plan needs
+        if expected is not None and rows != expected:
+            raise SystemExit(f"query {query}: {name} has another answer")
+        expected, used = rows, way.used()
+        if not {*way.kinds} <= {*used}:
+            continue  # nothing of it matches: it is another way
+        seconds = []
+        for _ in range(runs):
+            start = time.perf_counter()
+            way.run(text)
+            seconds.append(time.perf_counter() - start)
+        found[name] = {"seconds": statistics.median(seconds), "kinds": used}
+    return {"query": query, "ways": found}
+
+
+def main(here: str, config: str, without: str, runs: str, scale: str) -> None:
+    by_hosts, by_any = embedded.start(load(without)), embedded.start(load(config))
+    ways = {
+        name: _Way((by_hosts if name in ("hosts", "store") else by_any).address, here, bucket, float(scale), kinds)
+        for name, (bucket, kinds) in WAYS.items()
+    }
+    for query in QUERIES:
+        print(json.dumps(measured(ways, query, int(runs))), flush=True)
+    by_any.close()
+    by_hosts.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
