@@ -42,7 +42,7 @@ COPIES = ("a", "b", "c", "d")
 SHARES, MANY = (1e-3, 1e-2, 1e-1), 0.2
 #: of a core that the busy store has
 CPU = 0.25
-CGROUPS = Path("/sys/fs/cgroup/cpu")
+CGROUPS, GROUP = Path("/sys/fs/cgroup/cpu"), "jumpgate-bench-"
 #: folders of a cache that hold no chunks of objects
 BUILT = ("runtime", "build", "artifacts", "templates", "calibration")
 
@@ -226,16 +226,25 @@ def _quarter(is_busy: bool) -> Iterator[Callable[[int], None]]:
     if not is_busy:
         yield lambda pid: None
         return
-    group = CGROUPS / f"jumpgate-bench-{os.getpid()}"
+    for left in CGROUPS.glob(f"{GROUP}*"):  # by benches that were killed
+        if not Path("/proc", left.name.removeprefix(GROUP)).exists():
+            _ungroup(left)
+    group = CGROUPS / f"{GROUP}{os.getpid()}"
     group.mkdir()
     try:
         (group / "cpu.cfs_period_us").write_text("100000")
         (group / "cpu.cfs_quota_us").write_text(str(round(CPU * 100_000)))
         yield lambda pid: (group / "cgroup.procs").write_text(str(pid)) and None
     finally:
-        for pid in (group / "cgroup.procs").read_text().split():
+        _ungroup(group)
+
+
+def _ungroup(group: Path) -> None:
+    """Remove a group of processes, which go on without it."""
+    for pid in (group / "cgroup.procs").read_text().split():
+        with contextlib.suppress(ProcessLookupError):
             (CGROUPS / "cgroup.procs").write_text(pid)
-        group.rmdir()
+    group.rmdir()
 
 
 def figures(part: str, points: Sequence[Mapping[str, float]]) -> Iterator[Figure]:

@@ -1,10 +1,11 @@
-"""PushdownDB's sweeps (ICDE 2020, figures 1 to 3, 5, 7 and 9 to 11) over a store behind a link.
+"""PushdownDB's sweeps (ICDE 2020, figures 1 to 11) over a store behind a link.
 
     python -m bench._pushdown ENDPOINT RUNS LINK SCALE [SWEEP …]     # in a process on the client's machine
 
-The store's data is there under two names: `s3://select`, whose Select may be used, and `s3://ranges`, which is read by
-ranges alone. Each point of a sweep is run so, by Select wherever it matches, and as the estimate chooses. Prints one
-JSON object a point: seconds, dollars, requests and bytes of each way.
+The store's data is there under several names: `s3://ranges` is read by ranges alone, `s3://select` may be asked by
+Select, `s3://index` has index tables and no Select, and `s3://both` has both. Each point of a sweep is run by ranges,
+by Select or an index wherever they match, and as the estimate chooses. Prints one JSON object a point: seconds,
+dollars, requests and bytes of each way.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import jumpgate
-from bench import _panels, _pushdown_csv
+from bench import _panels, _pushdown_csv, _tuning
 from bench._measure import Figure, geometric_mean, remark
 from bench._panels import Panel
 from bench._sweeps import Sweep
+from bench._tuning import Constants
 from jumpgate.client import Dataflow, avg, col, count, read, sum_
 from jumpgate.client.session import Session
+from jumpgate.ncas.s3_select import indexing
 from jumpgate.study import charts
 from jumpgate.study.paper.network import Network, line
 
@@ -52,20 +55,22 @@ PUBLISHED: dict[str, dict[float, float]] = {"filter": {1e-3: 10.0}, **_pushdown_
 R_MAX = _pushdown_csv.R_MAX
 #: of a store whose Select may be used
 SELECT = 'select = true\nselect_dialect = "aws"\nselect_formats = ["parquet", "csv"]'
+BUCKETS = {"ranges": "", "select": SELECT, "index": "", "both": SELECT}
+#: those of all sweeps; some have "index", too
 WAYS = ("ranges", "select", "chosen")
 
 
-def generate(folder: Path) -> None:
-    """Write the tables, once, in several objects each: `items`, which is filtered, and `groups`."""
+def generate(folder: Path, count: int = ROWS) -> None:
+    """Write the tables, once, in several objects each: `items`, which is filtered, and `groups`. count: of rows."""
     draw = np.random.default_rng(7)
-    values = {f"v{i}": draw.integers(0, 1_000_000_000, ROWS, np.int32) for i in range(10)}
+    values = {f"v{i}": draw.integers(0, 1_000_000_000, count, np.int32) for i in range(10)}
     weights = {s: 1 / np.arange(1, SKEWED_GROUPS + 1) ** s for s in SKEWS}
-    texts = pc.cast(pa.array(draw.integers(1 << 60, 1 << 62, ROWS)), pa.string())
+    texts = pc.cast(pa.array(draw.integers(1 << 60, 1 << 62, count)), pa.string())
     tables = {
-        "items": {"r": draw.integers(0, R_MAX, ROWS, np.int32), **values, "t0": texts},
+        "items": {"r": draw.integers(0, R_MAX, count, np.int32), **values, "t0": texts},
         "groups": {
-            **{f"g{n}": draw.integers(0, n, ROWS, np.int32) for n in GROUPS},
-            **{f"z{round(s * 10)}": draw.choice(SKEWED_GROUPS, ROWS, p=w / w.sum()) for s, w in weights.items()},
+            **{f"g{n}": draw.integers(0, n, count, np.int32) for n in GROUPS},
+            **{f"z{round(s * 10)}": draw.choice(SKEWED_GROUPS, count, p=w / w.sum()) for s, w in weights.items()},
             **values,
         },
     }
@@ -74,7 +79,7 @@ def generate(folder: Path) -> None:
             (folder / name).mkdir(parents=True)
             table = pa.table(columns)
             for part in range(PARTS):
-                rows = table.slice(part * ROWS // PARTS, ROWS // PARTS)
+                rows = table.slice(part * count // PARTS, count // PARTS)
                 pq.write_table(rows, folder / name / f"{part}.parquet", row_group_size=1 << 17)
 
 
@@ -87,6 +92,12 @@ def sweeps(scale: float, link: str = SLOWEST, names: Sequence[str] = ()) -> list
 def _of_parquet() -> list[Sweep]:
     items = "items/*.parquet"
     groups = "groups/*.parquet"
+
+    def grouped(groups: float) -> Constants:
+        return {"": {"GROUPS_MAX": int(groups)}, "groups": {"GROUPS_MAX": int(groups), "LARGE": 0.0}}
+
+    def sampled(rows: float) -> Constants:
+        return {"": {"SAMPLED_MIN": int(rows), "SAMPLED_MAX": int(rows)}}
 
     def measured(flow: Dataflow, key: str) -> Dataflow:
         return flow.aggregate(by=[key], **{f"s{i}": sum_(f"v{i}") for i in range(4)})
@@ -102,6 +113,12 @@ def _of_parquet() -> list[Sweep]:
         Sweep("skewed group-by", "7", "Zipf's exponent of 100 groups", False, {
             s: lambda b, s=s: measured(read(f"{b}/{groups}"), f"z{round(s * 10)}") for s in SKEWS
         }),
+        Sweep("groups at the store", "6", "groups that the store computes, of 100 with Zipf's exponent 1.3", False, {
+            float(n): lambda b: measured(read(f"{b}/{groups}"), "z13") for n in (1, 2, 4, 6, 8, 12)
+        }, published="6 to 8 are best", tuned=grouped),
+        Sweep("sampled rows", "8", "rows of the sample for the first 100", True, {
+            float(n): lambda b: read(f"{b}/{items}").top(100, "v0", "r", "v1") for n in (100, 1000, 10_000, 100_000)
+        }, published="√(K·N/α) is best", tuned=sampled),
         Sweep("top", "9", "rows wanted", True, {
             float(k): lambda b, k=k: read(f"{b}/{items}").top(k, "v0", "r", "v1") for k in (1, 10, 100, 1000, 10_000)
         }),
@@ -158,16 +175,14 @@ class Way:
 
 def measured(endpoint: str, runs: int, scale: float, wanted: Sequence[Sweep]) -> Iterator[dict[str, Any]]:
     """Yield each point: what each way took, in the median, once all answers were found to be equal."""
-    with contextlib.ExitStack() as stack:
-        asked = {
-            "ranges": Way("s3://ranges", scale),
-            "select": Way("s3://select", scale, prefer=("s3_select",)),
-            "chosen": Way("s3://select", scale),
-        }
-        for run in asked.values():
-            stack.callback(run.close)
-        for sweep in wanted:
+    for sweep in wanted:
+        with contextlib.ExitStack() as stack:
+            asked = _ways(sweep, scale, stack)
             for x, flow in sweep.points.items():
+                if sweep.tuned:  # services remember plans
+                    stack.close()
+                    stack.enter_context(_tuning.applied(sweep.tuned(x)))
+                    asked = _ways(sweep, scale, stack)
                 expected = None
                 found: dict[str, Any] = {"sweep": sweep.name, "figure": sweep.figure, "over": sweep.over, "x": x}
                 for way, run in asked.items():
@@ -183,17 +198,34 @@ def measured(endpoint: str, runs: int, scale: float, wanted: Sequence[Sweep]) ->
                     counts = {key: value / runs for key, value in counted(endpoint).items()}
                     took = statistics.median(seconds)
                     found[way] = {"seconds": took, "cost": cost(took, counts), **counts}
-                remark(f"  {sweep.name} {x:g}: " + ", ".join(f"{w} {found[w]['seconds']:.2f} s" for w in WAYS))
+                remark(f"  {sweep.name} {x:g}: " + ", ".join(f"{w} {found[w]['seconds']:.2f} s" for w in asked))
                 yield found
 
 
-def behind(link: str, data: Path, runs: int, scale: float = 1.0, names: Sequence[str] = ()) -> list[dict[str, Any]]:
+def _ways(sweep: Sweep, scale: float, stack: contextlib.ExitStack) -> dict[str, Way]:
+    """Open the ways of a sweep, and make its indexes."""
+    found = {"ranges": Way("s3://ranges", scale), "select": Way("s3://select", scale, prefer=("s3_select",))}
+    if sweep.indexed is None:
+        found["chosen"] = Way("s3://select", scale)
+    else:
+        found |= {"index": Way("s3://index", scale, prefer=("s3_select",)), "chosen": Way("s3://both", scale)}
+        for way in ("index", "chosen"):
+            objects, column = sweep.indexed
+            indexing.create(objects(found[way].bucket).root, column, found[way].bucket)
+    for way in found.values():
+        stack.callback(way.close)
+    return found
+
+
+def behind(
+    link: str, data: Path, runs: int, scale: float = 1.0, names: Sequence[str] = (), rows: int = ROWS
+) -> list[dict[str, Any]]:
     """Return the points of sweeps over a store whose link has a rate, in tc's notation. Needs root."""
-    folder = data / "select"
-    generate(folder)
+    folder = data / ("select" if rows == ROWS else f"select-{rows}")
+    generate(folder, rows)
     _pushdown_csv.generate(folder, data, scale)
     with tempfile.TemporaryDirectory() as name, contextlib.closing(Network()) as network:
-        for bucket in ("select", "ranges"):
+        for bucket in BUCKETS:
             shutil.copytree(folder, Path(name) / bucket, copy_function=os.link)
         store, client = network.machine(), network.machine()
         server = store.python("-m", "bench._store_server", name, KEY, SECRET, store.address, "select")
@@ -205,12 +237,13 @@ def behind(link: str, data: Path, runs: int, scale: float = 1.0, names: Sequence
             "".join(
                 f'[[store]]\nurl = "s3://{bucket}"\nendpoint = "{endpoint}"\ninsecure = true\n'
                 f"bits_per_s = {bits}\n{more}\n"
-                for bucket, more in (("select", SELECT), ("ranges", ""))
+                for bucket, more in BUCKETS.items()
             )
             + f'[[host]]\nname = "local"\nmoney_per_hour = {HOUR}\n'
         )
         env = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1",
-               "AWS_EC2_METADATA_DISABLED": "true", "JUMPGATE_CONFIG": str(config)}  # fmt: skip
+               "AWS_EC2_METADATA_DISABLED": "true", "JUMPGATE_CONFIG": str(config), "PYTHONPATH": str(Path.cwd()),
+               "JUMPGATE_STATE_DIR": f"{name}/state"}  # fmt: skip
         asking = client.python("-m", "bench._pushdown", endpoint, str(runs), link, str(scale), *names, env=env)
         points = sum(len(sweep.points) for sweep in sweeps(scale, link, names))
         return [json.loads(line(asking)) for _ in range(points)]
@@ -227,7 +260,7 @@ def figures(links: Mapping[str, Sequence[Mapping[str, Any]]], scale: float) -> I
         yield Figure("filter_speedup", max(filters), 5.0, "higher", words)
     yield from _pushdown_csv.figures(first, scale, points)
     ratios = [
-        p["chosen"]["seconds"] / min(p["ranges"]["seconds"], p["select"]["seconds"])
+        p["chosen"]["seconds"] / min(p[way]["seconds"] for way in ("ranges", "select", "index") if way in p)
         for found in links.values()
         for p in found
     ]
@@ -242,20 +275,25 @@ def page(links: Mapping[str, Sequence[Mapping[str, Any]]], found: Sequence[Figur
     for sweep in (sweep for sweep in sweeps(scale) if sweep.name in run):
         series: dict[str, list[tuple[float, float]]] = {}
         for link, points in links.items():
-            for way in ("select", "chosen"):
+            for way in _shown(sweep)[1:]:
                 series[f"{way}, {link}"] = [
                     (p["x"], p["ranges"]["seconds"] / p[way]["seconds"]) for p in points if p["sweep"] == sweep.name
                 ]
         published = PUBLISHED.get(sweep.name, {})
         if published:
             series["published"] = list(published.items())
-        text = f"Speed-up over ranged reads, by {sweep.over}. PushdownDB's figure {sweep.figure}."
+        said = f"; published: {sweep.published}" if sweep.published else ""
+        text = f"Speed-up over ranged reads, by {sweep.over}. PushdownDB's figure {sweep.figure}{said}."
         panels.append(Panel(sweep.name, text, charts.lines(series, logarithmic=sweep.is_logarithmic)))
-        columns = (sweep.over, "link", *(f"{way}: {what}" for way in WAYS for what in ("s", "cents", "requests")))
+        columns = (
+            sweep.over,
+            "link",
+            *(f"{way}: {what}" for way in _shown(sweep) for what in ("s", "cents", "requests")),
+        )
         rows = tuple(
             (f"{p['x']:g}", link, *(
                 f"{value:.3g}"
-                for way in WAYS
+                for way in _shown(sweep)
                 for value in (p[way]["seconds"], 100 * p[way]["cost"], p[way]["requests"])
             ))
             for link, points in links.items()
@@ -265,10 +303,14 @@ def page(links: Mapping[str, Sequence[Mapping[str, Any]]], found: Sequence[Figur
         panels.append(Panel(f"{sweep.name}: all figures", "", None, columns, rows))
     text = (
         "Ranges: objects are read by ranges. Select: the store filters, aggregates or prunes, wherever it can. "
-        "Chosen: as the estimate decides. Cents are those of the store by AWS's published prices, and of an hour "
-        "of r4.8xlarge."
+        "Index: rows are read by index tables. Chosen: as the estimate decides. Cents are those of the store by AWS's "
+        "published prices, and of an hour of r4.8xlarge."
     )
     return _panels.page("Storage that computes", "the sweeps of PushdownDB", text, panels, found)
+
+
+def _shown(sweep: Sweep) -> tuple[str, ...]:
+    return (*WAYS, "index") if sweep.indexed else WAYS
 
 
 def main(endpoint: str, runs: str, link: str, scale: str, *names: str) -> None:

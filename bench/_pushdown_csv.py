@@ -1,4 +1,4 @@
-"""PushdownDB's sweeps over CSV, as the paper had it (ICDE 2020, figures 1 to 3 and 10): filters, joins, TPC-H.
+"""PushdownDB's sweeps over CSV, as the paper had it (ICDE 2020, figures 1 to 4 and 10): filters, joins, TPC-H.
 
 Fields of the objects also lie beside them, taken apart beforehand: a store has cores of its own for that, which the
 two of this machine are not (bench/_store_server.py).
@@ -6,6 +6,7 @@ two of this machine are not (bench/_store_server.py).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -15,6 +16,7 @@ import duckdb
 
 from bench._measure import Figure, geometric_mean
 from bench._sweeps import Sweep
+from bench._tuning import Constants
 from jumpgate.client import Dataflow, col, count, read, sum_
 from jumpgate.tpcds.data import generate as generate_tables
 from jumpgate.tpcds.data import path, quoted
@@ -74,7 +76,7 @@ def sweeps(scale: float) -> list[Sweep]:
     """Return the experiments."""
 
     def filtered(share: float) -> Callable[[str], Dataflow]:
-        return lambda bucket: read(f"{bucket}/items_csv/*.csv", schema=ITEMS).filter(col("r") < round(share * R_MAX))
+        return lambda bucket: items(bucket).filter(col("r") < round(share * R_MAX))
 
     def joined(customers: Any, orders: Any) -> Callable[[str], Dataflow]:
         def flow(bucket: str) -> Dataflow:
@@ -88,17 +90,26 @@ def sweeps(scale: float) -> list[Sweep]:
     def asked(query: int) -> Callable[[str], str]:
         return lambda bucket: TPCH.queries()[query]
 
+    def hashed(rate: float) -> Constants:
+        return {"keys": {"HASHES_MAX": round(math.log2(1 / rate)), "LISTED_MAX": 0}}
+
+    def items(bucket: str) -> Dataflow:
+        return read(f"{bucket}/items_csv/*.csv", schema=ITEMS)
+
     few = col("c_acctbal") <= BALANCES[0]
     return [
         Sweep(CSV_FILTER, "1", "share of the rows that are left", True, {
             share: filtered(share) for share in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-        }),
+        }, published="the index is best below a share of 1e-4", indexed=(items, "r")),
         Sweep("join by customers", "2", "upper bound of c_acctbal", False, {
             float(bound): joined(col("c_acctbal") <= bound, None) for bound in BALANCES
         }, True),
         Sweep("join by orders", "3", "upper bound of o_orderdate, from 1992-03-01 to 1995-01-01", False, {
             float(x): joined(few, col("o_orderdate") < day) for x, day in DAYS.items()
         }, True),
+        Sweep("rate of a Bloom filter", "4", "share of the other keys that pass", True, {
+            2.0**-hashes: joined(few, None) for hashes in (1, 2, 4, 7, 10, 13)
+        }, True, "0.01 is best", hashed),
         Sweep(TPCH_SWEEP, "10", "query", False, {
             float(number): asked(number) for number in TPCH_QUERIES
         }, True),

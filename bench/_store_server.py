@@ -40,7 +40,7 @@ class Counting:
     def __init__(self, app: Any, folder: Path | None) -> None:
         """folder: DuckDB computes S3 Select over its files."""
         self._app, self._folder = app, folder
-        self._database, self._tables, self._loading = duckdb.connect(), dict[Path, str](), threading.Lock()
+        self._database, self._tables, self._loading = duckdb.connect(), dict[int, str](), threading.Lock()
         self._counts, self._since_s = self._none(), time.process_time()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -94,12 +94,13 @@ class Counting:
         if not fields.exists():
             return f"read_parquet({quoted(file)})"
         with self._loading:
-            if file not in self._tables:
+            number = fields.stat().st_ino  # the same has several names
+            if number not in self._tables:
                 name = f"t{len(self._tables)}"
                 with self._database.cursor() as cursor:
                     cursor.execute(f"CREATE TABLE {name} AS FROM read_parquet({quoted(fields)})")
-                self._tables[file] = name
-            return self._tables[file]
+                self._tables[number] = name
+            return self._tables[number]
 
 
 async def _answer(send: Any, body: bytes) -> None:

@@ -1,7 +1,7 @@
 """TPC-H over a store of S3 on the loopback beside DuckDB with httpfs, and over tables of Delta Lake and Iceberg.
 
     ./dev bench storage [--json] [--only tpch|select|hybrid|pushback|near] [--scale 1] [--runs 5] [--query 1 …]
-                        [--minio] [--sweep NAME …] [--page FILE] [--data DIR]
+                        [--minio] [--sweep NAME …] [--rows N] [--page FILE] [--data DIR]
 
 `select` is PushdownDB's sweeps behind links of 1 and 10 Gbit/s (bench/_pushdown.py), and its queries of TPC-H over CSV
 behind the slower one (bench/_pushdown_csv.py). `hybrid`, `pushback` and `near` are FlexPushdownDB's comparisons at 1
@@ -244,6 +244,7 @@ def tpch(scale: float, runs: int, queries: tuple[int, ...], data: Path, with_min
 @click.option("--query", "queries", type=int, multiple=True, help="numbers of TPC-H's queries; absent: all")
 @click.option("--minio", "with_minio", is_flag=True, help="TPC-H over MinIO, which must be on the path")
 @click.option("--sweep", "names", multiple=True, help="names of sweeps, such as 'TPC-H'; absent: all")
+@click.option("--rows", default=_pushdown.ROWS, show_default=True, help="of the tables of sweeps, but for TPC-H's")
 @click.option("--page", type=click.Path(path_type=Path), help="draw the sweeps beside the published ones")
 @click.option("--data", type=click.Path(path_type=Path), default=Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")))
 def main(
@@ -254,6 +255,7 @@ def main(
     queries: tuple[int, ...],
     with_minio: bool,
     names: tuple[str, ...],
+    rows: int,
     page: Path | None,
     data: Path,
 ) -> None:
@@ -263,7 +265,7 @@ def main(
             report(figure, as_json)
             found.append(figure)
     if not only or "select" in only:
-        points = {link: _pushdown.behind(link, data.absolute(), runs, scale, names) for link in LINKS}
+        points = {link: _pushdown.behind(link, data.absolute(), runs, scale, names, rows) for link in LINKS}
         for figure in _pushdown.figures(points, scale):
             report(figure, as_json)
             found.append(figure)

@@ -31,6 +31,7 @@ COMMANDS = {
     "report": ("report", "Write a job's timeline as a self-contained HTML page."),
     "switch": ("switch", "Run the software switch; compile P4 programs for it."),
     "nca": ("nca", "List, show, check and create accelerators."),
+    "index": ("index", "Make, list and drop index tables of CSV and JSON Lines objects."),
     "data": ("data", "Generate test data."),
     "calibrate": ("calibrate", "Measure how fast this machine is, for plans and offload = auto."),
     "study": ("study", "Run all queries of TPC-DS or TPC-H in every mode, and write a report."),

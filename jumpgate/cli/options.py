@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from jumpgate.errors import ConfigError
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 file_argument = click.argument("file", type=click.Path(path_type=Path))
@@ -16,6 +18,9 @@ address_option = click.option(
     "--address", help="host:port of a running service. [default: one inside this process]", metavar="HOST:PORT"
 )
 
+option_option = click.option(
+    "--option", "options_given", multiple=True, metavar="NAME=VALUE", help="delimiter=;, header=false, null=NA …"
+)
 progress_option = click.option(
     "--progress/--no-progress",
     default=True,
@@ -56,3 +61,25 @@ def job_options(command: F) -> F:
     ):
         command = option(command)
     return command
+
+
+def pair(text: str, option: str, example: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name or (not value and option == "--table"):
+        raise ConfigError(f"{option} {text}: write NAME={'PATH' if option == '--table' else 'VALUE'}, as in {example}")
+    return name, value
+
+
+def options_read(given: tuple[str, ...]) -> dict[str, str]:
+    """Options of reads by name. Raises ConfigError for one that no format has."""
+    from jumpgate.dataflow.formats import formats
+    from jumpgate.dataflow.resolve import suggest
+
+    found = {}
+    for text in given:
+        name, value = pair(text, "--option", "delimiter=;")
+        known = sorted({option.name for format in formats().values() for option in format.all_options})
+        if name not in known:
+            raise ConfigError(f"--option {text}: there is no such option{suggest(name, known)}")
+        found[name] = value.replace("\\t", "\t")
+    return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jumpgate.cli.options import job_options, json_option, progress_option
+from jumpgate.cli.options import job_options, json_option, option_option, options_read, pair, progress_option
 from jumpgate.cli.shell.commands import MODES, Quit, read_text
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import ConfigError, InvalidDataflow
@@ -34,9 +34,7 @@ def _format(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option("--tables", "directory", type=click.Path(path_type=Path), help="Every file or folder in it is a table.")
 @click.option("--database", type=click.Path(), help="A file of DuckDB's; made if it is not there. [default: in memory]")
 @click.option("--format", metavar="FORMAT", callback=_format, help="Of all tables. [default: suffix]")
-@click.option(
-    "--option", "options_given", multiple=True, metavar="NAME=VALUE", help="delimiter=;, header=false, null=NA …"
-)
+@option_option
 @click.option("--parameter", "-p", "parameters", multiple=True, metavar="TEXT", help="For $1, $2 …, as a string.")
 @click.option("--offload", type=click.Choice(("auto", "always", "never")), default="auto", show_default=True)
 @job_options
@@ -74,7 +72,7 @@ def command(
         raise click.UsageError("give FILE or -c, not both")
     shell = file is None and not texts and sys.stdin.isatty()
     named = _tables(tables, directory, format)
-    read_options = _options(options_given)
+    read_options = options_read(options_given)
     if not shell and not texts:
         texts = (read_text(file or "-"),)
     with _connect(options.pop("address"), offload, bool(named), options) as connection:
@@ -117,7 +115,7 @@ def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) 
 
     named: dict[str, str] = {}
     for text in given:
-        name, path = _pair(text, "--table", "item=data/item.parquet")
+        name, path = pair(text, "--table", "item=data/item.parquet")
         if name in named:
             raise ConfigError(f"--table {text}: {name!r} is {named[name]} already")
         named[name] = path
@@ -141,20 +139,6 @@ def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) 
     return found | named
 
 
-def _options(given: tuple[str, ...]) -> dict[str, str]:
-    """Options of reads by name. Raises ConfigError for one that no format has."""
-    found = {}
-    for text in given:
-        from jumpgate.dataflow.resolve import suggest
-
-        name, value = _pair(text, "--option", "delimiter=;")
-        known = sorted({option.name for format in formats().values() for option in format.all_options})
-        if name not in known:
-            raise ConfigError(f"--option {text}: there is no such option{suggest(name, known)}")
-        found[name] = value.replace("\\t", "\t")
-    return found
-
-
 def _register(connection: Any, name: str, path: str, format: str | None, options: dict[str, str]) -> None:
     """Register a table with the options that its format has; files on hosts, which know the format, get all options."""
     from jumpgate.client.reading import delta_folder
@@ -171,10 +155,3 @@ def _register(connection: Any, name: str, path: str, format: str | None, options
         return
     known = [option.name for option in formats()[kind].all_options]
     connection.register(name, path, format=kind, **{n: v for n, v in options.items() if n in known})
-
-
-def _pair(text: str, option: str, example: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator or not name or (not value and option == "--table"):
-        raise ConfigError(f"{option} {text}: write NAME={'PATH' if option == '--table' else 'VALUE'}, as in {example}")
-    return name, value

@@ -21,6 +21,7 @@ from jumpgate.dataflow.types import Schema
 from jumpgate.nca.device import Device as Device
 from jumpgate.nca.device import Offer as Offer
 from jumpgate.nca.device import Property as Property
+from jumpgate.nca.place import Place as Place
 from jumpgate.nca.shared import Shared
 from jumpgate.nca.speeds import Speeds, Work
 from jumpgate.nca.statistics import ColumnStatistics as ColumnStatistics
@@ -568,21 +569,6 @@ class BringsDevices(Protocol):
     """An NCA whose devices can be simulated: the conformance kit runs on these if the configuration names none."""
 
     sample_devices: tuple[Device, ...]
-
-
-@dataclass(frozen=True)
-class Place:
-    """A place where data can lie: files below `folder` have names below `prefix`, too. stores: tables [[store]] of
-    jumpgate.toml that say how these names are reached. formats: those that are read there; empty: all."""
-
-    folder: Path
-    prefix: str
-    stores: tuple[Mapping[str, Any], ...] = ()
-    formats: tuple[str, ...] = ()
-
-    def name(self, file: str) -> str:
-        """Return the other name of a file below the folder."""
-        return f"{self.prefix}/{Path(file).relative_to(self.folder).as_posix()}"
 
 
 @runtime_checkable

@@ -32,7 +32,8 @@ from jumpgate.service.agents import BUILDING_S, Agents
 from jumpgate.service.limits import Limits
 from jumpgate.service.located import Located, Options, check_placed, check_request
 from jumpgate.service.preparing import Preparing
-from jumpgate.stores import chunks, settings
+from jumpgate.stores import chunks, indexes, settings
+from jumpgate.trust import state
 from jumpgate.trust.edges import JobCertificate
 
 #: a submitted job that nobody executes is forgotten after this long
@@ -57,6 +58,7 @@ class Engine:
         self.config, self.registry = config, registry
         settings.configure(config.stores)
         chunks.configure(cache.root() / "chunks", config.service.get("cache_bytes", 0))
+        indexes.configure(state.root() / "indexes", all(host.is_here for host in config.hosts))
         self.agents = Agents(config)
         self.drivers: dict[str, Driver] = {}  #: of devices without agents
         self._silent: dict[str, float] = {}  #: such that did not answer, and until when they are left out

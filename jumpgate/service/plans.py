@@ -15,12 +15,13 @@ from jumpgate.dataflow.request import Request, RunOptions
 from jumpgate.errors import FileUnreadable
 from jumpgate.nca.interface import JobPlan
 from jumpgate.service import calibration, segments
+from jumpgate.stores import indexes
 
 PLANS_MAX = 256
 #: a larger request is not remembered: it is compared byte by byte
 REQUEST_BYTES_MAX = 1 << 20
-#: what a plan depends on, see key_of, the hosts that did not answer, and the machine's measured speeds
-Key = tuple[tuple[bool, bytes], RunOptions, frozenset[str], int]
+#: what a plan depends on, see key_of
+Key = tuple[tuple[bool, bytes], RunOptions, frozenset[str], int, int]
 
 
 class _Kept(NamedTuple):
@@ -92,9 +93,9 @@ class Plans:
 
 def key_of(request: Request, lost: frozenset[str] = frozenset()) -> Key:
     """Return the part of a request that its plan depends on: its flow, in which endpoints are only counted, and its
-    options but for time limits; and the hosts that are lost, and speeds."""
+    options but for time limits; and the hosts that are lost, measured speeds, and indexes."""
     options = replace(request.options, timeout_ms=0, stall_timeout_ms=0)
-    return request.flow.key, options, lost, calibration.stamp()
+    return request.flow.key, options, lost, calibration.stamp(), indexes.stamp()
 
 
 def delivering(plan: JobPlan, endpoints: tuple[str, ...]) -> JobPlan:

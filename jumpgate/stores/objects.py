@@ -108,6 +108,12 @@ def state(name: str) -> Object:
     return ask(name)
 
 
+def known(name: str) -> Object | None:
+    """Return an object as it was last known, without a request; None if nothing is known."""
+    with _lock:
+        return _known.get(name, (None, 0.0))[0]
+
+
 def forget(name: str) -> None:
     """Ask the store again the next time."""
     with _lock:
@@ -122,20 +128,28 @@ def grant(name: str) -> Grant:
         found, since = _known.get(name, (None, 0.0))
     is_recent = found is None or time.monotonic() - since < PROVEN_S
     found = found or ask(name)
-    store = settings.store_of(name)
-    url = s3.signed(name, GRANT_S) if is_s3(name) else quote(found.url or name, safe=SAFE)
-    settings.check_secure(url, store, name)
+    url = _readable(name, found.url)
     kept = chunks.folder_of(url, found.tag, found.size)
     return Grant(url, found.tag, found.modified, found.size, kept, found.is_proven and is_recent)
+
+
+def version(name: str, tag: str, size: int) -> Grant:
+    """Return what reads an object in a version that was noted before, without asking whether it still is."""
+    return Grant(_readable(name), tag, "", size)
+
+
+def _readable(name: str, redirected: str = "") -> str:
+    """Return a URL that reads an object for a while. Raises Forbidden."""
+    url = s3.signed(name, GRANT_S) if is_s3(name) else quote(redirected or name, safe=SAFE)
+    settings.check_secure(url, settings.store_of(name), name)
+    return url
 
 
 def kept_in(name: str) -> str:
     """Return the folder for what is kept of the object as it was last known, as its grant has it. Raises as `ask`."""
     if not chunks.bytes_max():
         return ""
-    with _lock:
-        found, _ = _known.get(name, (None, 0.0))
-    found = found or ask(name)
+    found = known(name) or ask(name)
     url = s3.address(name) if is_s3(name) else quote(found.url or name, safe=SAFE)
     return chunks.folder_of(url, found.tag, found.size)
 

@@ -52,6 +52,12 @@ def together() -> Iterator[Callable[[Path, str], None]]:
         raise
 
 
+def remove(name: str) -> None:
+    """Remove an object, which may be gone. Raises FileUnreadable, Forbidden."""
+    bucket, key = bucket_and_key(name)
+    s3.ask(name, lambda client: client.delete_object(Bucket=bucket, Key=key), "write")
+
+
 def _send(file: Path, upload: _Upload) -> None:
     with file.open("rb") as source:
         while (part := source.read(PART_BYTES)) or not upload.parts:
@@ -73,4 +79,4 @@ def _undo(upload: _Upload) -> None:
         s3.ask(upload.name, lambda client: client.abort_multipart_upload(**of), "write")
     except FileUnreadable as error:
         if error.fields.get("missing"):
-            s3.ask(upload.name, lambda client: client.delete_object(**upload.place), "write")
+            remove(upload.name)

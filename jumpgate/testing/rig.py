@@ -208,7 +208,10 @@ class LocalRig:
 
     def _named(self, root: Operator) -> Operator:
         """Return the dataflow with the names of its files in the place."""
-        return root if self._place is None else _over_files(root, self._place.name)
+        if (place := self._place) is None:
+            return root
+        prepared = rewrite(root, lambda node: place.prepare(node) if isinstance(node, Read) else node)
+        return _over_files(prepared, place.name)
 
     def _here(self, root: Operator) -> Operator:
         """Return the dataflow over files, which the reference engine reads."""

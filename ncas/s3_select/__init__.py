@@ -5,32 +5,38 @@ their SQL, `keys` that of keys of joins, `lifecycle` starts and configures insta
 does its tasks (`totals`, `groups`, `tops`) on each object by `source`, which asks the store (`asking`, whose `texts`
 become values, as far as `pushback` lets it) or reads by ranges (`ranged`). Of CSV and JSON Lines, `forms` says how
 records are written, and `supersets` what the store may leave out; `fields` and `letters` read the fields of the rest.
-`placing` puts the conformance kit's data into a store. A store takes part where `select = true` in its `[[store]]` says
-so (docs/object-stores.md).
+By index tables, which `indexing` makes, `seeking` finds the rows whose values a condition has as `intervals`. `placing`
+puts the conformance kit's data into a store. A store takes part where `select = true` in its `[[store]]` says so, or an
+index has its rows (docs/object-stores.md).
 """
 
 from __future__ import annotations
 
 import importlib.util
 import math
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
-from jumpgate.dataflow.operators import Aggregate, Join, Operator, Sort
+from jumpgate.dataflow.operators import Aggregate, Join, Operator, Read, Sort
 from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, LifeCycle, Match, Place, Unsupported
 from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.storage import Asked
 from jumpgate.nca.transport import TCP, Transport
-from jumpgate.ncas.s3_select import dialects
+from jumpgate.ncas.s3_select import dialects, intervals
+from jumpgate.ncas.s3_select.intervals import Seek
 from jumpgate.ncas.s3_select.keys import shape_of
 from jumpgate.ncas.s3_select.shapes import Part, part_of
-from jumpgate.ncas.s3_select.sql import EXPRESSION_MAX, refusal, where
+from jumpgate.ncas.s3_select.sql import EXPRESSION_MAX, refusal, unread, where
+from jumpgate.ncas.s3_select.terms import inexact
 from jumpgate.ntf.descriptor import Descriptor
-from jumpgate.stores import settings
+from jumpgate.stores import indexes, settings
+from jumpgate.stores.indexes import Index, Interval
 from jumpgate.stores.names import is_s3
+from jumpgate.words import counted
 
 #: the time to start a Python process; the operators' work is the store's (asked)
 SPEEDS = Speeds(setup_s=0.5, factor=0.0)
@@ -40,6 +46,7 @@ TEXT_S, TEXT_BYTES = 1e-8, 8
 SAMPLED_MIN, SAMPLED_MAX = 100, 100_000
 #: groups that an object's store computes, the most (PushdownDB, section VI: 6 to 8 are best)
 GROUPS_MAX = 8
+_NO_DUCKDB = Unsupported("DuckDB is not installed", "not_installed", "pip install 'jumpgate-nca[sql]'")
 
 
 class S3Select:
@@ -68,21 +75,13 @@ class S3Select:
     def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
         return self.match_estimated(node, device, dialect, None)
 
-    def match_estimated(
-        self, node: Operator, device: Device, dialect: Dialect, estimates: Estimates | None
-    ) -> Match | Unsupported | None:
+    def match_estimated(self, node: Operator, device: Device, dialect: Dialect, estimates: Estimates | None) -> Answer:
         part = part_of(node) if device.kind == "host" else None
         if part is None or part.filters or not all(map(is_s3, part.read.files)):
             return None
-        if no := _refused(part):
-            return no
-        if not isinstance(node, Aggregate | Sort):
-            asked = None if estimates is None else _for_rows(part, node, estimates)
-            operators, is_whole = (*part.operators, part.read), part.where is None and not _has_fewer(part)
-            return Match(
-                self.name, operators, Completeness.FULL, node.schema, asked=asked, needs_filter=is_whole
-            )  # Select saves nothing of a whole table
-        return _first(self.name, part, estimates)
+        selected = _refused(part) or _selected(self.name, part, node, estimates)
+        sought = _sought(self.name, part, node)
+        return selected if sought is None else (selected, sought)
 
     def match_filtered(
         self, node: Operator, device: Device, dialect: Dialect, estimates: Estimates
@@ -102,11 +101,66 @@ class S3Select:
 def _refused(part: Part) -> Unsupported | None:
     if not all(settings.store_of(file).select for file in part.read.files):
         return Unsupported("a store computes only where select = true in its [[store]]", "store", "Set it there.")
-    if no := refusal(part, dialects.of(part.read.files)):
+    dialect = dialects.of(part.read.files)
+    if no := refusal(part, dialect) or inexact(part, dialect):
         return no
-    if not _has_duckdb():  # which computes what the store is not asked
-        return Unsupported("DuckDB is not installed", "not_installed", "pip install 'jumpgate-nca[sql]'")
-    return None
+    return None if _has_duckdb() else _NO_DUCKDB  # it computes what the store is not asked
+
+
+def _selected(name: str, part: Part, node: Operator, estimates: Estimates | None) -> Match:
+    """Return the match of a part that the store computes."""
+    if isinstance(node, Aggregate | Sort):
+        return _first(name, part, estimates)
+    asked = None if estimates is None else _for_rows(part, node, estimates)
+    operators, is_whole = (*part.operators, part.read), part.where is None and not _has_fewer(part)
+    return Match(
+        name, operators, Completeness.FULL, node.schema, asked=asked, needs_filter=is_whole
+    )  # Select saves nothing of a whole table
+
+
+def _sought(name: str, part: Part, node: Operator) -> Match | Unsupported | None:
+    """Return the match of a filter whose rows an index has, by the index with the fewest; None if there is none."""
+    read, where = part.read, part.where
+    if where is None or read.format == "parquet" or isinstance(node, Aggregate | Sort):
+        return None
+    reasons, found = [], []
+    for number, field in enumerate(read.schema):
+        wanted = intervals.intervals(where, number, field.type)
+        if wanted is None:
+            continue
+        index = indexes.usable(read.files, field.name, field.type.name, intervals.reading_of(read, field.name))
+        if isinstance(index, str):
+            reasons += [index] if index else []
+            continue
+        found.append((_for_ranges(index, read, wanted), index, number))
+    if not found:
+        return Unsupported(reasons[0], "index", "Make it anew: jumpgate index create.") if reasons else None
+    if no := unread(part):
+        return no
+    if not _has_duckdb():
+        return _NO_DUCKDB
+    (asked, rows), index, number = min(found, key=lambda of: of[0][1])
+    note = f"about {counted(round(rows), 'row')} by the index over {index.column}"
+    operators = (*part.operators, read)
+    settings = Seek(index.id, number)
+    return Match(name, operators, Completeness.FULL, node.schema, note=note, asked=asked, settings=settings)
+
+
+def _for_ranges(index: Index, read: Read, wanted: Sequence[Interval]) -> tuple[Asked, float]:
+    """Return what the store is asked for the rows in the intervals, and about how many these are."""
+    found, total = Asked(0.0, 0.0), 0.0
+    for file in read.files:
+        table = index.tables[file]
+        rows = table.estimate(wanted)
+        total += rows
+        found += _ranged(*intervals.demand(rows, table.size, table.records))
+        if table.place_tag:  # it is an object, too
+            found += _ranged(intervals.TABLE_REQUESTS, min(intervals.TABLE_BYTES, table.place_size))
+    return found, total
+
+
+def _ranged(requests: float, bytes: float) -> Asked:
+    return Asked(requests, bytes, core_s=bytes * TEXT_S)
 
 
 def _has_fewer(part: Part) -> bool:
@@ -154,7 +208,7 @@ def _first(name: str, part: Part, estimates: Estimates | None) -> Match:
     sampled = math.sqrt(wanted * each * len(part.read.schema))
     sampled = int(min(max(sampled, SAMPLED_MIN, 4 * wanted), SAMPLED_MAX))
     asked = None
-    scanned, known = (None, None) if estimates is None else (estimates.stored(part.read), rows)
+    scanned, known = (None, None) if estimates is None else (_scanned(part, estimates), rows)
     if scanned is not None and known is not None:
         files = len(part.read.files)
         left = min(known, files * (sampled + wanted * max(1.0, each / sampled)))
@@ -165,28 +219,34 @@ def _first(name: str, part: Part, estimates: Estimates | None) -> Match:
 
 def _for_rows(part: Part, node: Operator, estimates: Estimates) -> Asked | None:
     """Return what the store is asked for the rows of `node`; None if their number is unknown."""
-    read = part.read
-    if read.format != "parquet":
-        read = replace(read, columns=tuple(range(len(read.file_schema))))  # a store scans all of a text
-    scanned, known = estimates.stored(read), estimates.of(node)
+    scanned, known = _scanned(part, estimates), estimates.of(node)
     if scanned is None or known.bytes is None or known.rows is None:
         return None
     returned = known.bytes + known.rows * len(node.schema) * TEXT_BYTES
     return _demand(2.0 * len(part.read.files), returned, scanned)  # each is asked for its version afterwards
 
 
+def _scanned(part: Part, estimates: Estimates) -> float | None:
+    """Return the bytes that a store scans: all of a text."""
+    read = part.read
+    if read.format != "parquet":
+        read = replace(read, columns=tuple(range(len(read.file_schema))))
+    return estimates.stored(read)
+
+
 def _for_groups(part: Part, root: Aggregate, estimates: Estimates) -> Asked | None:
     """Return what the store is asked for an aggregate: its large groups, and the rows of the others."""
-    files, scanned = float(len(part.read.files)), estimates.stored(part.read)
+    files, scanned = float(len(part.read.files)), _scanned(part, estimates)
+    checks = 0.0 if part.read.format == "parquet" else 1.0  # of the notation of integers
     rows, groups = estimates.of(root.input).rows, estimates.of(root).rows
     if scanned is None or rows is None or groups is None:
         return None
     if not root.keys:
-        return _demand(2 * files, files * 100 * len(root.measures), scanned)
+        return _demand(2 * files * (1 + checks), files * 100 * len(root.measures), scanned * (1 + checks))
     passes = 1.0 if dialects.of(part.read.files).cases else min(groups, GROUPS_MAX)
     left = rows * max(0.0, 1.0 - GROUPS_MAX / max(1.0, groups))
     returned = left * (8.0 + TEXT_BYTES) * (len(root.keys) + len(root.measures))
-    return _demand(2 * files * (2 + passes), returned, scanned * (1 + passes))
+    return _demand(2 * files * (2 + checks + passes), returned, scanned * (1 + checks + passes))
 
 
 def _demand(requests: float, returned: float, scanned: float) -> Asked:

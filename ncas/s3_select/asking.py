@@ -18,10 +18,13 @@ CONNECT_S, READ_S = 10.0, 30.0
 
 
 class Counted(dict[str, float]):
-    """The requests of this process, and the bytes that the store says it scanned and returned."""
+    """The requests of this process, the bytes that the store says it scanned, and those that it returned, some of which
+    it computed and charges for."""
 
     def __init__(self) -> None:
-        super().__init__(requests=0, scanned_bytes=0, returned_bytes=0, ranged_objects=0, cost=0.0)
+        super().__init__(
+            requests=0, scanned_bytes=0, returned_bytes=0, charged_bytes=0, ranged_objects=0, sought_rows=0, cost=0.0
+        )
 
 
 class Broken(Exception):
@@ -63,6 +66,7 @@ def records(told: dict[str, Any], body: bytes, counted: Counted) -> Iterator[byt
                 if kind == "Records":
                     text += message.payload
                     counted["returned_bytes"] += len(message.payload)
+                    counted["charged_bytes"] += len(message.payload)
                 if kind == "Stats":
                     counted["scanned_bytes"] += _scanned(message.payload, told["size"])
                 if kind == "End":

@@ -12,7 +12,7 @@ from jumpgate.stores import settings
 
 #: options of text that are known; others, or other values, change what a record is
 _KNOWN = {"delimiter", "quote", "header", "null"}
-_DEFAULTS = {"values": "convert", "ragged": "error", "on_error": "fail", "encoding": "utf-8"}
+DEFAULTS = {"values": "convert", "ragged": "error", "on_error": "fail", "encoding": "utf-8"}
 #: suffix of a packed object → S3's name of the packer
 PACKERS = {".gz": "GZIP", ".gzip": "GZIP", ".bz2": "BZIP2"}
 _UNKNOWN_PACKERS = (".zst", ".zstd", ".xz", ".lzma", ".lz4", ".zip")
@@ -58,9 +58,10 @@ class Form:
             return f"s._{self.names.index(name) + 1:d}"
         return f's."{name}"'
 
-    def request(self, statement: str, file: str) -> bytes:
-        """Return the body of a request about an object."""
-        output = "<CSV><RecordDelimiter>\n</RecordDelimiter></CSV>" if self.returns_csv else _JSON_LINES
+    def request(self, statement: str, file: str, is_computed: bool = False) -> bytes:
+        """Return the body of a request about an object. is_computed: the store returns values, not fields."""
+        is_csv = self.returns_csv and not is_computed
+        output = "<CSV><RecordDelimiter>\n</RecordDelimiter></CSV>" if is_csv else _JSON_LINES
         return _REQUEST.format(escape(statement), self._input(file), output).encode()
 
     def _input(self, file: str) -> str:
@@ -96,8 +97,13 @@ def refused(read: Read) -> Unsupported | None:
         return Unsupported(f"its [[store]] does not have {read.format} in select_formats", "format", way_out)
     if read.format == "parquet":
         return Unsupported("S3 Select reads Parquet without options", "option") if read.options else None
+    return odd_text(read)
+
+
+def odd_text(read: Read) -> Unsupported | None:
+    """Return why records of text are not taken apart as the readers here do."""
     for name, value in read.options:
-        if name not in _KNOWN and _DEFAULTS.get(name) != value:
+        if name not in _KNOWN and DEFAULTS.get(name) != value:
             return Unsupported(f"S3 Select does not read text with {name} = {value}", "option")
     if odd := next((file for file in read.files if file.endswith(_UNKNOWN_PACKERS)), None):
         return Unsupported(f"S3 Select does not unpack '{odd.rsplit('.', 1)[-1]}'", "option")

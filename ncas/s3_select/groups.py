@@ -13,6 +13,7 @@ import pyarrow as pa
 from jumpgate.ncas.s3_select import local, totals
 from jumpgate.ncas.s3_select.source import Source
 from jumpgate.ncas.s3_select.sql import EXPRESSION_MAX, column, select, value
+from jumpgate.ncas.s3_select.terms import Columns, Terms
 from jumpgate.ncas.s3_select.totals import Figures
 
 #: rows of the sample; the part of them that makes a group large, and the most such groups
@@ -25,26 +26,37 @@ Group = tuple[tuple[Any, ...], int, Mapping[str, Figures]]
 
 @dataclass(frozen=True)
 class Grouping:
-    """Names of the keys' columns, of the arguments' (whether each is an integer), the condition, and CASE or not."""
+    """Names of the keys' columns, of the arguments' (whether each is an integer), the condition, and CASE or not.
+    `terms` and `met` are columns and the condition as the store has them."""
 
     keys: tuple[str, ...]
     arguments: Mapping[str, bool]
     where: str
     cases: bool
+    terms: Terms
+    met: str
 
     @property
     def names(self) -> tuple[str, ...]:
         return (*self.keys, *(name for name in self.arguments if name not in self.keys))
 
-    def of(self, key: Sequence[Any]) -> str:
+    def of(self, key: Sequence[Any], terms: Terms) -> str:
         """Return the condition that a row has the key."""
-        terms = (f"{column(name)} = {value(v)}" for name, v in zip(self.keys, key, strict=True))
-        return f"({' AND '.join(terms)})"
+        tests = (f"{terms.value(name)} = {value(v)}" for name, v in zip(self.keys, key, strict=True))
+        return f"({' AND '.join(tests)})"
+
+    def others(self, done: Sequence[tuple[Any, ...]], terms: Terms, where: str) -> str:
+        """Return the condition of the rows that no pushed group has."""
+        if not done:
+            return where
+        missing = " OR ".join(map(terms.absent, self.keys))
+        any_of = " OR ".join(self.of(key, terms) for key in done)
+        return " AND ".join(filter(None, [where, f"({missing} OR NOT ({any_of}))"]))
 
 
 def computed(source: Source, grouping: Grouping, types: Sequence[pa.DataType]) -> Iterator[Group]:
     """Yield the groups of an object, none of them twice. types: of the keys."""
-    sample = source.selected(select(map(column, grouping.keys), [grouping.where], SAMPLED))
+    sample = source.selected(select(map(grouping.terms.value, grouping.keys), [grouping.met], SAMPLED))
     large = _large(sample or [])
     done = []
     for key, group in zip(large, _pushed(source, grouping, large), strict=True):
@@ -52,7 +64,7 @@ def computed(source: Source, grouping: Grouping, types: Sequence[pa.DataType]) -
             done.append(key)
             if group[0]:
                 yield (key, *group)
-    yield from _here(source, grouping, _others(grouping, done), types)
+    yield from _here(source, grouping, done, types)
 
 
 def _large(sample: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
@@ -70,10 +82,10 @@ def _pushed(
     """Return the figures of each large group; None where the store did not compute them, or not exactly."""
     if not large:
         return []
-    conditions = [grouping.of(key) for key in large]
+    conditions, terms = [grouping.of(key, grouping.terms) for key in large], grouping.terms
     if grouping.cases:
-        items = [item for c in conditions for item in totals.items(grouping.arguments, c)]
-        statement = select(items, [grouping.where])
+        items = [item for c in conditions for item in totals.items(grouping.arguments, c, terms)]
+        statement = select(items, [grouping.met])
         answers = source.selected(statement) if len(statement.encode()) <= EXPRESSION_MAX else None
         if not answers:
             return [None] * len(large)
@@ -81,9 +93,9 @@ def _pushed(
         found = [totals.figures(values, grouping.arguments) for _ in large]
     else:
         found = []
-        items = [*totals.items(grouping.arguments)]
+        items = [*totals.items(grouping.arguments, terms=terms)]
         for condition in conditions:
-            answers = source.selected(select(items, [grouping.where, condition]))
+            answers = source.selected(select(items, [grouping.met, condition]))
             if not answers:
                 break
             found.append(totals.figures(totals.values(answers[0], len(items)), grouping.arguments))
@@ -91,28 +103,22 @@ def _pushed(
     return [*(f if all(of.is_exact for of in f[1].values()) else None for f in found), *missing]
 
 
-def _here(source: Source, grouping: Grouping, condition: str, types: Sequence[pa.DataType]) -> Iterator[Group]:
-    """Yield the groups of the rows that meet the condition, which are read and grouped here."""
+def _here(
+    source: Source, grouping: Grouping, done: Sequence[tuple[Any, ...]], types: Sequence[pa.DataType]
+) -> Iterator[Group]:
+    """Yield the groups that were not pushed, whose rows are read and grouped here."""
     numbers = {name: pa.int64() if is_integer else pa.string() for name, is_integer in grouping.arguments.items()}
     known = {**numbers, **dict(zip(grouping.keys, types, strict=True))}
     schema = pa.schema([pa.field(name, known[name]) for name in grouping.names])
-    rows = source.selected_rows(select(map(column, grouping.names), [condition]), schema)
+    others = grouping.others(done, grouping.terms, grouping.met)
+    rows = source.selected_rows(select(map(grouping.terms.field, grouping.names), [others]), schema)
     shown, width = [*map(column, grouping.keys), *totals.items(grouping.arguments)], len(grouping.keys)
     by = f" GROUP BY {', '.join(map(column, grouping.keys))}"
     if rows is None:
-        answers = source.exact(select(shown, [condition]) + by)
+        answers = source.exact(select(shown, [grouping.others(done, Columns(), grouping.where)]) + by)
         found = [[*totals.values(answer, len(shown))] for answer in answers]
     else:
         with local.answered(select(shown, []) + by, "S3Object", schema, rows) as result:
             found = result.fetchall()
     for row in found:
         yield (tuple(row[:width]), *totals.figures(iter(row[width:]), grouping.arguments))
-
-
-def _others(grouping: Grouping, done: Sequence[tuple[Any, ...]]) -> str:
-    """Return the condition of the rows that no pushed group has."""
-    if not done:
-        return grouping.where
-    missing = " OR ".join(f"{column(key)} IS NULL" for key in grouping.keys)
-    any_of = " OR ".join(map(grouping.of, done))
-    return " AND ".join(filter(None, [grouping.where, f"({missing} OR NOT ({any_of}))"]))

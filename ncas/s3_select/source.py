@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from jumpgate.errors import FileUnreadable, Overflow
-from jumpgate.ncas.s3_select import asking, fields, local, ranged
+from jumpgate.ncas.s3_select import asking, fields, local, ranged, seeking
 from jumpgate.ncas.s3_select.asking import Broken, Busy, Counted, Refused, Wrong
 from jumpgate.ncas.s3_select.fields import Unfit
 from jumpgate.ncas.s3_select.forms import Form
+from jumpgate.ncas.s3_select.intervals import TABLE_REQUESTS
 from jumpgate.ncas.s3_select.pushback import Window, is_calm
 from jumpgate.stores import web
+from jumpgate.stores.indexes import Interval
 from jumpgate.stores.objects import Grant
 
 #: requests about an object of which no row has been handed on, before it is read by ranges
@@ -45,6 +49,13 @@ class Source:
     def file(self) -> str:
         return str(self._told["file"])
 
+    def by_ranges(self) -> Source:
+        """Return the same object, about which the store is not asked."""
+        found = copy(self)
+        found._window = Window(0)
+        found._window.close()
+        return found
+
     def rows(self, statement: str, wanted: pa.Schema, instead: str = "") -> Iterator[pa.RecordBatch]:
         """Yield the rows of a statement, all in the version that was planned for. instead: of another one where they
         are read by ranges. Raises FileUnreadable, FileChanged, Forbidden."""
@@ -56,12 +67,39 @@ class Source:
         types; of `instead` where the object is read by ranges. Raises FileUnreadable, FileChanged, Forbidden,
         MalformedData, Overflow."""
         assert self._types is not None
+        found = self.sampled(statement, exact, wanted)
+        yield from self._ranged_rows(instead, wanted) if found is None else found
+
+    def sampled(self, statement: str, exact: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch] | None:
+        """Return the rows of `exact`, computed here over those of a statement; None if the store does not compute
+        these."""
+        assert self._types is not None
         found = self.selected_rows(statement, self._types)
-        if found is None:
-            yield from self._ranged_rows(instead, wanted)
-            return
+        return None if found is None else self._exact_rows(exact, found, wanted)
+
+    def _exact_rows(self, exact: str, found: Iterator[pa.RecordBatch], wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         with local.answered(exact, "S3Object", self._types, found) as result:
             yield from _batches(result, wanted)
+
+    def sought(self, intervals: Sequence[Interval], exact: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of `exact`, computed here over those that the object's index table has for the intervals, or
+        over all where there is no table. Raises FileUnreadable, FileChanged, Forbidden, MalformedData, Overflow."""
+        types = self._types
+        assert types is not None
+        table = self._told.get("table")
+        found = None if table is None else seeking.ranges(table, intervals)
+        self._counted["requests"] += 0 if table is None else TABLE_REQUESTS * ("grant" in table)
+        if table is None or found is None:
+            yield from self._ranged_rows(exact, wanted)
+            return
+        self._counted["sought_rows"] += len(found)
+        texts = seeking.records(self.file, self._grant, found, table["header"], self._read)
+        batches = (b for text in texts for b in fields.ranged(io.BytesIO(text), self._form, types, self.file))
+        yield from self._exact_rows(exact, batches, wanted)
+
+    def _read(self, bytes: int) -> None:
+        self._counted["requests"] += 1
+        self._counted["returned_bytes"] += bytes
 
     def selected_rows(self, statement: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch] | None:
         """Return the rows of a statement from the store; None if it does not compute them."""
@@ -79,7 +117,7 @@ class Source:
         """Return the few rows of a statement from the store; None if it does not compute them."""
 
         def read() -> Iterator[Values]:
-            for text in asking.records(self._told, self._form.request(statement, self.file), self._counted):
+            for text in asking.records(self._told, self._form.request(statement, self.file, True), self._counted):
                 yield [json.loads(line) for line in text.splitlines()]
 
         found = self._asked(read)

@@ -13,7 +13,7 @@ from datetime import date
 from decimal import Decimal
 
 from jumpgate.dataflow.expressions import Call, Cast, ColumnRef, Expression, InList, Literal
-from jumpgate.dataflow.operators import Aggregate, Filter, Join, Project, Read, Sort
+from jumpgate.dataflow.operators import Aggregate, Sort
 from jumpgate.nca.interface import Unsupported
 from jumpgate.ncas.s3_select import forms
 from jumpgate.ncas.s3_select.dialects import SelectDialect
@@ -23,7 +23,7 @@ from jumpgate.ncas.s3_select.supersets import Superset
 #: bytes of an expression, and of the condition that is a part of several
 EXPRESSION_MAX = 256 << 10
 CONDITION_MAX = EXPRESSION_MAX // 2
-_COMPARED = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+COMPARED = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 #: comparisons of text, whose order is the store's own
 _EQUAL = ("eq", "ne")
 _PLAIN = ("int8", "int16", "int32", "int64", "string")
@@ -39,31 +39,43 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def refusal(part: Part, dialect: SelectDialect) -> Unsupported | None:
     """Return why the store cannot compute the part, or would do so in another way."""
-    read = part.read
+    read, store = part.read, dialect
     if no := forms.refused(read):
         return no
     if read.format == "parquet":
         asked, kinds = None, (*_PLAIN, *(_TYPED if dialect.typed else ()))
     else:
-        if not isinstance(part.root, Read | Filter | Project | Join):
-            return Unsupported("S3 Select computes aggregates and first rows over Parquet alone", "format")
+        if isinstance(part.root, Sort) and not (dialect.casts or dialect.infers):
+            return Unsupported("this store's S3 Select knows no numbers in text", "dialect")
         if dialect.infers and dict(read.options).get("null"):
             return Unsupported("this store's S3 Select has nothing for NULL in CSV, and no other text", "option")
         asked, dialect = superset(part, dialect), HERE
         kinds = _TEXT if asked.form.is_raw and read.format == "csv" else _SURE_TEXT
-    if odd := next((f for f in read.schema if f.type.kind not in kinds), None):
-        return Unsupported(f"S3 Select gives {odd.type} of '{odd.name}' in another way", "type")
-    if odd := next((f for f in read.schema if not _NAME.fullmatch(f.name)), None):
-        return Unsupported(f"'{odd.name}' is no plain name for S3 Select", "column", "Rename the column.")
-    if part.where is not None and (odd_term := _odd(part.where, dialect)) is not None:
-        return Unsupported(f"S3 Select may compute '{odd_term}' in another way", "expression")
+    if no := _odd_part(part, dialect, kinds):
+        return no
     if len((condition(part, asked) if asked else where(part)).encode()) > CONDITION_MAX:
         return Unsupported(f"the condition has more than {CONDITION_MAX >> 10} KiB as SQL", "expression")
     match part.root:
         case Aggregate() as root:
-            return _odd_aggregate(part, root, dialect)
+            return _odd_aggregate(part, root, store)
         case Sort() as root:
             return _odd_top(part, root)
+    return None
+
+
+def unread(part: Part) -> Unsupported | None:
+    """Return why rows of text that are read by ranges are not what the part has, computed here."""
+    return forms.odd_text(part.read) or _odd_part(part, HERE, _TEXT)
+
+
+def _odd_part(part: Part, dialect: SelectDialect, kinds: Sequence[str]) -> Unsupported | None:
+    schema = part.read.schema
+    if odd := next((f for f in schema if f.type.kind not in kinds), None):
+        return Unsupported(f"S3 Select gives {odd.type} of '{odd.name}' in another way", "type")
+    if odd := next((f for f in schema if not _NAME.fullmatch(f.name)), None):
+        return Unsupported(f"'{odd.name}' is no plain name for S3 Select", "column", "Rename the column.")
+    if part.where is not None and (odd_term := _odd(part.where, dialect)) is not None:
+        return Unsupported(f"S3 Select may compute '{odd_term}' in another way", "expression")
     return None
 
 
@@ -146,7 +158,7 @@ def _odd(e: Expression, dialect: SelectDialect) -> Expression | None:
             return None
         case ColumnRef() if e.type.kind == "bool" and dialect.typed:
             return None
-        case Call(function=name, args=(a, b)) if name in (_COMPARED if dialect.typed or not a.type.is_text else _EQUAL):
+        case Call(function=name, args=(a, b)) if name in (COMPARED if dialect.typed or not a.type.is_text else _EQUAL):
             return None if _is_pair(a, b, dialect) else e
         case InList(input=ColumnRef() as column, options=options) if options:
             return None if all(_is_pair(column, option, dialect) for option in options) else e
@@ -202,7 +214,7 @@ def _text(e: Expression, names: Sequence[str]) -> str:
         case Call(function="is_not_null", args=(a,)):
             return f"({_text(a, names)} IS NOT NULL)"
         case Call(function=name, args=(a, b)):
-            return f"({_text(a, names)} {_COMPARED[name]} {_text(b, names)})"
+            return f"({_text(a, names)} {COMPARED[name]} {_text(b, names)})"
         case InList(input=a, options=options):
             return f"({_text(a, names)} IN ({', '.join(_text(o, names) for o in options)}))"
     raise AssertionError(f"refusal accepts no {e}")

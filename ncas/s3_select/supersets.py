@@ -20,8 +20,8 @@ from jumpgate.ncas.s3_select.forms import Form
 
 #: TRUE is no condition in every store
 ALWAYS = ""
-_NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
-_FLIPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+FLIPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _SIGNS = {"eq": "=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 #: characters of a date in its plain notation
 _DATE_LENGTH = 10
@@ -46,15 +46,15 @@ class Superset:
             case Call(function="and" | "or" as word, args=args):
                 terms = [self.of(a, is_positive) for a in args]
                 return _all(terms) if (word == "and") == is_positive else _any(terms)
-            case Call(function=name, args=(a, b)) if name in _NEGATED:
-                name = name if is_positive else _NEGATED[name]
-                a, b = _unwidened(a), _unwidened(b)
+            case Call(function=name, args=(a, b)) if name in NEGATED:
+                name = name if is_positive else NEGATED[name]
+                a, b = unwidened(a), unwidened(b)
                 if isinstance(a, Literal):
-                    name, a, b = _FLIPPED[name], b, a
+                    name, a, b = FLIPPED[name], b, a
                 if isinstance(a, ColumnRef) and isinstance(b, Literal):
                     return self._compared(name, a, b.value)
             case InList(input=a, options=options) if is_positive:
-                if isinstance(column := _unwidened(a), ColumnRef):
+                if isinstance(column := unwidened(a), ColumnRef):
                     return self._listed(column, [option.value for option in options])
         return ALWAYS
 
@@ -63,6 +63,17 @@ class Superset:
         if is_text or not self.form.is_raw:
             return self.form.column(name)
         return self._number(name, "INT") if self.dialect.casts else ""
+
+    def bound(self, name: str, sign: str, number: int) -> str:
+        """Return the condition that an integer column is "le" or "ge" a number."""
+        return self._bounded(sign, name, Decimal(number), 0)
+
+    def absent(self, name: str) -> str:
+        """Return the condition that a column which is not text is NULL."""
+        text = self.form.column(name)
+        if not self.form.returns_csv:
+            return f"{text} IS NULL"
+        return f"({' OR '.join(f'{text} = {_quoted(null)}' for null in dict.fromkeys(('', self.form.null)))})"
 
     def guarded(self, name: str, test: str) -> str:
         """Return a test of a number or a key, which NULL does not meet."""
@@ -149,7 +160,7 @@ class Superset:
             case "eq" | "lt" | "le":
                 return self.guarded(of, f"{number} {_SIGNS[name]} {text}")
             case "gt" | "ge":
-                return self.guarded(of, f"NOT ({number} {_SIGNS[_NEGATED[name]]} {text})")
+                return self.guarded(of, f"NOT ({number} {_SIGNS[NEGATED[name]]} {text})")
         return ALWAYS
 
     def _day(self, name: str, of: str, value: date) -> str:
@@ -179,7 +190,7 @@ class Superset:
         return f"({self._present(text)} AND {test})"
 
 
-def _unwidened(e: Expression) -> Expression:
+def unwidened(e: Expression) -> Expression:
     """Return what a cast to a wider integer casts."""
     while isinstance(e, Cast) and e.type.is_integer and e.input.type.is_integer and e.type.width >= e.input.type.width:
         e = e.input

@@ -13,6 +13,7 @@ import pyarrow as pa
 from jumpgate.ncas.s3_select.dialects import EXACT
 from jumpgate.ncas.s3_select.source import Source
 from jumpgate.ncas.s3_select.sql import column, select
+from jumpgate.ncas.s3_select.supersets import Superset
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,16 @@ class Top:
             return ""
         condition = f"{key} {'>=' if self.descending else '<='} {values[self.most - 1]:d}"
         return f"({condition} OR {key} IS NULL)" if self.nulls_first else f"({condition})"
+
+    def text_threshold(self, source: Source, superset: Superset, sample: str, exact: str) -> str:
+        """Return a condition that each row of text meets that is not behind the K-th of those of a sample that meet the
+        exact condition; empty if the sample has fewer. sample, exact: statements for the sample, and for its keys."""
+        found = source.sampled(sample, exact, pa.schema([(self.key, pa.int64())]))
+        values = sorted((v for batch in found or () for v in batch.column(0).to_pylist()), reverse=self.descending)
+        if not 0 < self.most <= len(values):
+            return ""
+        condition = superset.bound(self.key, "ge" if self.descending else "le", values[self.most - 1])
+        return f"({condition} OR {superset.absent(self.key)})" if condition and self.nulls_first else condition
 
 
 def rows(source: Source, top: Top, shown: Sequence[str], where: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jumpgate.ncas.s3_select.dialects import EXACT
-from jumpgate.ncas.s3_select.sql import column
+from jumpgate.ncas.s3_select.terms import Columns, Terms
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,14 @@ class Figures:
         return self.count * max(abs(self.low), abs(self.high)) < EXACT
 
 
-def items(arguments: Mapping[str, bool], condition: str = "") -> Iterator[str]:
+def items(arguments: Mapping[str, bool], condition: str = "", terms: Terms | None = None) -> Iterator[str]:
     """Yield the columns of the statement for rows, or for those of a condition, that meet it: their number, then the
     figures of each argument. arguments: whether each is an integer, by name."""
-
-    def of(name: str) -> str:
-        return f"CASE WHEN {condition} THEN {name} END" if condition else name
-
-    yield f"COUNT({of('1')})" if condition else "COUNT(*)"
+    terms = terms or Columns()
+    yield f"COUNT(CASE WHEN {condition} THEN 1 END)" if condition else "COUNT(*)"
     for name, is_integer in arguments.items():
         for function in ("COUNT", "SUM", "MIN", "MAX") if is_integer else ("COUNT",):
-            yield f"{function}({of(column(name))})"
+            yield f"{function}({terms.value(name, condition)})"
 
 
 def values(row: Mapping[str, Any], count: int) -> Iterator[Any]:

@@ -21,6 +21,7 @@ from jumpgate.ncas.s3_select.pushback import AT_ONCE, Window
 from jumpgate.ncas.s3_select.source import Source
 from jumpgate.ncas.s3_select.sql import EXPRESSION_MAX, column, select
 from jumpgate.ncas.s3_select.supersets import Superset
+from jumpgate.ncas.s3_select.terms import Columns, Fields, Terms
 from jumpgate.ncas.s3_select.tops import Top
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
@@ -50,33 +51,65 @@ def fields(source: Source, told: Told, wanted: pa.Schema) -> Batches:
         yield from source.filtered(statement, exact, select(shown, [told["where"], keys.instead]), wanted)
 
 
+def sought(source: Source, told: Told, wanted: pa.Schema) -> Batches:
+    """Yield the columns of the rows of text that meet the condition, found by an index."""
+    exact = select(map(column, told["shown"]), [told["where"]])
+    yield from source.sought([tuple(i) for i in told["intervals"]], exact, wanted)
+
+
 def top(source: Source, told: Told, wanted: pa.Schema) -> Batches:
     """Yield the rows that may be among the first."""
     order = Top(told["key"], told["descending"], told["nulls_first"], told["most"], told["sampled"])
-    yield from tops.rows(source, order, told["shown"], told["where"], wanted)
+    if "form" not in told:
+        yield from tops.rows(source, order, told["shown"], told["where"], wanted)
+        return
+    superset = Superset(Form(**told["form"]), DIALECTS[told["dialect"]], ())
+    read, key = [*map(superset.form.column, told["columns"])], column(order.key)
+    sample = select(read, [told["superset"]], order.sampled)
+    threshold = order.text_threshold(source, superset, sample, select([key], [told["where"], f"{key} IS NOT NULL"]))
+    exact = select(map(column, told["shown"]), [told["where"]])
+    yield from source.filtered(select(read, [told["superset"], threshold]), exact, exact, wanted)
 
 
 def total(source: Source, told: Told, wanted: pa.Schema) -> Batches:
     """Yield the partial states of all rows."""
-    items = [*totals.items(told["arguments"])]
-    statement = select(items, [told["where"]])
-    answers = source.selected(statement)
+    terms, met = _terms(told)
+    items = [*totals.items(told["arguments"], terms=terms)]
+    answers = source.selected(select(items, [met])) if _is_plain(source, terms) else None
     figures = totals.figures(totals.values(answers[0], len(items)), told["arguments"]) if answers else None
     if figures is None or not all(of.is_exact for of in figures[1].values()):
+        statement = select(totals.items(told["arguments"]), [told["where"]])
         figures = totals.figures(totals.values(source.exact(statement)[0], len(items)), told["arguments"])
     yield _batch([totals.states(told["measures"], *figures)], wanted)
 
 
 def grouped(source: Source, told: Told, wanted: pa.Schema) -> Batches:
     """Yield the partial states of the object's groups."""
-    grouping = Grouping(tuple(told["keys"]), told["arguments"], told["where"], told["cases"])
+    terms, met = _terms(told)
+    grouping = Grouping(tuple(told["keys"]), told["arguments"], told["where"], told["cases"], terms, met)
+    source = source if _is_plain(source, terms) else source.by_ranges()
     found = groups.computed(source, grouping, wanted.types[: len(grouping.keys)])
     yield _batch(([*key, *totals.states(told["measures"], n, of)] for key, n, of in found), wanted)
 
 
+def _terms(told: Told) -> tuple[Terms, str]:
+    """Return columns, and the condition, as the store has them."""
+    if "form" not in told:
+        return Columns(), told["where"]
+    return Fields(Form(**told["form"]), frozenset(told["integers"])), told["met"]
+
+
+def _is_plain(source: Source, terms: Terms) -> bool:
+    """Return whether the store takes all integers of an object for what they are here."""
+    if not isinstance(terms, Fields) or not terms.integers:
+        return True
+    answers = source.selected(select(["COUNT(*)"], [terms.odd(sorted(terms.integers))]))
+    return answers is not None and [int(answer["c0"]) for answer in answers] == [0]
+
+
 #: the tasks of a configuration (lifecycle)
 TASKS: dict[str, Callable[[Source, Told, pa.Schema], Batches]] = {
-    "rows": rows, "fields": fields, "top": top, "totals": total, "groups": grouped,
+    "rows": rows, "fields": fields, "sought": sought, "top": top, "totals": total, "groups": grouped,
 }  # fmt: skip
 
 
@@ -129,7 +162,7 @@ def compute(configuration: Told, inputs: tuple[Input, ...], counted: Counted | N
         yield pa.RecordBatch.from_pylist([], wanted)  # receivers wait for a connection, whatever the store does
     task, window = TASKS[configuration["task"]], Window(AT_ONCE)
     form, types = None, None
-    if configuration["task"] == "fields":
+    if "form" in configuration:
         form = Form(**configuration["form"])
         types = arrow_schema(Descriptor.parse(configuration["types"]).schema)
     found: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(WAITING_MAX)

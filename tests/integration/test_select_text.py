@@ -266,8 +266,6 @@ def test_types_and_operators_that_are_not_pushed(objects: SelectLab) -> None:
         assert f"gives {kind}? of '{column}' in another way" in said
     said = explain_text(objects.plan(read("s3://hadro/types.csv", schema=TYPES, null="NA").select("i")).explain)
     assert "has nothing for NULL" in said
-    said = explain_text(objects.plan(read("s3://aws/plain.csv", schema=TYPES).top(3, "i")).explain)
-    assert "aggregates and first rows over Parquet alone" in said
 
 
 def test_stores_are_asked_about_text_only_where_they_may(objects: SelectLab) -> None:

@@ -47,14 +47,14 @@ class SelectLab:
         self.configure()
         self._runs = InProcess(self._nca)
 
-    def configure(self) -> None:
-        """Make this process know the store."""
+    def configure(self, select: bool = True) -> None:
+        """Make this process know the store, which has S3 Select or not."""
         settings.configure(
             StoreSettings(
                 f"s3://{name}",
                 self.store.endpoint,
                 anonymous=True,
-                select=True,
+                select=select,
                 select_dialect=dialect,
                 select_formats=("parquet", "csv", "json"),
             )
