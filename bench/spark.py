@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
-from bench import _spark_comet, _spark_page, _spark_service
+from bench import _spark_comet, _spark_first, _spark_page, _spark_service
 from bench._measure import Figure, counted, geometric_mean, remark, report
 from bench._runs import Journal, Run, made
 from bench._spark_runs import Runner
@@ -168,6 +168,11 @@ def faults_survived(bench: Bench) -> Figure:
     )
 
 
+def first_row_share(bench: Bench) -> Figure:
+    with bench.spark() as spark:
+        return _spark_first.first_row_share(bench.tables(spark, "parquet"))
+
+
 FIGURES: dict[str, Callable[[Bench], Figure]] = {
     "answers_right": answers_right,
     "random_right": random_right,
@@ -175,6 +180,7 @@ FIGURES: dict[str, Callable[[Bench], Figure]] = {
     **{f"{format}_vs_spark": partial(versus_spark, format=format) for format in TARGETS},
     "parquet_vs_comet": parquet_vs_comet,
     "auto_worst": auto_worst,
+    "first_row_share": first_row_share,
     "receive_gb_per_core_s": receive_gb_per_core_s,
     "faults_survived": faults_survived,
     "blackout_cost_s": lambda bench: _spark_service.blackout_cost_s(bench.master),

@@ -39,6 +39,11 @@ BOTH = [
     "SELECT k FROM f WHERE regexp_like(s, 'b|y')",
     "SELECT greatest(x, y), least(x, y), greatest(s, w), least(d, e), greatest(k, 2), least(x, 3, y) FROM f",
     "SELECT split_part(s, '/', 1), split_part(s, '/', 2), split_part(s, '/', 9), split_part(s, 'ä', 2) FROM f",
+    "SELECT reverse(s), strpos(s, 'b'), strpos(w, 'ä'), lpad(s, 4, 'xä'), rpad(w, 2, '-'), rpad(s, 0, 'x') FROM f",
+    "SELECT bitwise_and(x, y), bitwise_or(x, 5), bitwise_xor(x, y), is_nan(n), floor(p), ceil(q), ceiling(-q) FROM f",
+    "SELECT k, count_if(x > 6), bool_and(x > 6), bool_or(y > 8), every(p > 1), bitwise_and_agg(x), bitwise_or_agg(y) "
+    "FROM f GROUP BY k",
+    "SELECT count_if(x > 6), bool_and(x > 6), bool_or(y > 8), bitwise_and_agg(x) FROM void",
     "SELECT replace(s, 'b', ''), replace(s, 'ä'), replace(s, '/', 'x'), replace(s, 'aa', 'a') FROM f",
     "SELECT date_trunc('week', d), date_trunc('MONTH', d), date_trunc('quarter', d), date_trunc('year', d) FROM f",
     "SELECT date_diff('day', d, e), date_diff('week', d, e), date_diff('week', e, d) FROM f",
@@ -64,6 +69,7 @@ STAYS = {
         "SELECT greatest(p, q) FROM f": r"computes greatest\(p, q\)",
         "SELECT replace(s, '', 'x') FROM f": r"computes replace\(",
         "SELECT split_part(s, '', 1) FROM f": r"computes split_part\(",
+        "SELECT strpos(s, '') FROM f": r"computes strpos\(",
         "SELECT regexp_like(s, 'b$'), regexp_like(s, '\\d') FROM f": r"patterns mean more than .* b\$",
         "SELECT regexp_like(s, 'a*+') FROM f": r"patterns mean more than .* a\*\+",
         "SELECT date_diff('month', d, e) FROM f": r"computes date_diff\(",
@@ -73,6 +79,7 @@ STAYS = {
         "SELECT greatest(p, q) FROM f": r"computes greatest\(p, q\)",
         "SELECT replace(s, 'b', 'xyz') FROM f": r"computes replace\(",
         "SELECT split_part(s, '', 1) FROM f": r"computes split_part\(",
+        "SELECT strpos(s, '') FROM f": r"computes strpos\(",
         "SELECT date_diff('month', d, e) FROM f": r"computes date_diff\(",
     },
 }

@@ -273,9 +273,30 @@ def tables() -> Iterator[Case]:
     yield Case("buckets", OFFLOADED, catalog(bucketed, "insert into m values (1, 'x'), (2, 'y')"))
     yield Case(
         "characters",
-        REFUSED,
-        catalog(create.format("parquet", "").replace("string", "char(3)"), "insert into m values (1, 'x')"),
+        OFFLOADED,
+        catalog(
+            create.format("parquet", "").replace("string", "char(3)"),
+            "insert into m values (1, 'x'), (2, 'äöü'), (3, null)",
+        ),
     )
+    nested = partitioned("(1, '1'), (2, '7')", "int")
+    yield Case(
+        "folders that are only searched",
+        OFFLOADED,
+        lambda session, folder: (
+            nested(session, folder),
+            session.read.schema("a int").option("recursiveFileLookup", "true").parquet(str(folder / "t")),
+        )[1],
+    )
+    yield Case(
+        "files of some names",
+        OFFLOADED,
+        lambda session, folder: (
+            text("json", '{"a":1}\n', name="x.json")(session, folder),
+            text("json", '{"a":2}\n', name="y.json", pathGlobFilter="y*")(session, folder),
+        )[1],
+    )
+    yield Case("no file of these days", REFUSED, plain("parquet", modifiedBefore="2001-01-01T00:00:00"))
     yield Case("a generated column", OFFLOADED, catalog(
         create.format("parquet", "").replace("string", "varchar(3)"), "insert into m values (1, 'x')"))  # fmt: skip
     yield Case("partitions of integers", OFFLOADED, partitioned("(1, '1'), (2, '007'), (3, null)", "int"))
@@ -305,6 +326,125 @@ def tables() -> Iterator[Case]:
     yield Case("a sample", REFUSED, plain("parquet"), {}, "select a from t tablesample (50 percent) repeatable (7)")
 
 
+#: text that has ends of lines, words, numbers
+LINES = r"""select * from values (1, 'abc'), (2, 'a\nc'), (3, 'a\rc'), (4, 'abc\n'), (5, 'abc\r\n'), (6, 'a1 _'),
+    (7, 'A.b-c@d.org'), (8, ''), (9, null),
+    (10, 'ä\u2028c'), (11, 'x12y'), (12, 'xc\u0085'), (13, 'äöü,1,,'), (14, 'a\tb c') as t(n, s)"""
+PATTERNS = (
+    "a.c", "^a.*c$", "c$", r"\d+", r"\w+@\w+\.(org|com)$", "[^a]c", r"\s", r"x\d{2}y", "[a-z]{2,3}$", "^$", "(?:a|x)1?",
+    "[A-Za-z0-9._%+-]+@", r"^\w{3}$", r"[\d_-]", "ä|ö", r"a\.b|b\-c", "]", "a b?c|,1",
+)  # fmt: skip
+#: whose meaning is Java's own
+JAVA_PATTERNS = (
+    r"a\b",
+    "[^a]$",
+    "(?i)A",
+    "a++",
+    "a*?",
+    r"\p{L}",
+    "[a&&b]",
+    r"(a)\1",
+    r"\s$",
+    "a{40}",
+    r"\Qa",
+    "[a-c-e]",
+)
+#: texts of values of one type, and texts that Spark reads by rules of its own, or not at all
+TYPED = {
+    "int": ("12", "-7", " 5 ", "+3", "0", "2147483647"),
+    "tinyint": ("-128", "127"),
+    "decimal(7,2)": ("1.5", "-0.255", ".5", "2.", " 12345.678 ", "-.005"),
+    "double": ("1.5", "-1e3", ".25", "1e-320", "-0", " 1E5 ", "123456789012345678"),
+    "date": ("2024-01-31", "2024-1-5", "1969-1-31 ", "0001-01-01"),
+    "timestamp_ntz": ("2024-01-31 12:34:56", "2024-01-31T00:00:00.789", "1500-03-01 23:59:59.123456"),
+    "boolean": ("true", "F", "Yes", "0", "n", "t"),
+}
+OTHERWISE = {
+    "int": ("1.5", "", "x", "2147483648", "\u00a05"),
+    "tinyint": ("128",),
+    "decimal(7,2)": ("1e3", "", "1234567.8", "0." + "1" * 50, "x"),
+    "double": ("nan", "-NaN", "Infinity", "-inf", "1d", "0x1p3", ""),
+    "date": (
+        "20240131",
+        "2024-01-31T12:00:00+14:00",
+        "2024-01-31 23:00:00",
+        "2024",
+        "2024-02-30",
+        " 2024-01-31",
+        "-1-1-1",
+    ),
+    "timestamp_ntz": (
+        "2024-01-31",
+        "2024-01-31 12:34",
+        "2024-01-31 12:34:60",
+        "2024-01-31 12:34:56+02:00",
+        "12:00:00",
+        "",
+    ),
+    "boolean": ("on", "tr", " true", "ja", "2"),
+}
+
+
+def texts_of_values() -> Iterator[Case]:
+    for type, words in TYPED.items():
+        table = of_arrow(pa.table({"s": [*words, None]}), "s string")
+        query = f"select s, cast(s as {type}) v, try_cast(s as {type}) w from t"
+        yield Case(f"texts of {type}", WHOLE, table, {}, query)
+        for word in OTHERWISE[type]:
+            one = of_arrow(pa.table({"s": [words[0], word]}), "s string")
+            yield Case(f"{word!r} as {type}", FALLS_BACK, one, {}, f"select s, try_cast(s as {type}) v from t")
+        bad = of_arrow(pa.table({"s": ["x"]}), "s string")
+        yield Case(f"an error of a {type}", FALLS_BACK, bad, {}, f"select cast(s as {type}) v from t")
+    moments = of_arrow(pa.table({"s": [*TYPED["timestamp_ntz"], None]}), "s string")
+    for zone, outcome in (("UTC", WHOLE), ("Asia/Kolkata", REFUSED)):
+        query = "select cast(s as timestamp) m, cast(cast(s as timestamp) as string) u from t"
+        yield Case(f"texts of moments of {zone}", outcome, moments, {"spark.sql.session.timeZone": zone}, query)
+    days = of_arrow(pa.table({"s": ["2024-01-31", "1969-07-20", None]}), "s string")
+    yield Case("texts of days by a pattern", WHOLE, days, {}, "select to_date(s, 'yyyy-MM-dd') d from t")
+    table = files("parquet", "n int, s string", LINES)
+    for pattern in PATTERNS:
+        literal = pattern.replace("\\", "\\\\")
+        yield Case(
+            f"matches of {pattern}",
+            WHOLE,
+            table,
+            {},
+            f"select n, s, s rlike '{literal}' from t where not s rlike '{literal}' or n > 2",
+        )
+    for pattern in JAVA_PATTERNS:
+        literal = pattern.replace("\\", "\\\\")
+        yield Case(f"matches of {pattern}", REFUSED, table, {}, f"select n, s rlike '{literal}' from t")
+    replaced = ", ".join(f"regexp_replace(s, '{p}', '<>')" for p in ("a.", "[^a-c]", r"\\d{2}|,", r"\\s+", r"\\w+"))
+    yield Case("matches that are replaced", WHOLE, table, {}, f"select n, {replaced} from t")
+    parts = "split(s, ',')[0], split(s, '[.]')[0], split(s, '\\\\.')[0], "
+    parts += "substring_index(s, ',', 1), substring_index(s, ',', -1)"
+    yield Case("parts between separators", REFUSED, table, {}, f"select n, {parts} from t")
+    parts = parts.replace("split(s, '[.]')[0], ", "")
+    yield Case("parts between plain separators", WHOLE, table, {}, f"select n, {parts} from t")
+    for ansi, outcome in (("true", FALLS_BACK), ("false", WHOLE)):
+        yield Case(
+            f"a missing part, ansi={ansi}",
+            outcome,
+            table,
+            {ANSI: ansi},
+            "select n, split(s, ',')[2], split(s, 'c')[1] from t",
+        )
+
+
+#: rows of a query's own, and such as are made of each row
+MADE = {
+    "joined": "select n, name from t join (values (1, 'one'), (2, null), (9, 'nine')) v(k, name) on n = k",
+    "outer": "select n, name, w from t left join (values (1, 'one', 1.50bd), (3, 'x', null)) v(k, name, w) on n = k",
+    "united": "select n, b from t union all values (9, 'z'), (10, null)",
+    "days": "select n, e from t join (values (date'2024-01-31', 1), (null, 2)) v(k, e) on d = k",
+    "excluded": "select n from t where b not in (select * from values ('abc'), ('') v(k)) or b is null",
+    "exploded": "select n, e from t lateral view explode(array(n, n + 1, null)) v as e",
+    "constants": "select n, i, e from t lateral view posexplode(array('p', null, 'q')) v as i, e where n > 1",
+    "stacked": "select n, p, q from t lateral view stack(2, n, b, g) v as p, q",
+    "unpivoted": "select * from (select b, n, g from t) unpivot (v for name in (n, g))",
+}
+
+
 FUNCTIONS = {
     "text": """lpad(b, 3, 'ä'), rpad(b, 0, 'x'), rpad(b, 5, 'xy'), repeat(b, 2), reverse(b), replace(b, 'x', 'yz'),
         translate(b, 'xä', 'y'), concat_ws('-', b, if(n > 2, b, null), b), concat_ws(b, 'p', 'q'), instr(b, 'b'),
@@ -318,6 +458,10 @@ FUNCTIONS = {
     "parts of text": """right(b, 2), right(b, 9), split_part(b, 'b', 1), split_part(b, 'b', 2), split_part(b, 'b', 5),
         split_part(b, 'b', -1), regexp_replace(b, '[xa]+', '-'), regexp_replace(b, 'c|bc', ''), nvl(left(b, 1), '?'),
         b ilike 'Ä%'""",
+    "casts to text": """cast(n as string), cast(d as string), cast(m as string), cast(y as string),
+        cast(n > 2 as string), cast(cast(y as decimal(20, 10)) as string), cast(cast(y as decimal(9, 0)) as string),
+        concat(n, '-', y)""",
+    "times": "m + interval '1' hour, m - interval '90:30' minute to second, m + interval '2 03' day to hour",
     "numbers": """floor(x), ceil(x), floor(y), ceil(y), ceil(n), sqrt(abs(x)), sqrt(n), ~n, shiftleft(n, 3), n << 33,
         pmod(n, 3), pmod(-n, 3), pmod(3 - n, -2), y % 0.7, y % cast(1.25 as decimal(5, 2)), mod(-y, 0.30),
         nanvl(x, n), nanvl(x, null)""",
@@ -339,14 +483,18 @@ VALUES = """select *, cast(v as double) x, cast(v as decimal(7, 3)) y from value
     as t(n, b, d, m, g, v)"""
 #: what stays with Spark, above a table that does not
 KEPT = (
-    "lpad(b, n, 'x')", "b rlike 'a.c'", "date_format(d, 'yy')", "regexp_extract(b, '(a)')", "percentile(n, 0.25)",
-    "median(x)", "regexp_replace(b, 'x*', '-')", "max_by(n, d)", "lag(n) ignore nulls over (order by n)",
+    "lpad(b, n, 'x')", "date_format(d, 'yy')", "regexp_extract(b, '(a)')", "percentile(n, 0.25)", "median(x)",
+    "regexp_replace(b, 'x*', '-')", "lag(n) ignore nulls over (order by n)", "percentile_approx(n, 0.5)", "first(n)",
+    "any_value(b)", "collect_list(n)", "collect_set(b)", "md5(b)", "sha2(b, 256)", "xxhash64(b)", "bround(y, 1)",
+    "split(b, 'b')", "cast(x as string)", "cast(b as float)", "approx_count_distinct(n)",
 )  # fmt: skip
 #: of groups, of which one has one row and one none with values
 AGGREGATES = {
     "bits": "bit_and(n), bit_or(n) filter (where n > 2), bit_xor(n), bool_and(n > 1), bool_or(n > 3), count_if(n > 1)",
     "pairs": "corr(x, n), covar_samp(x, n), covar_pop(x, n), corr(n, n), covar_pop(x, n) filter (where n < 7)",
     "medians": "median(n), percentile(n, 0.5), median(n) filter (where n > 1)",
+    "rows of extremes": """max_by(b, n), min_by(b, n), max_by(n, d), min_by(x, d), max_by(d, x) filter (where n < 4),
+        max_by(g, g), min_by(n, b) filter (where n > 9)""",
     "distinct tuples": "count(distinct n, b), count(distinct n, b) + 1",
 }
 
@@ -386,6 +534,9 @@ def functions() -> Iterator[Case]:
     for zone, outcome in (("UTC", WHOLE), ("Etc/UTC", WHOLE), ("Asia/Kolkata", REFUSED)):
         moments = files("parquet", "d timestamp", MOMENTS)
         yield Case(f"clocks of {zone}", outcome, moments, {"spark.sql.session.timeZone": zone}, clock)
+    yield Case("a row of one extreme of several", FALLS_BACK, table, {}, "select max_by(n, g), min_by(b, g) from t")
+    for name, query in MADE.items():
+        yield Case(f"rows that are {name}", WHOLE, table, {}, query)
     for kept in KEPT:
         yield Case(f"a table below {kept}", OFFLOADED, table, {}, f"select {kept} from t")
     inner = """select n + (select min(n) from t) k, b from t
@@ -393,7 +544,7 @@ def functions() -> Iterator[Case]:
     yield Case("scalar subqueries", OFFLOADED, table, {}, inner)
 
 
-CASES = {case.name: case for part in (options, texts, kinds, tables, functions) for case in part()}
+CASES = {case.name: case for part in (options, texts, kinds, tables, functions, texts_of_values) for case in part()}
 
 
 @pytest.fixture(scope="module")
@@ -434,3 +585,36 @@ def _rows(ask: Callable[[], Any]) -> Any:
         return ask()
     except Exception as error:
         return [(str(error).partition("]")[0],)]
+
+
+WRITES = {
+    "a file": lambda frame, folder: frame.write.parquet(str(folder / "out")),
+    "partitions": lambda frame, folder: frame.write.partitionBy("g").orc(str(folder / "out")),
+    "a table": lambda frame, folder: frame.write.format("parquet").saveAsTable("out"),
+    "ctas": lambda frame, folder: frame.sparkSession.sql("create table out using parquet as select * from t"),
+    "insert": lambda frame, folder: (
+        frame.sparkSession.sql("create table out using parquet as select * from t limit 0"),
+        frame.sparkSession.sql("insert into out select * from t"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_take_rows_of_accelerators(spark: Spark, tmp_path: Path, name: str) -> None:
+    session = spark.session
+    files("parquet", "n int, b string, g int", VALUES)(session, tmp_path).createOrReplaceTempView("t")
+    session.sql("drop table if exists out")
+    before = spark.fallbacks
+    WRITES[name](session.sql("select * from t"), tmp_path)
+    session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    shown = session._jsparkSession.sharedState().statusStore().executionsList().last().physicalPlanDescription()
+    assert "Jumpgate [" in shown, shown
+    assert spark.fallbacks == before
+    out = tmp_path / "out"
+    written = (
+        session.read.format("orc" if name == "partitions" else "parquet").load(str(out))
+        if out.exists()
+        else session.table("out")
+    )
+    assert equal(written.select("n", "b", "g").collect(), own(session, "select n, b, g from t"))
+    session.sql("drop table if exists out")

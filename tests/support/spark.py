@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ class Spark:
     def __init__(self, address: str, warehouse: Path, master: str = "local[2]", **settings: str) -> None:
         jvm.build()
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # of functions in Python
         common = {
             "spark_driver_host": "127.0.0.1", "spark_driver_bindAddress": "127.0.0.1", "spark_ui_enabled": "false",
             "spark_jumpgate_offload": "always", "spark_jumpgate_timeoutSeconds": "300",

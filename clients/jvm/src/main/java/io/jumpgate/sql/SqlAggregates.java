@@ -46,6 +46,11 @@ public final class SqlAggregates {
       case "sum" -> as(type, measure(MeasureFunction.SUM, arguments, distinct));
       case "min" -> measure(MeasureFunction.MIN, arguments, false);
       case "max" -> measure(MeasureFunction.MAX, arguments, false);
+      case "count_if" -> measure(MeasureFunction.COUNT, List.of(counted(arguments.get(0))), false);
+      case "bool_and", "every" -> measure(MeasureFunction.MIN, arguments, false);
+      case "bool_or" -> measure(MeasureFunction.MAX, arguments, false);
+      case "bitwise_and_agg" -> as(type, measure(MeasureFunction.BIT_AND, arguments, false));
+      case "bitwise_or_agg" -> as(type, measure(MeasureFunction.BIT_OR, arguments, false));
       case "avg" -> average(arguments, type, distinct);
       case "stddev", "stddev_samp" -> spread(MeasureFunction.STDDEV, arguments, distinct);
       case "stddev_pop" -> spread(MeasureFunction.STDDEV_POP, arguments, distinct);
@@ -59,6 +64,12 @@ public final class SqlAggregates {
       }
       default -> null;
     });
+  }
+
+  /** A value where the condition is true, else NULL. */
+  private static Expression counted(Expression condition) {
+    return Expression.caseWhen(
+        List.of(condition, Expression.integer(1, DataType.INT64)), Expression.nullOf(DataType.INT64));
   }
 
   private Function<Operator, Expression> average(List<Expression> arguments, DataType type, boolean distinct) {

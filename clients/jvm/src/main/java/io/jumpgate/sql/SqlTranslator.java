@@ -21,6 +21,9 @@ import java.util.stream.Stream;
  * engine's. Every method raises NotOffloaded for what it does not translate.
  */
 public abstract class SqlTranslator<E> {
+  /** Of text that is padded. */
+  private static final long LENGTH_MAX = 10_000;
+
   private final String engine;
 
   protected SqlTranslator(String engine) {
@@ -96,6 +99,16 @@ public abstract class SqlTranslator<E> {
       case "greatest" -> extreme(ScalarFunction.GREATEST, e);
       case "least" -> extreme(ScalarFunction.LEAST, e);
       case "split_part" -> part(e);
+      case "reverse" -> ScalarFunction.REVERSE.of(argument(e, 0, DataType.STRING));
+      case "strpos" -> position(e);
+      case "lpad" -> padded(ScalarFunction.LPAD, e);
+      case "rpad" -> padded(ScalarFunction.RPAD, e);
+      case "bitwise_and" -> ScalarFunction.BIT_AND.of(words64(e));
+      case "bitwise_or" -> ScalarFunction.BIT_OR.of(words64(e));
+      case "bitwise_xor" -> ScalarFunction.BIT_XOR.of(words64(e));
+      case "is_nan" -> ScalarFunction.IS_NAN.of(argument(e, 0, DataType.FLOAT64));
+      case "floor" -> ScalarFunction.FLOOR.of(argument(e, 0, DataType.FLOAT64));
+      case "ceil", "ceiling" -> ScalarFunction.CEIL.of(argument(e, 0, DataType.FLOAT64));
       case "date_trunc" -> known(e, SqlFunctions.dateTrunc(unit(e), argument(e, 1, DataType.DATE)));
       case "date_diff" ->
         known(e, SqlFunctions.dateDiff(unit(e), argument(e, 1, DataType.DATE), argument(e, 2, DataType.DATE)));
@@ -116,6 +129,26 @@ public abstract class SqlTranslator<E> {
     Expression[] values = all(call);
     boolean known = Stream.of(values).allMatch(v -> v.type().same(values[0].type()) && !v.type().isFloat());
     return known ? SqlFunctions.extreme(function, values) : refuse(call);
+  }
+
+  /** Of some text: no text is everywhere. */
+  private Expression position(E call) {
+    boolean known = arguments(call).size() == 2 && !literal(call, 1).isEmpty();
+    return known ? ScalarFunction.POSITION.of(argument(call, 0, DataType.STRING), Expression.string(literal(call, 1)))
+                 : refuse(call);
+  }
+
+  private Expression padded(ScalarFunction function, E call) {
+    long length = whole(call, 1);
+    String fill = literal(call, 2);
+    return length >= 0 && length <= LENGTH_MAX && !fill.isEmpty()
+        ? function.of(
+              argument(call, 0, DataType.STRING), Expression.integer(length, DataType.INT64), Expression.string(fill))
+        : refuse(call);
+  }
+
+  private Expression[] words64(E call) {
+    return new Expression[] {argument(call, 0, DataType.INT64), argument(call, 1, DataType.INT64)};
   }
 
   private Expression part(E call) {

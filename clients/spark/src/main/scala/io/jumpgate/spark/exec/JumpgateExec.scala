@@ -8,9 +8,10 @@ import io.jumpgate.spark.Settings
 import org.apache.spark.internal.Logging
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId, Expression, Literal, ScalarSubquery, SortOrder, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId, Expression, Literal, PlanExpression, ScalarSubquery, SortOrder, UnsafeProjection}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartition, UnknownPartitioning}
+import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.jumpgate.Shown
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.execution.{
@@ -20,10 +21,12 @@ import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 import scala.jdk.CollectionConverters._
+import scala.util.{Failure, Success}
 
 /**
- * A part of a query that Jumpgate computes. Executing it runs the job to its end: what was received is read only when all of it is
- * there. If the job cannot be run, or fails, Spark's own plan of the part is executed in its place. A `whole` query has rows for
+ * A part of a query that Jumpgate computes. Executing it runs the job to its end, or, where the part is one of rows of files, until
+ * the first of them are there: tasks then read while it runs. If the job cannot be run, or fails, Spark's own plan of the part is
+ * executed in its place. A `whole` query has rows for
  * whoever asked it; a part has columns for the operators above it.
  */
 case class JumpgateExec(
@@ -98,20 +101,21 @@ case class JumpgateExec(
   }
 
   private def columns(outcome: Either[SparkPlan, Result]): RDD[ColumnarBatch] = outcome match {
-    case Right(result) => new ReceivedRDD(sparkContext, result, types, metrics("numOutputRows"))
-    case Left(own) =>
-      val columns = if (own.supportsColumnar) own.executeColumnar() else RowToColumnarExec(own).executeColumnar()
-      if (ordered) columns.coalesce(1) else columns
+    case Right(result) =>
+      val instead = if (result.isStreamed) Some(columns(Sessions.ownPlan(classic, logical))) else None
+      new ReceivedRDD(sparkContext, result, types, metrics("numOutputRows"), instead)
+    case Left(own) => if (ordered) columns(own).coalesce(1) else columns(own)
   }
 
-  /** The complete result, or Spark's own plan for what could not be computed. */
+  private def columns(own: SparkPlan): RDD[ColumnarBatch] =
+    if (own.supportsColumnar) own.executeColumnar() else RowToColumnarExec(own).executeColumnar()
+
+  /** The result, complete unless it is streamed, or Spark's own plan for what could not be computed. */
   private def attempt(): Either[SparkPlan, Result] =
     try {
       val result = received()
-      metrics("received") += result.bytes
       metrics("setup") += result.setupMs
-      metrics("execution") += result.executionMs
-      post()
+      count(result)
       val job = result.job
       shown = s"; by ${job.ncas.asScala.mkString(", ")}; the timeline of job ${job.id} is in the tab Jumpgate"
       Shown.again(sparkContext)
@@ -120,10 +124,25 @@ case class JumpgateExec(
       case e: JumpgateException => Left(instead(e))
     }
 
+  /** In the metrics, when the job has ended. */
+  private def count(result: Result): Unit = {
+    val query = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
+    result.taken.onComplete { outcome =>
+      outcome match {
+        case Success(taken) =>
+          metrics("received") += taken.bytes
+          metrics("execution") += taken.executionMs
+        case Failure(_: Abandoned) =>
+        case Failure(_) => metrics("fallbacks") += 1
+      }
+      post(query)
+    }(Threads.same)
+  }
+
   private def received(): Result = {
     val results = subqueryResults
     val request = Submission.dataflow(root, Dialects.of(logical), _: Seq[String], results)
-    try Submissions.result(classic, resolved(results), request, partitions)
+    try Submissions.result(classic, resolved(results), request, partitions, JumpgateExec.streams(logical))
     catch {
       case e: NotOffloaded => throw new JumpgateException(ErrorCode.COMPUTE, e.reason.sentence)
     }
@@ -148,9 +167,9 @@ case class JumpgateExec(
     Sessions.ownPlan(classic, resolved(subqueryResults))
   }
 
-  private def post(): Unit =
-    SQLMetrics.postDriverMetricUpdates(
-      sparkContext, sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY), metrics.values.toSeq)
+  private def post(): Unit = post(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
+
+  private def post(query: String): Unit = SQLMetrics.postDriverMetricUpdates(sparkContext, query, metrics.values.toSeq)
 
   private def classic: SparkSession = session
 
@@ -172,6 +191,14 @@ object JumpgateExec {
         case 0 => session.sparkContext.defaultParallelism.max(1)
         case n => n
       }
+
+  /** Whether rows may be read while their job runs: each of Spark's own partitions comes from files alone, so that a task computes it. */
+  private def streams(plan: LogicalPlan): Boolean = plan match {
+    case _: LogicalRelation => true
+    case _: Project | _: Filter | _: Union | _: SubqueryAlias | _: ReturnAnswer =>
+      !plan.expressions.exists(_.exists(_.isInstanceOf[PlanExpression[_]])) && plan.children.forall(streams)
+    case _ => false
+  }
 
   /** Whether the order of the result's rows means something, also by columns that it does not have. */
   private def isOrdered(plan: LogicalPlan): Boolean = plan match {

@@ -3,15 +3,18 @@ package io.jumpgate.spark.exec
 import io.jumpgate.{ErrorCode, JumpgateException}
 import io.jumpgate.ntf.{ColumnarFrame, Descriptor, Endpoint, Expected, MemoryAccount, Ports}
 import java.util.concurrent.ConcurrentHashMap
-import java.util.concurrent.atomic.{AtomicBoolean, AtomicInteger}
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicInteger, AtomicLong}
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.jumpgate.{Backups, Receive, Received}
-import scala.collection.mutable
+import scala.concurrent.Promise
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 /** A frame's rows and payload, on their way to another process. */
-final case class FrameCopy(rows: Int, bytes: Array[Byte])
+final case class FrameCopy(rows: Int, bytes: Array[Byte]) {
+  /** In memory of its own, which whoever takes it gives back. */
+  def frame(descriptor: Descriptor): ColumnarFrame = ColumnarFrame.of(descriptor, bytes, rows)
+}
 
 object FrameCopy {
   def of(frame: ColumnarFrame): FrameCopy = {
@@ -22,9 +25,10 @@ object FrameCopy {
   }
 }
 
-/** What an executor has received, by result and partition. Nothing of a result is read before the driver says that it is complete. */
+/** What an executor has received, by result and partition. */
 final class Results(host: String, ports: Ports, memory: MemoryAccount) extends Logging {
   private val partitions = new ConcurrentHashMap[(String, Int), Partition]()
+  private val begins = new ConcurrentHashMap[String, Promise[Boolean]]()
   private val threads = Threads.named("jumpgate-receiver")
 
   /** Addresses of endpoints, one for each partition. */
@@ -41,13 +45,21 @@ final class Results(host: String, ports: Ports, memory: MemoryAccount) extends L
     val descriptor = Descriptor.parse(format)
     val missing = new AtomicInteger(mine.size)
     val answered = new AtomicBoolean()
-    def answer(outcome: Either[JumpgateException, Received]): Unit = if (answered.compareAndSet(false, true)) done(outcome)
+    val came = new AtomicLong()
+    val begin = Promise[Boolean]()
+    if (streams) begins.put(result, begin)
+    def answer(outcome: Either[JumpgateException, Received]): Unit = if (answered.compareAndSet(false, true)) {
+      begin.trySuccess(false)
+      done(outcome)
+    }
     mine.foreach { case (number, partition) =>
       partition.backup = backups(number)
+      partition.descriptor = descriptor
+      if (streams) partition.windowBytes = Results.WindowBytes
       partition.endpoint.expect(new Expected(job, edge, token, descriptor, producers, number, certificate.orNull))
       threads.execute { () =>
         try {
-          partition.fill()
+          partition.fill(bytes => if (came.addAndGet(bytes) > Results.SmallBytes) begin.trySuccess(true))
           if (missing.decrementAndGet() == 0) answer(Right(complete(result, mine)))
         } catch {
           case e: JumpgateException => answer(Left(e))
@@ -57,23 +69,30 @@ final class Results(host: String, ports: Ports, memory: MemoryAccount) extends L
     }
   }
 
+  /** Calls back with true once more of a streamed result has come than travels with tasks; with false where no more will. */
+  def begun(result: String)(done: Boolean => Unit): Unit =
+    Option(begins.get(result)).fold(done(false))(_.future.foreach(done)(Threads.same))
+
   private def complete(result: String, mine: Seq[(Int, Partition)]): Received = {
     val endpoints = mine.map(_._2.endpoint)
     val (rows, bytes) = (endpoints.map(_.rows).sum, endpoints.map(_.bytes).sum)
-    val frames = mine.map { case (number, partition) => number -> partition.frames }.toMap
     if (bytes > Results.SmallBytes) {
       if (Backups.areForOthers) mine.foreach(_._2.backUp())
-      Received(rows, bytes, Map.empty, frames.map { case (number, all) => number -> all.map(_.rows) })
+      Received(rows, bytes, Map.empty, mine.map { case (number, partition) => number -> partition.rows }.toMap)
     } else {
-      val copies = frames.map { case (number, all) => number -> all.map(FrameCopy.of) }
+      val copies = mine.map { case (number, partition) => number -> copied(partition) }.toMap
       drop(result)
       Received(rows, bytes, copies, Map.empty)
     }
   }
 
-  /** The frames of a complete partition, if it was received here and has not been dropped. Whoever takes them closes each. */
-  def frames(result: String, partition: Int): Option[Seq[ColumnarFrame]] =
-    Option(partitions.get((result, partition))).flatMap(_.shared())
+  private def copied(partition: Partition): Seq[FrameCopy] = partition.frames.toSeq.flatten.map { frame =>
+    try FrameCopy.of(frame)
+    finally frame.close()
+  }
+
+  /** If it is received here and has not been dropped. */
+  private[exec] def partition(result: String, number: Int): Option[Partition] = Option(partitions.get((result, number)))
 
   /** A task has read all of a partition, and keeps no part of it. */
   def read(result: String, partition: Int): Unit = {
@@ -85,7 +104,10 @@ final class Results(host: String, ports: Ports, memory: MemoryAccount) extends L
     if (partition.wasEnded()) retire((result, number))
   }
 
-  def drop(result: String): Unit = of(result).foreach { case (number, _) => remove((result, number)) }
+  def drop(result: String): Unit = {
+    Option(begins.remove(result)).foreach(_.trySuccess(false))
+    of(result).foreach { case (number, _) => remove((result, number)) }
+  }
 
   def close(): Unit = {
     partitions.keySet.asScala.toSeq.foreach(remove)
@@ -114,62 +136,7 @@ final class Results(host: String, ports: Ports, memory: MemoryAccount) extends L
 private object Results {
   /** Up to here, what an executor has received travels with the tasks that read it. */
   val SmallBytes: Long = 256 << 10
-}
 
-private final class Partition(val endpoint: Endpoint) {
-  private val received = mutable.ArrayBuffer[ColumnarFrame]()
-  private var closed, read, ended = false
-  private val backedUp = new AtomicBoolean()
-
-  /** See [[Backups]]. */
-  @volatile var backup: Int = _
-
-  /** Until all producers have ended. */
-  def fill(): Unit = {
-    Iterator.continually(endpoint.next()).takeWhile(_ != null).foreach {
-      case frame: ColumnarFrame =>
-        synchronized {
-          if (closed) frame.close() else received += frame
-        }
-      case other => throw new JumpgateException(ErrorCode.PROTOCOL, s"a frame that is not columnar: $other")
-    }
-    endpoint.close()
-  }
-
-  def frames: Seq[ColumnarFrame] = synchronized(received.toSeq)
-
-  /** With a reference of its own to each. */
-  def shared(): Option[Seq[ColumnarFrame]] = synchronized {
-    if (closed) None
-    else {
-      received.foreach(_.buffer.retain())
-      Some(received.toSeq)
-    }
-  }
-
-  /** Once. */
-  def backUp(): Unit = shared().foreach { frames =>
-    try if (!backedUp.getAndSet(true)) Backups.keep(backup, frames)
-    finally frames.foreach(_.close())
-  }
-
-  /** Whether it is to be retired. */
-  def wasRead(): Boolean = synchronized {
-    read = true
-    ended
-  }
-
-  def wasEnded(): Boolean = synchronized {
-    ended = true
-    read
-  }
-
-  def close(): Unit = {
-    endpoint.close()
-    synchronized {
-      closed = true
-      received.foreach(_.close())
-      received.clear()
-    }
-  }
+  /** Of a partition that tasks read while it comes, in memory. */
+  val WindowBytes: Long = 32 << 20
 }

@@ -1,8 +1,9 @@
 package io.jumpgate.spark.exec
 
 import io.jumpgate.{ErrorCode, JumpgateException}
-import io.jumpgate.client.{Job, JumpgateClient}
+import io.jumpgate.client.{Execution, Job, JumpgateClient}
 import io.jumpgate.dataflow.{Dialect, Layout, Operator, Partitioning}
+import io.jumpgate.spark.Settings
 import io.jumpgate.spark.plan.ExpressionTranslator
 import io.jumpgate.v1.{Dataflow, SubmitRequest}
 import java.util.UUID
@@ -11,34 +12,43 @@ import org.apache.spark.sql.catalyst.expressions.{ExprId, Expression, Literal}
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import org.apache.spark.sql.jumpgate._
 import scala.concurrent.duration._
-import scala.concurrent.{Await, Promise}
+import scala.concurrent.{Await, Future, Promise}
 import scala.jdk.CollectionConverters._
-import scala.util.{Failure, Success}
+import scala.util.{Failure, Success, Try}
 
-/** One job, from its endpoints to its end. `request`: of the addresses of the partitions. */
-private final class Submission(client: JumpgateClient, session: SparkSession, request: Seq[String] => Dataflow, partitions: Int) {
+/**
+ * One job, from its endpoints to its end. `request`: of the addresses of the partitions. `streams`: its result is handed out as soon as
+ * more of it has come than travels with tasks.
+ */
+private final class Submission(
+    client: JumpgateClient, session: SparkSession, request: Seq[String] => Dataflow, partitions: Int, streams: Boolean) {
   private val context = session.sparkContext
   private val name = UUID.randomUUID().toString
   private val text = Sessions.description(context)
   private val backups = Backups.numbers(context, partitions)
   private val started = System.nanoTime()
+  private val promised = Promise[Result]()
+  private var handedOut = Option.empty[Stream] // with the lock
 
   /** On a thread of its own: Spark's cancelling and interrupts end the wait at once, wherever the job is. */
   def run(): Result = {
-    val result = Promise[Result]()
     val cancellable = Sessions.isCancellable(session)
-    if (cancellable) StandIn.begin(context, name)(result.tryFailure(_))
-    val work = Submission.threads.submit[Any] { () =>
-      val outcome = try Success(attempt()) catch { case e: Throwable => Failure(e) }
-      if (!result.tryComplete(outcome)) drop()
-    }
-    try Await.result(result.future, Duration.Inf)
+    if (cancellable) StandIn.begin(context, name)(promised.tryFailure(_))
+    val work = Submission.threads.submit[Any](() => end(try Success(attempt()) catch { case e: Throwable => Failure(e) }))
+    try Await.result(promised.future, Duration.Inf)
     catch {
       case e: Throwable =>
-        result.tryFailure(e) // what may come now is dropped
+        promised.tryFailure(e) // what may come now is dropped
         work.cancel(true)
         throw e
     } finally if (cancellable) StandIn.end(name)
+  }
+
+  private def end(outcome: Try[Result]): Unit = synchronized {
+    handedOut match {
+      case Some(stream) => stream.end(outcome)
+      case None => if (!promised.tryComplete(outcome)) drop()
+    }
   }
 
   private def attempt(): Result = {
@@ -58,11 +68,30 @@ private final class Submission(client: JumpgateClient, session: SparkSession, re
     }
   }
 
+  /** Hands the result out while the job runs. */
+  private def handOut(job: Job, used: Seq[Register], setupMs: Long, running: Execution): Unit = synchronized {
+    if (!promised.isCompleted) {
+      val stream = new Stream(Settings.Strict(session.sessionState.conf), () => running.cancel())
+      val places = used.zipWithIndex.map { case (r, i) => Streaming(location(r), backups(i)) }
+      handedOut = Some(stream)
+      Streams.add(name, stream)
+      if (!promised.trySuccess(new Result(name, job, places, setupMs, stream.taken))) running.cancel()
+    }
+  }
+
+  private def location(receiver: Register): String = s"executor_${receiver.host}_${receiver.executor}"
+
   private def execute(job: Job, used: Seq[Register]): Result = {
     val ready = System.nanoTime()
-    val receive = Receive(name, job.id, job.edge, job.token, job.descriptor.text, job.producers, Option(job.certificate), backups)
+    val setupMs = (ready - started) / 1000000
+    val receive =
+      Receive(name, job.id, job.edge, job.token, job.descriptor.text, job.producers, Option(job.certificate), backups, streams)
     val incoming = used.distinct.map(r => r -> Receivers.start(r, receive)).toMap
     val running = client.execute(job.id, _ => ())
+    if (streams)
+      used.distinct.foreach { receiver =>
+        Receivers.start(receiver, Begin(name)).foreach(hasCome => if (hasCome) handOut(job, used, setupMs, running))(Threads.same)
+      }
     try {
       incoming.values.foreach(_.failed.foreach {
         // most likely the job has failed, and will say why
@@ -73,11 +102,10 @@ private final class Submission(client: JumpgateClient, session: SparkSession, re
       val received = incoming.map { case (receiver, all) => receiver -> Await.result(all, Submission.LastFrames) }
       val done = System.nanoTime()
       val places = used.zipWithIndex.map { case (r, i) =>
-        received(r).copies.get(i).fold[Place](Held(s"executor_${r.host}_${r.executor}", backups(i), received(r).frames(i)))(Copied)
+        received(r).copies.get(i).fold[Place](Held(location(r), backups(i), received(r).frames(i)))(Copied)
       }
       new Result(
-        name, job, places, received.values.map(_.bytes).sum,
-        setupMs = (ready - started) / 1000000, executionMs = (done - ready) / 1000000)
+        name, job, places, setupMs, Future.successful(Taken(received.values.map(_.bytes).sum, executionMs = (done - ready) / 1000000)))
     } catch {
       // what failed first explains why the job was cancelled
       case e: JumpgateException if e.is(ErrorCode.CANCELLED) =>

@@ -18,9 +18,13 @@ import scala.concurrent.duration.Duration
 import scala.concurrent.{Await, Future, Promise}
 import scala.jdk.CollectionConverters._
 import scala.jdk.OptionConverters._
+import scala.util.{Failure, Success}
 
-/** Where a partition of a complete result is. */
+/** Where a partition of a result is. */
 sealed trait Place extends Serializable
+
+/** Still coming to an executor. */
+final case class Streaming(location: String, backup: Int) extends Place
 
 /** On an executor; `location` is what Spark's scheduler calls it. `backup`: see [[Backups]]; `rows`: of each frame. */
 final case class Held(location: String, backup: Int, rows: Seq[Int]) extends Place
@@ -28,15 +32,18 @@ final case class Held(location: String, backup: Int, rows: Seq[Int]) extends Pla
 /** With the task that reads it. */
 final case class Copied(frames: Seq[FrameCopy]) extends Place
 
-/** A complete result: its job, its network tuple format, where each partition is, and what it took. It lasts as long as this object. */
-final class Result(
-    val name: String,
-    val job: Job,
-    val places: Seq[Place],
-    val bytes: Long,
-    val setupMs: Long,
-    val executionMs: Long) {
+/** What a job's result and execution took. */
+final case class Taken(bytes: Long, executionMs: Long)
+
+/**
+ * A result: its job, its network tuple format, and where each partition is. It lasts as long as this object. `taken` is there once the
+ * result is complete; it fails with the job, of a result that Spark reads while this runs.
+ */
+final class Result(val name: String, val job: Job, val places: Seq[Place], val setupMs: Long, val taken: Future[Taken]) {
   def format: String = job.descriptor.text
+
+  /** Whether it may be read before it is complete. */
+  def isStreamed: Boolean = places.exists(_.isInstanceOf[Streaming])
 
   /** Whether no executor keeps any of it. */
   def isCopied: Boolean = places.forall(_.isInstanceOf[Copied])
@@ -44,7 +51,7 @@ final class Result(
   /** Of one that is copied. Whoever takes a frame closes it. */
   def frames: Iterator[ColumnarFrame] = {
     val descriptor = Descriptor.parse(format)
-    places.iterator.collect { case Copied(frames) => frames }.flatten.map(c => ColumnarFrame.of(descriptor, c.bytes, c.rows))
+    places.iterator.collect { case Copied(frames) => frames }.flatten.map(_.frame(descriptor))
   }
 }
 
@@ -61,19 +68,18 @@ object Submissions extends SparkListener {
   def fellBack(): Unit = count.incrementAndGet()
 
   /**
-   * The result of a plan; complete when it is returned. `request`: of the addresses of its partitions. Raises JumpgateException, and
-   * Spark's own error if the query is cancelled.
+   * The result of a plan; complete when it is returned, unless it `streams` and is large. `request`: of the addresses of its partitions.
+   * Raises JumpgateException, and Spark's own error if the query is cancelled.
    */
-  def result(session: SparkSession, plan: LogicalPlan, request: Seq[String] => Dataflow, partitions: Int): Result = {
+  def result(
+      session: SparkSession, plan: LogicalPlan, request: Seq[String] => Dataflow, partitions: Int, streams: Boolean): Result = {
     val query = session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
     def run(): Result = {
       val service = client(session.sessionState.conf)
       val started = System.currentTimeMillis()
-      val result = new Submission(service, session, request, partitions).run()
-      val job = Ran(
-        result.job.id, Option(query).map(_.toLong), Sessions.description(session.sparkContext), started, result.setupMs,
-        result.executionMs, result.bytes, result.job.ncas.asScala.toSeq, service)
-      History.add(job, JumpgateTab.jobsMax(session.sparkContext))
+      // whoever reads a result when its query has ended has no action of Spark's that could be begun anew
+      val result = new Submission(service, session, request, partitions, streams && query != null).run()
+      note(session, service, result, Option(query), started)
       if (!result.isCopied) cleaner.register(result, dropping(result))
       result
     }
@@ -95,13 +101,31 @@ object Submissions extends SparkListener {
     }
   }
 
+  /** Adds the job to the history when it has ended. Does not hold the result, which would then last as long as its job is known. */
+  private def note(session: SparkSession, service: JumpgateClient, result: Result, query: Option[String], started: Long): Unit = {
+    val (job, setupMs, context) = (result.job, result.setupMs, session.sparkContext)
+    val text = Sessions.description(context)
+    result.taken.onComplete {
+      case Success(Taken(bytes, executionMs)) =>
+        val ran = Ran(job.id, query.map(_.toLong), text, started, setupMs, executionMs, bytes, job.ncas.asScala.toSeq, service)
+        History.add(ran, JumpgateTab.jobsMax(context))
+      case Failure(_: Abandoned) =>
+      case Failure(_) => fellBack()
+    }(Threads.same)
+  }
+
   /** Nobody reads it again. */
   def drop(result: Result): Unit = dropping(result).run()
 
   /** Without the result itself, which would then last for ever. */
   private def dropping(result: Result): Runnable = {
-    val (name, backups) = (result.name, result.places.collect { case held: Held => held.backup })
+    val name = result.name
+    val backups = result.places.collect {
+      case held: Held => held.backup
+      case streaming: Streaming => streaming.backup
+    }
     () => {
+      Streams.drop(name)
       Receivers.tell(Drop(name))
       Backups.drop(backups)
     }
@@ -122,7 +146,10 @@ object Submissions extends SparkListener {
     case end: SparkListenerSQLExecutionEnd =>
       val of = results.remove(end.executionId.toString)
       if (of != null)
-        of.values.asScala.flatMap(_.value).flatMap(_.toOption).filterNot(_.isCopied).foreach(r => Receivers.tell(Ended(r.name)))
+        of.values.asScala.flatMap(_.value).flatMap(_.toOption).filterNot(_.isCopied).foreach { result =>
+          Streams.ended(result.name, end.errorMessage.exists(_.nonEmpty))
+          Receivers.tell(Ended(result.name))
+        }
     case _ =>
   }
 
@@ -132,6 +159,7 @@ object Submissions extends SparkListener {
     results.clear()
     History.clear()
     Receivers.begin()
+    Streams.clear()
     clients.values.asScala.foreach(_.close())
     clients.clear()
   }

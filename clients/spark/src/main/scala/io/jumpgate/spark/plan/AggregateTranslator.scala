@@ -1,5 +1,6 @@
 package io.jumpgate.spark.plan
 
+import io.jumpgate.dataflow.Expression.SortKey
 import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Measure, MeasureFunction, Operator, ScalarFunction}
 import io.jumpgate.explain.Code
 import org.apache.spark.sql.catalyst.expressions._
@@ -50,7 +51,7 @@ private final class AggregateTranslator(aggregate: Aggregate, child: Operator) {
 
 /** Measures, each once, of aggregate functions that occur in expressions. */
 private final class Measures(input: Scope) {
-  private val found = mutable.LinkedHashMap[(MeasureFunction, Seq[Value]), Measure]()
+  private val found = mutable.LinkedHashMap[(MeasureFunction, Seq[Value], Seq[SortKey]), Measure]()
   private val results = mutable.LinkedHashMap[Expression, (AttributeReference, (Int => Value) => Value)]()
 
   def list: Seq[Measure] = found.values.toSeq
@@ -123,15 +124,37 @@ private final class Measures(input: Scope) {
       case p: Percentile if Measures.isMedian(p) && !a.isDistinct =>
         val i = one(MeasureFunction.MEDIAN, p.child)
         column => column(i)
+      case MaxBy(x, y) if !a.isDistinct => extreme(a, x, y, descending = true)
+      case MinBy(x, y) if !a.isDistinct => extreme(a, x, y, descending = false)
       case other => NotOffloaded(Code.AGGREGATE, s"${other.prettyName} is not offloaded: ${a.sql}")
     }
   }
 
+  /** The value of `x` in the row of the extreme `y`. Where several such rows differ, Spark takes any of them: it is the one to do so. */
+  private def extreme(a: AggregateExpression, x: Expression, y: Expression, descending: Boolean): (Int => Value) => Value = {
+    val by = filtered(a, y)
+    val value = Values.caseWhen(Seq((ScalarFunction.IS_NOT_NULL.of(by), ExpressionTranslator(x, input))), Request.nullOf(Values.typeOf(x.dataType)))
+    def first(last: Boolean) =
+      measure(MeasureFunction.FIRST_VALUE, distinct = false, Seq(value), Seq(new SortKey(by, descending, false), new SortKey(value, last, !last)))
+    val (low, high) = (first(last = false), first(last = true))
+    val count = measure(MeasureFunction.COUNT_STAR, distinct = false, Nil)
+    column => {
+      val found = column(low)
+      val failing = Values.caseWhen(Seq((fails(column(count)), Request.nullOf(found.dataType))), found)
+      Values.caseWhen(Seq((ScalarFunction.IS_DISTINCT.of(found, column(high)), failing)), found)
+    }
+  }
+
+  /** A condition that is an error, of a count that is not 0. */
+  private def fails(count: Value): Value = ScalarFunction.GT.of(negativeRoot(count), Request.floating(0, JumpgateType.FLOAT64))
+
+  private def negativeRoot(count: Value): Value =
+    ScalarFunction.SQRT.of(ScalarFunction.NEGATE.of(Values.cast(count, JumpgateType.FLOAT64)))
+
   /** Where one side does not vary, of two pairs at least, Spark divides by zero: it is the one to say so. */
   private def correlation(i: Int, count: Int): (Int => Value) => Value = { column =>
     val isConstant = ScalarFunction.AND.of(ScalarFunction.IS_NULL.of(column(i)), ScalarFunction.GE.of(column(count), Values.long(2)))
-    val failing = ScalarFunction.SQRT.of(ScalarFunction.NEGATE.of(Values.cast(column(count), JumpgateType.FLOAT64)))
-    Values.caseWhen(Seq((isConstant, failing)), column(i))
+    Values.caseWhen(Seq((isConstant, negativeRoot(column(count)))), column(i))
   }
 
   private def filtered(a: AggregateExpression, e: Expression, value: Value => Value = identity): Value = {
@@ -140,9 +163,9 @@ private final class Measures(input: Scope) {
       Values.caseWhen(Seq((ExpressionTranslator(condition, input), argument)), Request.nullOf(argument.dataType)))
   }
 
-  private def measure(function: MeasureFunction, distinct: Boolean, arguments: Seq[Value]): Int = {
-    val key = (if (distinct) function.distinct() else function, arguments)
-    if (!found.contains(key)) found(key) = new Measure(key._1, arguments.asJava, s"m${found.size}")
+  private def measure(function: MeasureFunction, distinct: Boolean, arguments: Seq[Value], order: Seq[SortKey] = Nil): Int = {
+    val key = (if (distinct) function.distinct() else function, arguments, order)
+    if (!found.contains(key)) found(key) = new Measure(key._1, arguments.asJava, s"m${found.size}", order.asJava)
     found.keys.toSeq.indexOf(key)
   }
 }

@@ -54,7 +54,7 @@ object ExpressionTranslator {
       case e: Greatest => ScalarFunction.GREATEST.of(e.children.map(in): _*)
       case e: NormalizeNaNAndZero => ScalarFunction.ADD.of(in(e.child), default(e.dataType))
       case e: TaggingExpression => in(e.child)
-      case e: Cast => cast(e, in(e.child))
+      case e: Cast => TextCasts(e, in).getOrElse(cast(e, in(e.child)))
       case e: UnscaledValue => unscaled(in(e.child), e.child.dataType.asInstanceOf[DecimalType])
       case e: Round => round(e, in(e.child))
       case e: BinaryArithmetic if !e.isInstanceOf[Pmod] => arithmetic(e, in(e.left), in(e.right))
@@ -203,7 +203,6 @@ object ExpressionTranslator {
         ScalarFunction.FLOAT_TO_DECIMAL.of(child, Values.integer(d.precision), Values.integer(d.scale))
       case (a, b) if a == DateType && Functions.hasClock(b, e.timeZoneId) || b == DateType && Functions.hasClock(a, e.timeZoneId) =>
         Values.cast(child, Values.typeOf(b))
-      case (a, StringType) if Whole(a) || a == DateType || a == BooleanType => Values.cast(child, JumpgateType.STRING)
       case _ => NotOffloaded(Code.CAST, s"casts from ${from.simpleString} to ${to.simpleString} are Spark's own: ${e.sql}")
     }
   }

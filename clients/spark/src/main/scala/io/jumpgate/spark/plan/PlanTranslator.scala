@@ -2,7 +2,7 @@ package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.Expression.SortKey
 import io.jumpgate.dataflow.Operator.JoinType
-import io.jumpgate.dataflow.{Expression => Request, Operator, ScalarFunction}
+import io.jumpgate.dataflow.{Expression => Request, Measure, MeasureFunction, Operator, ScalarFunction}
 import io.jumpgate.explain.{Code, Reason}
 import java.util.Optional
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
@@ -22,9 +22,11 @@ final case class Refusal(node: LogicalPlan, reason: Reason)
 final class PlanTranslator(session: SparkSession) {
   private val scans = new ScanTranslator(session)
   private val known = mutable.HashMap[LogicalPlan, Operator]()
+  private var sources = Seq.empty[LogicalRelation] // of the plan, the smallest first
 
   def apply(plan: LogicalPlan): Either[Refusal, Operator] =
     try {
+      sources = plan.collectLeaves().collect { case r: LogicalRelation => r }.sortBy(_.relation.sizeInBytes)
       val root = translate(plan)
       plan.output.zip(root.schema.asScala).find { case (a, column) => !Values.fits(a.dataType, column.`type`) }.foreach { case (a, _) =>
         throw new Refused(Refusal(plan, new Reason(Code.TYPE, s"${a.name} is ${a.dataType.simpleString}")))
@@ -66,6 +68,8 @@ final class PlanTranslator(session: SparkSession) {
         case o: Offset => translate(o.child).limit(Long.MaxValue, literal(o.offsetExpr))
         case u: Union if !u.byName => union(u)
         case e: Expand => expand(e)
+        case g: Generate => generate(g)
+        case l: LocalRelation => rows(l.output, l.data.map(row => l.output.indices.map(i => row.get(i, l.output(i).dataType))))
         // a filter above it looks at the rank itself
         case w: WindowGroupLimit => translate(w.child)
         case s: SubqueryAlias => translate(s.child)
@@ -142,6 +146,31 @@ final class PlanTranslator(session: SparkSession) {
     val scope = Scope.of(child, e.child.output)
     Operator.unionAll(e.projections.map { projection =>
       Scope.project(child, e.output.map(_.name).zip(projection.map(ExpressionTranslator(_, scope))))
+    }.asJava)
+  }
+
+  /** One projection for each row that a generator makes of every row. */
+  private def generate(g: Generate): Operator = {
+    val child = translate(g.child)
+    val scope = Scope.of(child, g.child.output)
+    val kept = g.requiredChildOutput.map(a => a.name -> scope(a))
+    val made = Generated.rows(g.generator).getOrElse(
+      NotOffloaded(Code.OPERATOR, s"${g.generator.prettyName} makes other rows than of so many expressions: ${g.generator.sql}"))
+    Operator.unionAll(made.map { values =>
+      Scope.project(child, kept ++ g.generatorOutput.zip(values).map { case (a, e) => a.name -> typed(ExpressionTranslator(e, scope), a) })
+    }.asJava)
+  }
+
+  private def typed(value: Value, a: Attribute): Value = Values.cast(value, Values.typeOf(a.dataType))
+
+  /** Rows of a query's text, as projections of the one row that an aggregate over no rows has. */
+  private def rows(output: Seq[Attribute], data: Seq[Seq[Any]]): Operator = {
+    if (data.isEmpty || data.size > PlanTranslator.RowsMax)
+      NotOffloaded(Code.OPERATOR, s"${data.size} rows of a query's own are not sent, but 1 to ${PlanTranslator.RowsMax}")
+    val source = sources.headOption.map(scans(_)).getOrElse(NotOffloaded(Code.OPERATOR, "there is no table of files beside a query's own rows"))
+    val one = source.limit(0, 0).aggregate(Nil.asJava, Nil.asJava, Seq(new Measure(MeasureFunction.COUNT_STAR, Nil.asJava, "n")).asJava, Operator.Phase.FULL)
+    Operator.unionAll(data.map { row =>
+      Scope.project(one, output.zip(row).map { case (a, value) => a.name -> typed(Values.literal(value, a.dataType), a) })
     }.asJava)
   }
 
@@ -225,6 +254,9 @@ final class PlanTranslator(session: SparkSession) {
 }
 
 private object PlanTranslator {
+  /** Of rows that a query has itself. */
+  private val RowsMax = 32
+
   /** Of one plan: a tag goes along to copies, which may have other children. */
   final case class Answer(of: LogicalPlan, answer: Either[Refusal, Operator])
 

@@ -3,6 +3,8 @@ package io.jumpgate.spark.plan
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.util.ArrayData
+import org.apache.spark.sql.types.ArrayType
 
 /** A pivot's projection of the array that [[PivotFirst]] makes, as one aggregate whose values are items of it. */
 private object Pivoted {
@@ -58,5 +60,31 @@ private object DistinctTuples {
         case other => Alias(other, attribute.name)(attribute.exprId)
       }
     case other => other.mapChildren(of).asInstanceOf[NamedExpression]
+  }
+}
+
+/** Generators that make a fixed number of rows of expressions, of each row. */
+private object Generated {
+  private val RowsMax = 64
+
+  /** The values of each row; none for other generators. */
+  def rows(generator: Generator): Option[Seq[Seq[Expression]]] = (generator match {
+    case Explode(elements) => items(elements).map(_.map(Seq(_)))
+    case PosExplode(elements) => items(elements).map(_.zipWithIndex.map { case (e, i) => Seq(Literal(i), e) })
+    case Stack(Literal(n: Int, _) +: values) => Some(stacked(n, values))
+    case _ => None
+  }).filter(found => found.nonEmpty && found.size <= RowsMax)
+
+  private def items(array: Expression): Option[Seq[Expression]] = array match {
+    case CreateArray(elements, _) => Some(elements)
+    case Literal(data: ArrayData, ArrayType(element, _)) =>
+      Some((0 until data.numElements()).map(i => Literal(if (data.isNullAt(i)) null else data.get(i, element), element)))
+    case _ => None
+  }
+
+  private def stacked(n: Int, values: Seq[Expression]): Seq[Seq[Expression]] = {
+    val width = (values.size + n - 1) / n
+    val types = values.take(width).map(_.dataType)
+    (0 until n).map(row => (0 until width).map(i => values.lift(row * width + i).getOrElse(Literal(null, types(i)))))
   }
 }

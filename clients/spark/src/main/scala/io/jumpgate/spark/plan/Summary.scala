@@ -29,6 +29,7 @@ object Summary {
       }
     case _: GlobalLimit => "limit"
     case _: OneRowRelation => "single row"
+    case _: LocalRelation => "rows of the query"
     case other => other.nodeName.toLowerCase
   }
 }

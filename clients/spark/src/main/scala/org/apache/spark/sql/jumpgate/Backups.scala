@@ -21,19 +21,18 @@ object Backups {
   /** Whether there are other executors, which need them at once. */
   def areForOthers: Boolean = SparkEnv.get.executorId != SparkContext.DRIVER_IDENTIFIER
 
-  /** On two executors, if there are others. */
-  def keep(number: Int, frames: Seq[ColumnarFrame]): Unit = {
+  /** Keeps a frame on two executors, if there are others. Raises JumpgateException where there is no room. */
+  def keep(number: Int, place: Int, frame: ColumnarFrame): Unit = {
     val level = if (areForOthers) StorageLevel.DISK_ONLY_2 else StorageLevel.DISK_ONLY
-    frames.indices.foreach { i =>
-      val bytes = new ChunkedByteBuffer(frames(i).buffer.bytes)
-      SparkEnv.get.blockManager.putBytes(RDDBlockId(number, i), bytes, level)(ClassTag(classOf[Array[Byte]]))
-    }
+    val bytes = new ChunkedByteBuffer(frame.buffer.bytes)
+    if (!SparkEnv.get.blockManager.putBytes(RDDBlockId(number, place), bytes, level)(ClassTag(classOf[Array[Byte]])))
+      throw new JumpgateException(ErrorCode.MEMORY, "Spark has no room on disk for a result")
   }
 
-  /** The frames again, of which `rows` says how many rows each has. Raises JumpgateException where one is lost. */
-  def read(number: Int, rows: Seq[Int]): Iterator[FrameCopy] = rows.iterator.zipWithIndex.map { case (count, i) =>
-    val block = RDDBlockId(number, i)
-    FrameCopy(count, here(block).orElse(elsewhere(block)).getOrElse(
+  /** The frame of a place again, which has so many rows. Raises JumpgateException where it is lost. */
+  def read(number: Int, place: Int, rows: Int): FrameCopy = {
+    val block = RDDBlockId(number, place)
+    FrameCopy(rows, here(block).orElse(elsewhere(block)).getOrElse(
       throw new JumpgateException(ErrorCode.UNREACHABLE, "executors that kept a partition of a result are lost")))
   }
 

@@ -22,7 +22,10 @@ sealed trait ReceiverRequest[Answer] extends Serializable
 /** Opens an endpoint for each partition; the answer is their addresses. */
 final case class Open(result: String, partitions: Seq[Int]) extends ReceiverRequest[Seq[String]]
 
-/** Lets the job's producers in; the answer comes when all partitions are complete. `backups`: by partition, see [[Backups]]. */
+/**
+ * Lets the job's producers in; the answer comes when all partitions are complete. `backups`: by partition, see [[Backups]]. `streams`:
+ * tasks may read before that, and what does not fit into a window of memory goes to disk.
+ */
 final case class Receive(
     result: String,
     job: String,
@@ -31,8 +34,12 @@ final case class Receive(
     format: String,
     producers: Int,
     certificate: Option[EdgeCertificate],
-    backups: Map[Int, Int])
+    backups: Map[Int, Int],
+    streams: Boolean)
     extends ReceiverRequest[Received]
+
+/** Waits until more of a streamed result has come than travels with tasks; false: no more will. */
+final case class Begin(result: String) extends ReceiverRequest[Boolean]
 
 /**
  * What an executor has received. `copies`: of all frames by partition, if they are small; then it keeps none itself. Else `frames`: the
@@ -59,6 +66,7 @@ final class Receiver(override val rpcEnv: RpcEnv, results: Results) extends Isol
           case Right(received) => answer(context)(received)
           case Left(error) => answer(context)(throw error)
         }
+      case Begin(result) => results.begun(result)(has => answer(context)(has))
       case Drop(result) => answer(context)(results.drop(result))
       case Ended(result) => answer(context)(results.ended(result))
     }
@@ -68,7 +76,8 @@ final class Receiver(override val rpcEnv: RpcEnv, results: Results) extends Isol
     context.reply(Message.answer(value))
 }
 
-private object Message {
+/** Values as bytes, which a plugin's own classes are read from. */
+object Message {
   def write(value: Any): Array[Byte] = Utils.serialize(value)
 
   def answer(value: => Any): Array[Byte] = write(try Right(value) catch { case e: JumpgateException => Left(e) })
@@ -120,11 +129,11 @@ object Receivers {
       case e: Exception => throw lost(receiver.executor, e)
     }
 
-  /** The answer comes when all has been received. Fails by JumpgateException. */
-  def start(receiver: Register, request: Receive): Future[Received] =
+  /** The answer comes when what it waits for has been received. Fails by JumpgateException. */
+  def start[Answer](receiver: Register, request: ReceiverRequest[Answer]): Future[Answer] =
     receiver.receiver
       .ask[Array[Byte]](Message.write(request), Forever)
-      .map(answer[Received](_))(Threads.same)
+      .map(answer[Answer](_))(Threads.same)
       .recover {
         case e: JumpgateException => throw e
         case e: Exception => throw lost(receiver.executor, e)

@@ -1,0 +1,28 @@
+package io.jumpgate.spark.plan
+
+import java.util.regex.Pattern
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Patterns as dataflows write them, which Java reads as well: with its flags for their meaning, they match the same texts. */
+class JavaPatternsSuite extends AnyFunSuite {
+  private val Parts = Seq("a", "b", "c1", "_", " ", "\n", "\r\n", "\r", "\u0085", "ä", "-", ".", "")
+  private val Texts = for (a <- Parts; b <- Parts; c <- Parts) yield a + b + c
+
+  test("what is translated matches what it matched") {
+    val patterns = Seq(
+      "a.c", "^a.*c$", "b$", "\\d+", "\\w-", "(a|b)$", "[^a]b", "\\s", "a{1,2}b", "[a-c]{2}$", "^$", "(?:a|_)1?", "[a\\-.]b", "]", "a\\.b",
+      "[\\d_-]", "ä|-b")
+    patterns.foreach { pattern =>
+      val found = JavaPatterns.translated(pattern).getOrElse(fail(s"$pattern is not translated"))
+      val (java, ours) = (Pattern.compile(pattern), Pattern.compile(found.text.replaceAll("\\$$", "\\\\z").replace("$)", "\\z)")))
+      Texts.foreach(text => assert(java.matcher(text).find() == ours.matcher(text).find(), s"$pattern as ${found.text} in '$text'"))
+    }
+  }
+
+  test("what Java has by itself, or what takes long, is not translated") {
+    val own = Seq(
+      "a\\b", "[^a]$", "\\s$", "(?i)a", "a++", "a*?", "\\p{L}", "[a&&b]", "(a)\\1", "\\Qa", "[a-c-e]", "(?=a)", "a{40}", "(a", "a)", "[a",
+      "*a", "^*", "a\\", "\ud83d\ude00", "[b-a]", "a" * 101, ".*" * 20, "a\n")
+    own.foreach(pattern => assert(JavaPatterns.translated(pattern).isEmpty, pattern))
+  }
+}
