@@ -85,7 +85,10 @@ def points(data: Path, runs: int, scale: float) -> Iterator[dict[str, Any]]:
             "-m", "bench._every_device", here, config, without, str(runs), str(scale), env=env
         )
         for _ in QUERIES:
-            yield json.loads(line(asking))
+            point = json.loads(line(asking))
+            told = (f"{way} {of['seconds']:.2f} s ({'+'.join(of['kinds'])})" for way, of in point["ways"].items())
+            remark(f"query {point['query']}: {', '.join(told)}")
+            yield point
 
 
 def figures(found: list[dict[str, Any]], scale: float) -> Iterator[Figure]:
@@ -95,8 +98,6 @@ def figures(found: list[dict[str, Any]], scale: float) -> Iterator[Figure]:
         best = min(ways, key=lambda way: ways[way]["seconds"])
         ratios.append(ways["chosen"]["seconds"] / ways[best]["seconds"])
         several += len(ways[best]["kinds"]) > 1
-        told = ", ".join(f"{way} {of['seconds']:.2f} s ({'+'.join(of['kinds'])})" for way, of in ways.items())
-        remark(f"query {point['query']}: {told}; best: {best}")
     where = f"TPC-H, CSV in a store, scale {scale:g}, {WORKERS} hosts at {RATE}, switches, a card"
     yield Figure("queries_of_several_kinds", several, 10, "higher", f"best plans with two kinds of device; {where}")
     words = f"{len(ratios)} queries beside the best of all candidates that were run, worst {max(ratios):.2f}; {where}"
