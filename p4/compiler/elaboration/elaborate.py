@@ -61,12 +61,11 @@ class Elaborate(Parsers, Controls):
                     self.declare(node, root)
             except Mistake as mistake:
                 self.broken(node, root, mistake)
-        if main is None and self.diagnostics.found:
-            return
-        try:
-            self._package(main, pipes, root)
-        except Mistake as mistake:
-            self.diagnostics.add(mistake)
+        if main is not None or not self.diagnostics.found:
+            try:
+                self._package(main, pipes, root)
+            except Mistake as mistake:
+                self.diagnostics.add(mistake)
         for header in self.unaligned.values():
             self.diagnostics.add(header)
 
