@@ -127,6 +127,16 @@ def test_a_query_that_needs_no_more_rows_ends_the_job(spark: Spark, held: Held) 
     assert spark.fallbacks == before
 
 
+@pytest.mark.parametrize("held", ["wait"], indirect=True)
+def test_a_query_that_fails_ends_the_job(spark: Spark, held: Held) -> None:
+    before = spark.fallbacks
+    with pytest.raises(Exception, match="a mistake of the query"):
+        failing = "select raise_error('a mistake of the query') e, s from big"  # which only Spark computes
+        spark.session.sql(failing).collect()
+    assert wait_until(lambda: held.was_cancelled, ROWS_READ_S)
+    assert spark.fallbacks == before
+
+
 @pytest.mark.parametrize("held", ["fail"], indirect=True)
 def test_a_strict_query_fails(spark: Spark, tmp_path: Path, held: Held) -> None:
     spark.session.conf.set("spark.jumpgate.strict", "true")
