@@ -176,6 +176,8 @@ def compute(configuration: Told, inputs: tuple[Input, ...], counted: Counted | N
         except BaseException as error:
             found.put(error)
 
+    # each scan by DuckDB holds a thread of Arrow's pool, and waits for another one that parses what is scanned
+    pa.set_io_thread_count(max(pa.io_thread_count(), 2 * AT_ONCE))
     pool = ThreadPoolExecutor(AT_ONCE)
     for one in told:
         pool.submit(do, one)

@@ -12,12 +12,14 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from jumpgate.client import Dataflow, col, read
 from jumpgate.compiler.explain import explain_text
 from jumpgate.dataflow.unresolved import Unresolved
 from jumpgate.errors import MalformedData, Overflow, SchemaMismatch
+from jumpgate.ncas.s3_select import pushback
 from jumpgate.stores import settings
 from jumpgate.stores.settings import Store as StoreSettings
 from jumpgate.testing.oracle import assert_same
@@ -275,3 +277,21 @@ def test_stores_are_asked_about_text_only_where_they_may(objects: SelectLab) -> 
         assert "does not have csv in select_formats" in said
     finally:
         objects.configure()
+
+
+def test_many_objects_of_csv_are_read_by_ranges_at_once(objects: SelectLab) -> None:
+    """DuckDB scans each on a thread of Arrow's pool, which parses what is scanned on another one: with a thread for each
+    object alone, all would wait for ever."""
+    folder = objects.folder / "aws/many"
+    folder.mkdir()
+    for part in range(3 * pushback.AT_ONCE):
+        (folder / f"{part}.csv").write_text("k\n" + "".join(f"{k}\n" for k in range(part * 1000, part * 1000 + 1000)))
+    objects.store.before = lambda number: "refused" if objects.store.requests[-1][0] == "POST" else ""
+    threads = pa.io_thread_count()
+    pa.set_io_thread_count(1)
+    try:
+        found = objects.check(read("s3://aws/many/*.csv", schema={"k": "int64"}).filter(col("k") < 900))
+    finally:
+        pa.set_io_thread_count(threads)
+        objects.store.before = lambda number: ""
+    assert found.num_rows == 900
