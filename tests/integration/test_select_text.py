@@ -280,8 +280,8 @@ def test_stores_are_asked_about_text_only_where_they_may(objects: SelectLab) -> 
 
 
 def test_many_objects_of_csv_are_read_by_ranges_at_once(objects: SelectLab) -> None:
-    """DuckDB scans each on a thread of Arrow's pool, which parses what is scanned on another one: with a thread for each
-    object alone, all would wait for ever."""
+    """DuckDB scans each on a thread of Arrow's pool, which parses what is scanned on another one. With a thread for
+    each object alone, all would wait for ever."""
     folder = objects.folder / "aws/many"
     folder.mkdir()
     for part in range(3 * pushback.AT_ONCE):
