@@ -22,7 +22,7 @@ GAP_BYTES, AHEAD_BYTES_MAX = 64 << 10, 64 << 20
 @contextlib.contextmanager
 def answered(statement: str, file: str, grant: Grant, columns: Sequence[str]) -> Iterator[Any]:
     """Yield DuckDB's result over columns of the object. Raises FileChanged, FileUnreadable, Forbidden."""
-    # without Arrow's buffering ahead: where several objects are read at once, its threads wait for each other for ever
+    # without Arrow's buffering ahead, which would wait for threads of the pool that scans hold; reading.ahead fetches
     with reading.opened(file, grant) as opened, parquet.ParquetFile(opened, pre_buffer=False) as source:
         schema = pa.schema([source.schema_arrow.field(name) for name in columns])
         with local.answered(statement, "S3Object", schema, _batches(opened, source, columns)) as result:

@@ -252,6 +252,31 @@ def test_headers_that_are_resubmitted_need_no_padding(is_sent: bool) -> None:
     assert [[v.type.width for v in s.fields] for s in sent] == [[1, 2, 5]]
 
 
+@pytest.mark.parametrize("use", ["pkt.emit(few);", "mirror.emit<few_t>(5, few);", "digest.pack(few);"])
+def test_headers_that_are_resubmitted_go_nowhere_else_without_padding(use: str) -> None:
+    text = f"""
+    #define OWN_DEPARSER
+    #include "include/frame.p4h"
+    header few_t {{ bit<1> one; bit<2> two; }}
+    INGRESS {{ apply {{ dprsr.resubmit_type = 1; }} }}
+    control IngressDeparser(packet_out pkt, inout headers_t hdr, in metadata_t md,
+        in ingress_intrinsic_metadata_for_deparser_t dprsr) {{
+        Resubmit() again; Mirror() mirror; Digest<few_t>() digest;
+        few_t few;
+        apply {{ if (dprsr.resubmit_type == 1) {{ again.emit(few); }} {use} }}
+    }}
+    #include "include/rest.p4h"
+    """
+    with pytest.raises(P4Error, match="few_t is not whole bytes, so it can only be resubmitted"):
+        front_end(text, str(CASES / "x.p4"))
+
+
+def test_resubmitted_headers_without_padding_are_in_no_packet() -> None:
+    states = "state begin { pkt.extract(hdr.few); transition accept; }"
+    with pytest.raises(P4Error, match="few_t is not whole bytes, so it can only be resubmitted"):
+        front_end(written("few_t few;", states, "", "", "header few_t { bit<3> one; }"), str(CASES / "x.p4"))
+
+
 def test_sizes_of_headers() -> None:
     assert ran("", "hdr.data.a = sizeInBytes(hdr.data); hdr.data.b = sizeInBits(hdr.data);")[3:5] == (24, 192)
 

@@ -276,7 +276,8 @@ def test_compiler_opens_neither_sockets_nor_files() -> None:
 
 
 def test_arrow_parses_text_outside_of_its_thread_pool() -> None:
-    """Parsers that share Arrow's pool wait for each other for ever, now and then, where several threads read."""
+    """Scans may hold the pool's threads while they wait for what is parsed, and objects are parsed side by side
+    anyway."""
     calls = [
         (path, node)
         for part in ("jumpgate", "ncas", "converters", "clients/python")

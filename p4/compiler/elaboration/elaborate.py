@@ -66,8 +66,9 @@ class Elaborate(Parsers, Controls):
                 self._package(main, pipes, root)
             except Mistake as mistake:
                 self.diagnostics.add(mistake)
-        for header in self.unaligned.values():
-            self.diagnostics.add(header)
+        for name, header in self.unaligned.items():
+            if name not in self.resubmitted:
+                self.diagnostics.add(header)
 
     # ---- declarations ----
 

@@ -356,7 +356,9 @@ class Externs(Lower):
         value = self.expression(arguments[0], scope) if arguments else Listed(())
         value = value if wanted is None else self.typed(value, wanted, at)
         if kind == "Resubmit" and isinstance(value, Group):
-            self.unaligned.pop(value.type.name, None)  # what is resubmitted has 8 bytes, with zeros at the end
+            self.resubmitted.add(value.type.name)  # what is resubmitted has 8 bytes, with zeros at the end
+        elif isinstance(value, Group):
+            self.check_whole(value, at)
         given = scalars(value)
         if any(not e.type.width for e in given):
             raise Mistake(at, f"numbers that are sent need a width: 8w1, or {kind}.{SENT_BY[kind]}<TYPE>(…)")
@@ -435,6 +437,7 @@ class Externs(Lower):
 
     def _emit(self, value: Value, position: Position) -> None:
         if isinstance(value, Group) and value.valid is not None:
+            self.check_whole(value, position)
             self.out.append(ir.Emit(fixed(value), value.valid))
             for piece in getattr(pieces(value), "elements", ()):
                 self._emit(piece, position)

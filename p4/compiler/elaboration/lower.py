@@ -55,7 +55,8 @@ class Lower(Expressions):
         self.entry: ir.Slot | None = None  # of the table whose action is at hand
         self.applied: dict[str, int] = {}  # tables by name
         self.blocks: list[tuple[Closure, Scope]] = []  # instances of controls that were applied
-        self.unaligned: dict[str, Mistake] = {}  # headers that are not whole bytes, unless they are resubmitted
+        self.unaligned: dict[str, Mistake] = {}  # of headers that are not whole bytes
+        self.resubmitted: set[str] = set()  # headers, which need no whole bytes
         self.sums: dict[str, ir.Slot] = {}  # of checksums and counters in the parser at hand, by name
         self.deposits: tuple[tuple[ir.Slot, ir.Slot], ...] = ()  # sums, and where the parser put them, on the way here
 
@@ -406,6 +407,13 @@ class Lower(Expressions):
         count = min(count, size)
         for element in stack.elements[:count] if name == "push_front" else stack.elements[size - count :]:
             self.header_method(element, "setInvalid", node.position)
+
+    def check_whole(self, header: Group, position: Position) -> None:
+        """Raise Mistake for a header that is not whole bytes where a packet, or a copy of one, has it."""
+        if header.type.name in self.unaligned:
+            raise Mistake(
+                position, f"header {header.type.name} is not whole bytes, so it can only be resubmitted; pad it"
+            )
 
     def header_method(self, base: Group, name: str, position: Position) -> Value | None:
         if base.valid is None:

@@ -9,7 +9,7 @@ from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Mistake, Position
 
-#: the field at the end of a header whose @flexible fields are not whole bytes
+#: the field at the end of a header that is not whole bytes: with @flexible fields, or resubmitted
 PADDING = "$padding"
 
 # ---- types ----

@@ -441,6 +441,8 @@ class Parsers(Lower):
             if sum(f.type.width for f in fields) != 64:
                 raise Mistake(node.position, "8 bytes of port or resubmission metadata come first: extract or advance")
             source, self.phase = "resubmit", 2
+        else:
+            self.check_whole(value, node.position)
         self.out.append(ir.Extract(fields, value.valid, node.position, source))
         self.subtract(fields, node.position)
         if isinstance(node, ast.Member) and node.name == "next":
