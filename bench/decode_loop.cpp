@@ -32,6 +32,7 @@ void fail(const jg::Status& status) {
 
 template <class T, class Of>
 void add(const JgBatch& batch, Found* found, Of of) {
+  jg_decode<T>(&batch.cols[0], nullptr, batch.rows);
   const auto* values = static_cast<const T*>(batch.cols[0].data);
   const uint8_t* valid = batch.cols[0].valid;
   for (int i = 0; i < batch.rows; i++) {

@@ -25,6 +25,7 @@ void drain(jg::Source* source, int64_t* sum) {
     if (!status.ok()) fail(status);
     if (done) break;
     for (int c = 0; c < 3; c++) {
+      jg_decode<int64_t>(&batch.cols[c], nullptr, batch.rows);
       const auto* values = static_cast<const int64_t*>(batch.cols[c].data);
       const uint8_t* valid = batch.cols[c].valid;
       for (int i = 0; i < batch.rows; i++) total += valid && !valid[i] ? 0 : values[i];

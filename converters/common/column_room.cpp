@@ -19,6 +19,21 @@ ColumnRoom make_room(JgType type) {
   return room;
 }
 
+void decode_values(size_t width, JgCol* column, const int32_t* rows, int32_t n) {
+  switch (width) {
+    case 1:
+      return jg_decode<char>(column, rows, n);
+    case 2:
+      return jg_decode<int16_t>(column, rows, n);
+    case 4:
+      return jg_decode<int32_t>(column, rows, n);
+    case 8:
+      return jg_decode<int64_t>(column, rows, n);
+    default:
+      return jg_decode<jg_i128>(column, rows, n);
+  }
+}
+
 void fill_with_nulls(ColumnRoom& room, int32_t rows, JgCol* out) {
   std::memset(room.data, 0, static_cast<size_t>(rows) * room.width);
   std::memset(room.valid.get(), 0, static_cast<size_t>(rows));

@@ -21,6 +21,8 @@ struct ColumnRoom {
 };
 
 ColumnRoom make_room(JgType type);
+// As jg_decode, by the bytes of a value.
+void decode_values(size_t width, JgCol* column, const int32_t* rows, int32_t n);
 // Fill `out` with NULLs.
 void fill_with_nulls(ColumnRoom& room, int32_t rows, JgCol* out);
 

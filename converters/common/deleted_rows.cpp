@@ -145,6 +145,7 @@ const int32_t* KeptRows::positions(const int32_t* sel, int32_t n) {
 }
 
 void close_gaps(const int32_t* from, const int32_t* sel, int32_t n, ColumnRoom& room, JgCol* column) {
+  decode_values(room.width, column, from, n);
   switch (room.width) {
     case 1:
       move<char>(column->data, from, sel, n, room.data);
@@ -163,6 +164,7 @@ void close_gaps(const int32_t* from, const int32_t* sel, int32_t n, ColumnRoom& 
   }
   column->data = room.data;
   column->codes = nullptr;
+  column->entries = nullptr;
   if (column->valid == nullptr) return;
   move<uint8_t>(column->valid, from, sel, n, room.valid.get());
   column->valid = room.valid.get();

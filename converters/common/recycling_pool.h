@@ -1,10 +1,13 @@
-// Memory for one worker's decoders. Freed blocks are kept for the next row group or stripe: fresh pages from the kernel
-// cost more than decoding into them. Not thread-safe; must outlive its buffers.
+// Memory for one worker's decoders. Freed blocks are kept for the next row group or stripe, and large ones are borrowed
+// from the zygote: fresh pages from the kernel cost more than decoding into them. Not thread-safe; must outlive its
+// buffers.
 #pragma once
 #include <arrow/memory_pool.h>
 
 #include <array>
 #include <vector>
+
+#include "common/read_error.h"
 
 namespace jg::columnar {
 
@@ -26,12 +29,49 @@ class RecyclingPool final : public arrow::MemoryPool {
   std::string backend_name() const override { return "recycling"; }
 
  private:
-  static constexpr int kClasses = 34;  // powers of two: 64 bytes to 8 GiB
+  static constexpr int kClasses = 28;  // powers of two: 64 bytes to 8 GiB
   static constexpr int64_t kBlockBytesMax = int64_t{1} << 33;
   static int size_class(int64_t size);
+  uint8_t* fresh(int size_class);
+  uint8_t* piece(int size_class);
 
   std::array<std::vector<uint8_t*>, kClasses> free_;
+  std::vector<uint8_t*> owned_;                       // blocks, and slabs that pieces are cut from
+  uint8_t *slab_at_ = nullptr, *slab_end_ = nullptr;  // not yet cut
   int64_t bytes_ = 0, bytes_max_ = 0, bytes_total_ = 0, allocations_ = 0;
+};
+
+// An array in a pool, whose content is not kept when it is resized.
+template <class T>
+class PoolArray {
+ public:
+  explicit PoolArray(RecyclingPool* pool) : pool_(pool) {}
+  PoolArray(const PoolArray&) = delete;
+  PoolArray& operator=(const PoolArray&) = delete;
+  ~PoolArray() { free(); }
+
+  void resize(int64_t size) {
+    const int64_t bytes = size * static_cast<int64_t>(sizeof(T));
+    if (bytes > bytes_) {
+      free();
+      check(pool_->Allocate(bytes, alignof(T), &memory_));
+      bytes_ = bytes;
+    }
+    size_ = size;
+  }
+  T* data() { return reinterpret_cast<T*>(memory_); }
+  const T* data() const { return reinterpret_cast<const T*>(memory_); }
+  int64_t size() const { return size_; }
+
+ private:
+  void free() {
+    if (bytes_ > 0) pool_->Free(memory_, bytes_, alignof(T));
+    bytes_ = 0;
+  }
+
+  RecyclingPool* pool_;
+  uint8_t* memory_ = nullptr;
+  int64_t bytes_ = 0, size_ = 0;
 };
 
 }  // namespace jg::columnar

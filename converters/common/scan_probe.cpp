@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "common/column_room.h"
 #include "jg/stream.h"
 
 namespace {
@@ -10,7 +11,13 @@ namespace {
 struct Probe {
   std::unique_ptr<jg::Source> source;
   std::vector<std::unique_ptr<jg::SourceWorker>> workers;
+  std::vector<JgBatch> batches;  // of each worker, the last one
+  std::vector<jg::columnar::ColumnRoom> rooms;
   jg::Status status;
+
+  void decode(int32_t worker, size_t column, const int32_t* rows, int32_t n) const {
+    jg::columnar::decode_values(rooms[column].width, &batches[static_cast<size_t>(worker)].cols[column], rows, n);
+  }
 };
 
 }  // namespace
@@ -62,6 +69,8 @@ Probe* jg_probe_open(const char* format, const char* const* files, int32_t file_
   if (probe->status.ok()) probe->status = probe->source->open();
   if (probe->status.ok()) {
     for (int32_t i = 0; i < threads; ++i) probe->workers.push_back(probe->source->worker());
+    for (const jg::ColumnSpec& column : options.columns) probe->rooms.push_back(jg::columnar::make_room(column.type));
+    probe->batches.resize(probe->workers.size());
   }
   return probe.release();
 }
@@ -70,13 +79,19 @@ Probe* jg_probe_open(const char* format, const char* const* files, int32_t file_
 int32_t jg_probe_next(Probe* probe, int32_t worker, JgBatch* batch) {
   bool done = false;
   probe->status = probe->workers[static_cast<size_t>(worker)]->next(batch, &done);
-  return probe->status.ok() ? !done : -1;
+  if (!probe->status.ok()) return -1;
+  if (done) return 0;
+  probe->batches[static_cast<size_t>(worker)] = *batch;
+  for (size_t c = 0; c < probe->rooms.size(); ++c) probe->decode(worker, c, nullptr, batch->rows);
+  return 1;
 }
 
 // 0, or -1: failed.
 int32_t jg_probe_load(Probe* probe, int32_t worker, int32_t column, const int32_t* sel, int32_t n) {
   probe->status = probe->workers[static_cast<size_t>(worker)]->load(column, sel, n);
-  return probe->status.ok() ? 0 : -1;
+  if (!probe->status.ok()) return -1;
+  probe->decode(worker, static_cast<size_t>(column), sel, n);
+  return 0;
 }
 
 // The last call's failure: its code, or null; *message lives until the next call.

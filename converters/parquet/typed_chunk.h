@@ -48,13 +48,20 @@ class TypedChunkReader final : public ChunkReader {
  public:
   TypedChunkReader(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool,
                    Convert convert)
-      : column_(column), found_(found), pool_(pool), pages_(found, pool), convert_(convert) {
+      : column_(column),
+        found_(found),
+        pool_(pool),
+        pages_(found, pool),
+        convert_(convert),
+        dictionary_(pool),
+        dictionary_page_(pool),
+        decoded_(pool) {
     stride_ = kFixedBytes ? found->type_length() : static_cast<int64_t>(sizeof(T));
   }
 
   void start(std::shared_ptr<arrow::io::RandomAccessFile> file, const std::vector<ChunkPlace>& places) override {
     pages_.start(std::move(file), places[0]);
-    dictionary_.clear();
+    dictionary_.resize(0);
     has_dictionary_ = false;
   }
 
@@ -65,6 +72,7 @@ class TypedChunkReader final : public ChunkReader {
     coded_ = true;
     kept_.clear();
     out->codes = nullptr;
+    out->entries = nullptr;
     out->valid = nullptr;
     if constexpr (kSame) {
       seek(row + (sel ? sel[0] : 0));
@@ -77,6 +85,7 @@ class TypedChunkReader final : public ChunkReader {
       for (int32_t done = 0, begin = 0; done < rows;) {
         if (kText && done > begin && row + done >= pages_.end_row()) keep(values + begin, nullptr, done - begin);
         seek(row + done);
+        if (ends_codes()) decode(valid, nullptr, done, values);
         begin = done;
         int64_t from = row + done - pages_.first_row();
         int32_t take = static_cast<int32_t>(std::min<int64_t>(rows - done, pages_.end_row() - row - done));
@@ -87,6 +96,7 @@ class TypedChunkReader final : public ChunkReader {
       for (int32_t done = 0, begin = 0; done < n;) {
         if (kText && done > begin && row + sel[done] >= pages_.end_row()) keep(values, sel + begin, done - begin);
         seek(row + sel[done]);
+        if (ends_codes()) decode(valid, sel, done, values);
         begin = done;
         int32_t end = done;
         while (end < n && row + sel[end] < pages_.end_row()) ++end;
@@ -97,7 +107,10 @@ class TypedChunkReader final : public ChunkReader {
     if (nulls && !column_.nullable) throw unexpected_null(column_);
     out->data = values;
     if (nulls) out->valid = valid;
-    if (coded_) out->codes = codes_.data() + 1;
+    if (coded_) {
+      out->codes = codes_.data() + 1;
+      out->entries = dictionary_.data();
+    }
     out->dictionary = dictionary_number_;
     out->code_count = static_cast<uint32_t>(dictionary_.size());
   }
@@ -122,27 +135,42 @@ class TypedChunkReader final : public ChunkReader {
            pages_.validity().all() && reinterpret_cast<uintptr_t>(data_) % alignof(T) == 0;
   }
 
+  // Return whether rows of the batch have no values yet, but the next ones, of the current page, will have. Codes of
+  // numbers are not worth spreading between NULLs.
+  bool ends_codes() const {
+    return coded_ && (layout_ != Layout::kDictionary || (!kText && !pages_.validity().all()));
+  }
+
+  // Fill in values of rows that have codes: the first n, or those that `sel` lists.
+  void decode(uint8_t* valid, const int32_t* sel, int32_t n, Out* values) {
+    JgCol read{values, valid, codes_.data() + 1};
+    read.entries = dictionary_.data();
+    jg_decode<Out>(&read, sel, n);
+    coded_ = false;
+  }
+
   void load_dictionary(const parquet::DictionaryPage& page) {
     if (has_dictionary_) malformed("a second dictionary in one column chunk");
     if (page.num_values() < 0 || page.num_values() > page.size()) malformed("a dictionary larger than its page");
-    auto decoder = parquet::MakeTypedDecoder<Physical>(parquet::Encoding::PLAIN, found_, pool_);
-    decoder->SetData(page.num_values(), page.data(), page.size());
-    decode_all(decoder.get(), page.num_values());
-    dictionary_.resize(static_cast<size_t>(page.num_values()));
-    for (size_t i = 0; i < dictionary_.size(); ++i) dictionary_[i] = convert_(decoded_[i]);
+    if constexpr (kBool) malformed("a dictionary of booleans");
+    data_ = page.data();
+    size_ = page.size();
+    if constexpr (kText) {  // which outlive the page
+      dictionary_page_.resize(size_);
+      if (size_ > 0) std::memcpy(dictionary_page_.data(), data_, static_cast<size_t>(size_));
+      data_ = dictionary_page_.data();
+    }
+    const int64_t count = page.num_values();
+    dictionary_.resize(count);
+    Out* entries = dictionary_.data();
+    if constexpr (kBytes) {
+      for (int64_t i = 0; i < count; ++i) entries[i] = convert_(next_bytes());
+    } else if constexpr (!kBool) {
+      if (size_ / stride_ < count) malformed("a dictionary larger than its page");
+      for (int64_t i = 0; i < count; ++i) entries[i] = convert_(plain_at(i));
+    }
     has_dictionary_ = true;
     dictionary_number_ = ++dictionary_numbers;
-    if constexpr (kText) {
-      size_t bytes = 0;
-      for (const JgStr& s : dictionary_) bytes += s.size;
-      dictionary_bytes_.resize(bytes);
-      char* at = dictionary_bytes_.data();
-      for (JgStr& s : dictionary_) {
-        if (s.size) std::memcpy(at, s.data, s.size);
-        s.data = at;
-        at += s.size;
-      }
-    }
   }
 
   void load_page() {
@@ -180,12 +208,9 @@ class TypedChunkReader final : public ChunkReader {
 
   template <class Decoder>
   void decode_all(Decoder* decoder, int32_t count) {
-    if (decoded_capacity_ < count) {
-      decoded_ = std::make_unique<T[]>(static_cast<size_t>(count));
-      decoded_capacity_ = count;
-    }
+    decoded_.resize(count);
     for (int32_t done = 0; done < count;) {
-      int got = decoder->Decode(decoded_.get() + done, count - done);
+      int got = decoder->Decode(decoded_.data() + done, count - done);
       if (got <= 0) malformed("a page with fewer values than its header says");
       done += got;
     }
@@ -202,9 +227,10 @@ class TypedChunkReader final : public ChunkReader {
       return false;
     }
     validity.expand(from, rows, valid);
-    spread(out, valid, rows, count);
-    coded_ &= kText;  // others' codes are not worth spreading
-    if (coded_) spread(codes, valid, rows, count);
+    if (coded_)
+      spread(codes, valid, rows, count);
+    else
+      spread(out, valid, rows, count);
     return true;
   }
 
@@ -223,7 +249,6 @@ class TypedChunkReader final : public ChunkReader {
       pick(first, sel, n, out);
       return false;
     }
-    coded_ &= kText;
     int32_t count = 0;
     for (int32_t i = 0; i < n; ++i) {
       bool present = validity.at(base + sel[i]);
@@ -264,26 +289,26 @@ class TypedChunkReader final : public ChunkReader {
     return value;
   }
 
-  Out entry(uint32_t index) const {
+  void check_index(uint32_t index) const {
     if (index >= dictionary_.size()) malformed("an index beyond the dictionary");
-    return dictionary_[index];
   }
 
   // The page's values [first, first + count) to out[0 … count), and of a dictionary's their indices to codes[0 …
-  // count).
+  // count); values only where not all of the batch have
+  // codes.
   void dense(int64_t first, int32_t count, Out* out, uint32_t* codes) {
-    coded_ &= layout_ == Layout::kDictionary;
     switch (layout_) {
       case Layout::kPlain:
         for (int32_t i = 0; i < count; ++i) out[i] = convert_(plain_at(first + i));
         return;
       case Layout::kDecoded:
-        for (int32_t i = 0; i < count; ++i) out[i] = convert_(decoded_[first + i]);
+        for (int32_t i = 0; i < count; ++i) out[i] = convert_(decoded_.data()[first + i]);
         return;
       case Layout::kDictionary: {
         indices_.skip(first - cursor_);
         indices_.decode(codes, count);
-        entry(largest_of(codes, count));
+        check_index(largest_of(codes, count));
+        if (coded_) break;
         const Out* entries = dictionary_.data();
         for (int32_t i = 0; i < count; ++i) out[i] = entries[codes[i]];
         break;
@@ -300,21 +325,20 @@ class TypedChunkReader final : public ChunkReader {
 
   // The page's values first + positions_[0 … count) to out[targets[…]].
   void pick(int64_t first, const int32_t* targets, int32_t count, Out* out) {
-    coded_ &= layout_ == Layout::kDictionary;
     switch (layout_) {
       case Layout::kPlain:
         for (int32_t i = 0; i < count; ++i) out[targets[i]] = convert_(plain_at(first + positions_[i]));
         return;
       case Layout::kDecoded:
-        for (int32_t i = 0; i < count; ++i) out[targets[i]] = convert_(decoded_[first + positions_[i]]);
+        for (int32_t i = 0; i < count; ++i) out[targets[i]] = convert_(decoded_.data()[first + positions_[i]]);
         return;
       case Layout::kDictionary:
         indices_.skip(first - cursor_);
         indices_.pick(positions_.data(), count, positions_[count - 1] + 1, index_.data());
-        for (int32_t i = 0; i < count; ++i) out[targets[i]] = entry(index_[i]);
-        if (coded_) {
-          for (int32_t i = 0; i < count; ++i) codes_[1 + targets[i]] = index_[i];
-        }
+        check_index(largest_of(index_.data(), count));
+        for (int32_t i = 0; i < count; ++i) codes_[1 + targets[i]] = index_[i];
+        if (coded_) break;
+        for (int32_t i = 0; i < count; ++i) out[targets[i]] = dictionary_.data()[index_[i]];
         break;
       case Layout::kText:
         if constexpr (kBytes) {
@@ -355,16 +379,15 @@ class TypedChunkReader final : public ChunkReader {
   int64_t cursor_ = 0;  // values passed in layouts that are read in sequence
   HybridDecoder indices_;
   bool has_dictionary_ = false;
-  std::vector<Out> dictionary_;
-  std::vector<char> dictionary_bytes_;
+  PoolArray<Out> dictionary_;
+  PoolArray<uint8_t> dictionary_page_;  // bytes of its texts
   uint64_t dictionary_number_ = 0;
   bool coded_ = false;  // all values of the batch so far are the dictionary's
-  std::unique_ptr<T[]> decoded_;
-  int32_t decoded_capacity_ = 0;
+  PoolArray<T> decoded_;
   std::map<parquet::Encoding::type, std::unique_ptr<typename parquet::EncodingTraits<Physical>::Decoder>> decoders_;
   std::vector<std::unique_ptr<char[]>> kept_;
   std::array<uint32_t, JG_BATCH_ROWS> index_;
-  std::array<uint32_t, 1 + JG_BATCH_ROWS> codes_;  // of rows; the first is read, but never used
+  std::array<uint32_t, 1 + JG_BATCH_ROWS> codes_{};  // of rows; the first is read, but never used
   std::array<int32_t, JG_BATCH_ROWS> positions_, targets_;
 };
 

@@ -46,12 +46,12 @@ def is_plain(e: Expression) -> bool:
     return isinstance(e, Call) and e.function in PLAIN and all(map(is_plain, e.args))
 
 
-def coded_column(terms: Sequence[Expression]) -> int | None:
-    """Return the text column that alone decides: rows with equal values have the same answer."""
+def coded_column(terms: Sequence[Expression]) -> SourceColumn | None:
+    """Return the column that alone decides: rows with equal values have the same answer."""
     if any(isinstance(e, Element) for t in terms for e in t.walk()):
         return None  # the rows of a list's elements have the list in common
     found = {leaf for t in terms for leaf in leaves(t) if not leaf.children and not isinstance(leaf, CONSTANT)}
-    columns = [leaf.index for leaf in found if isinstance(leaf, SourceColumn) and leaf.type.is_text]
+    columns = [leaf for leaf in found if isinstance(leaf, SourceColumn) and not leaf.type.is_nested]
     return columns[0] if len(columns) == len(found) == 1 else None
 
 

@@ -122,12 +122,15 @@ class Needed:
 
 @dataclass
 class Loop:
-    """The values of a loop's template: declarations before it, statements in it."""
+    """The values of a loop's template: declarations before it, statements in it. `decoded`: type → columns that it is
+    the first to read of each row; `rare`: those that it reads of rows only whose codes it has not met."""
 
     kind: str
     live: Live
     after: Live
     columns: list[tuple[int, str]] = field(default_factory=list)
+    decoded: dict[str, list[int]] = field(default_factory=dict)
+    rare: list[int] = field(default_factory=list)
     late: list[int] = field(default_factory=list)
     later: list[int] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
@@ -213,6 +216,7 @@ class PipelineRenderer:
         self.program, self.pipeline, self.dialect, self.fallible = program, pipeline, dialect, fallible
         self.layouts = layouts
         self.loaded: set[int] = set()
+        self.decoded: set[int] = set()
         self.early: tuple[bool, ...] = ()
         if pipeline.source[0] == "files":
             self.early = program.sources[pipeline.source[1]].early  # type: ignore[union-attr]
@@ -306,13 +310,28 @@ class PipelineRenderer:
         later = sorted(set(range(len(self.pipeline.columns))) - self.loaded) if self.early else []
         self.loaded.update(late)
         columns = [(i, cpp_type(t)) for i, t in sorted(writer.columns.items())]
+        rare = self._rarely_read(kind, writer.lines, runs, data)
+        decoded = _by_type(columns, {i for i, _ in columns} - {*rare} - self.decoded) if self.early else {}
+        self.decoded.update(i for numbers in decoded.values() for i in numbers)
+        if rare and kind == "groups":
+            texts = {i for i in rare if i in data["coded"]}
+            data["unless_slots"], data["unless_memos"] = _by_type(columns, {*rare} - texts), _by_type(columns, texts)
         if runs or any(data.get(key) for key in data if key.endswith("_runs")):  # which find their fields by number
             named = _columns_named((writer.lines, data))
             columns = [(i, type) for i, type in columns if i in named]
         data["pointers_read"] = sorted(writer.pointers)
         data["marks_read"] = sorted(writer.marks)
         later = [c for c in later if c not in late]
-        return Loop(kind, live, after, columns, late, later, list(writer.lines), list(runs), data)
+        return Loop(kind, live, after, columns, decoded, rare, late, later, list(writer.lines), list(runs), data)
+
+    def _rarely_read(self, kind: str, lines: Sequence[str], runs: Sequence[Run], data: dict[str, Any]) -> list[int]:
+        """Return the columns that a loop reads by their codes, but for codes that it has not met."""
+        if kind == "filter":
+            return [] if data["coded"] is None else [data["coded"]]
+        if kind != "groups" or not data["words"] or runs:
+            return []
+        often = _columns_named((lines, data["updates"]))
+        return [c for c in data["codes"] if c not in often | self.decoded]
 
     def _step(self, step: Step, live: Live, after: Live) -> Loop:
         writer = self._writer()
@@ -332,14 +351,18 @@ class PipelineRenderer:
                 return self._probe(step, live, after, writer)
 
     def _filter(self, terms: tuple[Expression, ...], live: Live, after: Live, writer: ExpressionWriter) -> Loop:
-        plain, coded = all(map(is_plain, terms)), coded_column(terms)
+        plain, column = all(map(is_plain, terms)), coded_column(terms) if self.early else None
+        coded = None if column is None else column.index
         test = "passes &= {};" if plain else "if (!({})) continue;" if coded is None else "if (!({})) return false;"
         for term in terms:
             condition = writer.condition(term)
             writer.lines.append(test.format(condition))
         adjacent = live.dense and after.selection and not (after.pointers or after.marks or after.places)
         blocks = plain and adjacent
-        return self._loop("filter", live, after, writer, plain=plain, blocks=blocks, coded=coded, adjacent=adjacent)
+        data = {"plain": plain, "blocks": blocks, "adjacent": adjacent, "coded": coded}
+        if column is not None:
+            data["coded_type"] = cpp_type(column.type)
+        return self._loop("filter", live, after, writer, **data)
 
     def _probe(self, step: ProbeStep, live: Live, after: Live, writer: ExpressionWriter) -> Loop:
         table = self.program.tables[step.table]
@@ -567,6 +590,15 @@ class PipelineRenderer:
 def _columns_named(statements: object) -> set[int]:
     """Return the columns that a loop's statements, nested as its template takes them, refer to by name."""
     return {int(number) for number in re.findall(r"\b[cv](\d+)\b", repr(statements))}
+
+
+def _by_type(columns: Sequence[tuple[int, str]], wanted: set[int]) -> dict[str, list[int]]:
+    """Return C++ type → those of the columns that are wanted."""
+    found: dict[str, list[int]] = {}
+    for number, type in columns:
+        if number in wanted:
+            found.setdefault(type, []).append(number)
+    return found
 
 
 def _row_scope(layouts: Sequence[Layout], table: int, column: Callable[[int], str] = str) -> Scope:

@@ -75,6 +75,7 @@ class _Col(ctypes.Structure):
         ("codes", ctypes.c_void_p),
         ("dictionary", ctypes.c_uint64),
         ("code_count", ctypes.c_uint32),
+        ("entries", ctypes.c_void_p),
     ]
 
 

@@ -50,8 +50,8 @@ def test_plain_conditions_compare_small_numbers() -> None:
     assert not any(map(is_plain, (LIKE, compare("eq", WIDE, WIDE), PICKED, compare("or", EQUAL, PAIR))))
 
 
-def test_a_column_of_texts_that_decides_alone() -> None:
-    assert coded_column((LIKE, compare("eq", TEXT, Parameter(string, 3)))) == 2
+def test_a_column_that_decides_alone() -> None:
+    assert coded_column((LIKE, compare("eq", TEXT, Parameter(string, 3)))) == TEXT
+    assert coded_column((EQUAL,)) == B
     assert coded_column((LIKE, EQUAL)) is None
-    assert coded_column((EQUAL,)) is None
     assert coded_column((compare("eq", TEXT, SourceColumn(string, 7)),)) is None

@@ -101,6 +101,9 @@ int p0_1(JgTask* t, P0* w, int n);
 
 int p0_0(JgTask* t, P0* w, int n) {
   t->entered[0] += n;
+  jg_decode<int64_t>(&t->cols[0], nullptr, n);
+  jg_decode<JgStr>(&t->cols[1], nullptr, n);
+  jg_decode<int32_t>(&t->cols[2], nullptr, n);
   const int64_t* __restrict c0 = (const int64_t*)t->cols[0].data;
   [[maybe_unused]] const uint8_t* __restrict v0 = t->cols[0].valid;
   const JgStr* __restrict c1 = (const JgStr*)t->cols[1].data;

@@ -80,45 +80,44 @@ int p0_1(JgTask* t, P0* w, int n);
 
 int p0_0(JgTask* t, P0* w, int n) {
   t->entered[0] += n;
-  const JgStr* __restrict c1 = (const JgStr*)t->cols[1].data;
+  const JgStr* c1 = (const JgStr*)t->cols[1].data;
   [[maybe_unused]] const uint8_t* __restrict v1 = t->cols[1].valid;
   int k = 0;
-  auto passes = [&](const int x) -> bool {
+  auto passing = [&](const int x) -> bool {
     const bool n2 = (v1 && !v1[x]);
     const uint8_t e1 = jg_equal_str(c1[x], t->params[2].s);
     if (!(!(n2) && e1)) return false;
     return true;
   };
+  JgCol* const coded = &t->cols[1];
   if (t->entered[0] == n) w->verdicts0.dictionary = 0;  // the thread's first rows
-  const uint32_t* __restrict codes = t->cols[1].codes;
-  uint8_t* verdicts = codes ? jg_verdicts(&w->verdicts0, t->cols[1].dictionary) : nullptr;
-  int done = 0;
-  if (codes && !v1 && t->cols[1].code_count <= JG_VERDICTS) {
-    for (; n - done >= BLOCK; done += BLOCK) {
-      const uint32_t* const block = codes + done;
-      uint8_t passed[BLOCK], least = 2;
-      for (int i = 0; i < BLOCK; i++) {
-        const uint8_t verdict = verdicts[block[i]];
-        least = verdict < least ? verdict : least;
-        passed[i] = verdict == 2;
-      }
-      if (JG_UNLIKELY(!least)) {
-        for (int i = 0; i < BLOCK; i++) {
-          uint8_t* const verdict = verdicts + block[i];
-          if (!*verdict) *verdict = passes(done + i) ? 2 : 1;
-          passed[i] = *verdict == 2;
-        }
-      }
-      k += jg_select(passed, done, w->s1 + k);
+  const uint32_t* __restrict codes = coded->codes;
+  if (codes) {
+    uint8_t* const verdicts = jg_verdicts(&w->verdicts0, coded->dictionary);
+    auto verdict = [&](const int x) -> uint8_t {
+      jg_decode<JgStr>(coded, &x, 1);
+      return passing(x) ? 2 : 1;
+    };
+    int i = 0;
+    if (!coded->valid && coded->code_count <= JG_VERDICTS) {
+      while ((i = jg_judge(codes, i, n, verdicts, coded->code_count, w->s1, &k)) < n) verdicts[codes[i]] = verdict(i);
     }
-  }
-  for (int i = done; i < n; i++) {
+    for (; i < n; i++) {
     [[maybe_unused]] const int x = i;
-    uint8_t apart = 0, *verdict = &apart;
-    if (codes && (!v1 || v1[x]) && codes[x] < JG_VERDICTS) verdict = verdicts + codes[x];
-    if (!*verdict) *verdict = passes(x) ? 2 : 1;
-    w->s1[k] = x;
-    k += *verdict - 1;
+      uint8_t apart = 0, *found = &apart;
+      if ((!coded->valid || coded->valid[x]) && codes[x] < JG_VERDICTS) found = verdicts + codes[x];
+      if (!*found) *found = verdict(x);
+      w->s1[k] = x;
+      k += *found - 1;
+    }
+  } else {
+    jg_decode<JgStr>(&t->cols[1], nullptr, n);
+    for (int i = 0; i < n; i++) {
+      [[maybe_unused]] const int x = i;
+      const bool passes = passing(x);
+      w->s1[k] = x;
+      k += passes;
+    }
   }
   if (k && p0_1(t, w, k)) return 1;
 
@@ -132,6 +131,9 @@ int p0_1(JgTask* t, P0* w, int n) {
     if (jg_load(t, 0, w->s1, n)) return 1;
     if (jg_load(t, 2, w->s1, n)) return 1;
   }
+  jg_decode<int64_t>(&t->cols[0], w->s1, n);
+  jg_decode<JgStr>(&t->cols[1], w->s1, n);
+  jg_decode<int32_t>(&t->cols[2], w->s1, n);
   const int64_t* __restrict c0 = (const int64_t*)t->cols[0].data;
   [[maybe_unused]] const uint8_t* __restrict v0 = t->cols[0].valid;
   const JgStr* __restrict c1 = (const JgStr*)t->cols[1].data;
@@ -164,6 +166,7 @@ int pipeline0(JgTask* t, int n) {
 struct P1 {
   int32_t s1[N];
   int32_t s2[N];
+  JgVerdicts verdicts0;
   uint8_t all_loaded, loaded[4];
 };
 int p1_0(JgTask* t, P1* w, int n);
@@ -172,24 +175,48 @@ int p1_2(JgTask* t, P1* w, int n);
 
 int p1_0(JgTask* t, P1* w, int n) {
   t->entered[0] += n;
-  const int32_t* __restrict c0 = (const int32_t*)t->cols[0].data;
+  const int32_t* c0 = (const int32_t*)t->cols[0].data;
   [[maybe_unused]] const uint8_t* __restrict v0 = jg_valid_of(&t->cols[0]);
   int k = 0;
-  auto passing = [&](const int x) -> uint8_t {
+  auto passing = [&](const int x) -> bool {
     bool passes = true;
     const bool n2 = (v0 && !v0[x]);
     const uint8_t e1 = ((c0[x]) == (((int32_t)t->params[3].i)));
     passes &= !(n2) && e1;
     return passes;
   };
-  for (int from = 0; from < n; from += BLOCK) {
-    uint8_t passed[BLOCK];
-    if (n - from >= BLOCK) {
-      for (int i = 0; i < BLOCK; i++) passed[i] = passing(from + i);
-    } else {
-      for (int i = 0; i < BLOCK; i++) passed[i] = from + i < n && passing(from + i);
+  JgCol* const coded = &t->cols[0];
+  if (t->entered[0] == n) w->verdicts0.dictionary = 0;  // the thread's first rows
+  const uint32_t* __restrict codes = coded->code_count > JG_VERDICTS ? nullptr : coded->codes;
+  if (codes) {
+    uint8_t* const verdicts = jg_verdicts(&w->verdicts0, coded->dictionary);
+    auto verdict = [&](const int x) -> uint8_t {
+      jg_decode<int32_t>(coded, &x, 1);
+      return passing(x) ? 2 : 1;
+    };
+    int i = 0;
+    if (!coded->valid && coded->code_count <= JG_VERDICTS) {
+      while ((i = jg_judge(codes, i, n, verdicts, coded->code_count, w->s1, &k)) < n) verdicts[codes[i]] = verdict(i);
     }
-    k += jg_select(passed, from, w->s1 + k);
+    for (; i < n; i++) {
+    [[maybe_unused]] const int x = i;
+      uint8_t apart = 0, *found = &apart;
+      if ((!coded->valid || coded->valid[x]) && codes[x] < JG_VERDICTS) found = verdicts + codes[x];
+      if (!*found) *found = verdict(x);
+      w->s1[k] = x;
+      k += *found - 1;
+    }
+  } else {
+    jg_decode<int32_t>(&t->cols[0], nullptr, n);
+    for (int from = 0; from < n; from += BLOCK) {
+      uint8_t passed[BLOCK];
+      if (n - from >= BLOCK) {
+        for (int i = 0; i < BLOCK; i++) passed[i] = passing(from + i);
+      } else {
+        for (int i = 0; i < BLOCK; i++) passed[i] = from + i < n && passing(from + i);
+      }
+      k += jg_select(passed, from, w->s1 + k);
+    }
   }
   if (k && p1_1(t, w, k)) return 1;
 
@@ -201,6 +228,7 @@ int p1_1(JgTask* t, P1* w, int n) {
     w->loaded[1] = 1;
     if (jg_load(t, 1, w->s1, n)) return 1;
   }
+  jg_decode<int64_t>(&t->cols[1], w->s1, n);
   const int64_t* __restrict c1 = (const int64_t*)t->cols[1].data;
   [[maybe_unused]] const uint8_t* __restrict v1 = t->cols[1].valid;
   [[maybe_unused]] const int32_t* __restrict s = w->s1;
@@ -262,6 +290,7 @@ int p1_2(JgTask* t, P1* w, int n) {
     w->loaded[2] = 1;
     if (jg_load(t, 2, w->s2, n)) return 1;
   }
+  jg_decode<int64_t>(&t->cols[2], w->s2, n);
   const int64_t* __restrict c1 = (const int64_t*)t->cols[1].data;
   [[maybe_unused]] const uint8_t* __restrict v1 = t->cols[1].valid;
   const int64_t* __restrict c2 = (const int64_t*)t->cols[2].data;

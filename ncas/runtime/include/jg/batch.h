@@ -34,14 +34,37 @@ struct JgStr {
 // means that every row has a value. Values under NULL are unspecified but initialised (strings: size 0).
 // Values that come from a dictionary may have `codes`: of rows with values, equal ones are of equal values, in all
 // batches whose `dictionary` is the same number; one that a thread has not met is larger than those before. Codes are
-// below `code_count`.
+// below `code_count`. With `entries`, the values of the codes, `data` has room for the rows' values, but none of them
+// yet: see jg_decode.
 struct JgCol {
   void* data;
   uint8_t* valid;
   const uint32_t* codes = nullptr;
   uint64_t dictionary = 0;
   uint32_t code_count = 0;
+  const void* entries = nullptr;
 };
+
+// Fills in the values of n rows, those that `rows` lists or all of the batch, where the column has only their codes.
+template <class T>
+static inline void jg_decode(JgCol* column, const int32_t* rows, int n) {
+  const T* const entries = (const T*)column->entries;
+  if (!entries) return;
+  if (!rows) column->entries = nullptr;
+  const uint32_t* const codes = column->codes;
+  const uint8_t* const valid = column->valid;
+  T* const values = (T*)column->data;
+  if (valid) {
+    for (int i = 0; i < n; i++) {
+      const int row = rows ? rows[i] : i;
+      values[row] = valid[row] ? entries[codes[row]] : T{};
+    }
+  } else if (rows) {
+    for (int i = 0; i < n; i++) values[rows[i]] = entries[codes[rows[i]]];
+  } else {
+    for (int i = 0; i < n; i++) values[i] = entries[codes[i]];
+  }
+}
 
 // At most JG_BATCH_ROWS rows; columns in the order that the source was configured with.
 struct JgBatch {

@@ -31,7 +31,7 @@ static inline __attribute__((always_inline)) int jg_select(const uint8_t (&passe
   return n;
 }
 
-// ---- conditions about a text: of rows with the same code one is looked at ----
+// ---- conditions on one column: of rows with the same code one is looked at ----
 enum { JG_VERDICTS = 1 << 14 };  // codes from there on are looked at each
 struct JgVerdicts {
   uint64_t dictionary;
@@ -43,4 +43,9 @@ static inline uint8_t* jg_verdicts(JgVerdicts* v, uint64_t dictionary) {
     v->dictionary = dictionary;
   }
   return v->of;
+}
+extern "C" {
+// Appends those of the rows [from, n) whose codes have the verdict yes to the k rows in `out`, which have all been
+// before `from`. Returns the first row whose code has no verdict yet, or n. Codes are below `count`.
+int jg_judge(const uint32_t* codes, int from, int n, const uint8_t* verdicts, uint32_t count, int32_t* out, int* k);
 }

@@ -1,0 +1,105 @@
+// Rows that pass a filter by their dictionary codes, a block at a time.
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VBMI__)
+#define JG_WIDE_JUDGE 1
+#include <immintrin.h>
+#endif
+
+#include "jg/filters.h"
+
+namespace jg {
+namespace {
+
+constexpr uint8_t kUnknown = 0, kYes = 2;
+constexpr uint32_t kFewCodes = 128;  // whose verdicts are in two vectors
+
+// Bits of rows: those whose verdict is yes, and those without one.
+struct Judged {
+  uint64_t yes, unknown;
+};
+
+Judged judge_block(const uint32_t* codes, const uint8_t* verdicts) {
+  Judged found{0, 0};
+  for (int i = 0; i < JG_BLOCK; i++) {
+    const uint8_t verdict = verdicts[codes[i]];
+    found.yes |= static_cast<uint64_t>(verdict == kYes) << i;
+    found.unknown |= static_cast<uint64_t>(verdict == kUnknown) << i;
+  }
+  return found;
+}
+
+#ifdef JG_WIDE_JUDGE
+struct FewVerdicts {
+  __m512i low, high;
+
+  explicit FewVerdicts(const uint8_t* verdicts)
+      : low(_mm512_loadu_si512(verdicts)), high(_mm512_loadu_si512(verdicts + 64)) {}
+
+  Judged judge(const uint32_t* codes) const {
+    const auto narrow = [codes](int i) { return _mm512_cvtepi32_epi8(_mm512_loadu_si512(codes + i)); };
+    __m512i bytes = _mm512_castsi128_si512(narrow(0));
+    bytes = _mm512_inserti32x4(bytes, narrow(16), 1);
+    bytes = _mm512_inserti32x4(bytes, narrow(32), 2);
+    bytes = _mm512_inserti32x4(bytes, narrow(48), 3);
+    const __m512i found = _mm512_permutex2var_epi8(low, bytes, high);
+    return {_mm512_cmpeq_epi8_mask(found, _mm512_set1_epi8(kYes)), _mm512_testn_epi8_mask(found, found)};
+  }
+};
+#endif
+
+// The numbers of the rows, from `first` on; returns how many. Writes up to 16 numbers more than the rows before them
+// may have had.
+int append_rows(uint64_t rows, int first, int32_t* out) {
+  int n = 0;
+#ifdef JG_WIDE_JUDGE
+  __m512i numbers =
+      _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  for (; rows; rows >>= 16) {
+    const auto some = static_cast<__mmask16>(rows);
+    _mm512_storeu_si512(out + n, _mm512_maskz_compress_epi32(some, numbers));
+    n += __builtin_popcount(some);
+    numbers = _mm512_add_epi32(numbers, _mm512_set1_epi32(16));
+  }
+#else
+  for (; rows; rows &= rows - 1) out[n++] = first + __builtin_ctzll(rows);
+#endif
+  return n;
+}
+
+// As jg_judge, for whole blocks.
+template <class Judge>
+int judge_blocks(const uint32_t* codes, int from, int n, int32_t* out, int* k, Judge judge) {
+  for (; n - from >= JG_BLOCK; from += JG_BLOCK) {
+    Judged found = judge(codes + from);
+    const int known = found.unknown ? __builtin_ctzll(found.unknown) : JG_BLOCK;
+    if (known < JG_BLOCK) found.yes &= (uint64_t{1} << known) - 1;
+    *k += append_rows(found.yes, from, out + *k);
+    if (known < JG_BLOCK) return from + known;
+  }
+  return from;
+}
+
+}  // namespace
+}  // namespace jg
+
+int jg_judge(const uint32_t* codes, int from, int n, const uint8_t* verdicts, uint32_t count, int32_t* out, int* k) {
+  const int whole = from + (n - from) / JG_BLOCK * JG_BLOCK;
+  int at;
+#ifdef JG_WIDE_JUDGE
+  if (count <= jg::kFewCodes) {
+    const jg::FewVerdicts few(verdicts);
+    at = jg::judge_blocks(codes, from, n, out, k, [&few](const uint32_t* block) { return few.judge(block); });
+  } else
+#endif
+  {
+    at = jg::judge_blocks(codes, from, n, out, k,
+                          [verdicts](const uint32_t* block) { return jg::judge_block(block, verdicts); });
+  }
+  if (at < whole) return at;
+  for (; at < n; at++) {
+    const uint8_t verdict = verdicts[codes[at]];
+    if (verdict == jg::kUnknown) return at;
+    out[*k] = at;
+    *k += verdict == jg::kYes;
+  }
+  return n;
+}
