@@ -1,4 +1,8 @@
 #include "parquet/hybrid.h"
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VBMI__)
+#define JG_WIDE_UNPACK 1
+#include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -48,10 +52,49 @@ uint32_t load_le(const uint8_t* data, int bytes) {
   return value;
 }
 
-// Values of W bits from a byte boundary, 8 at a time; reads up to 8 bytes past the last one's first byte.
+#ifdef JG_WIDE_UNPACK
+constexpr int kWidestLane = 25;  // whose bits are in four bytes, wherever in the first byte they begin
+
+// Where 16 values of W bits are: four bytes for each, and in how many bits it begins.
 template <int W>
-void unpack(const uint8_t* data, uint32_t* out, int64_t groups) {
+struct Lanes {
+  alignas(64) uint8_t bytes[64];
+  alignas(64) uint32_t shifts[16];
+  constexpr Lanes() : bytes(), shifts() {
+    for (int i = 0; i < 16; ++i) {
+      for (int b = 0; b < 4; ++b) bytes[4 * i + b] = static_cast<uint8_t>(i * W / 8 + b);
+      shifts[i] = static_cast<uint32_t>(i * W % 8);
+    }
+  }
+};
+
+// 16 values at a time, where 64 bytes may be read; returns how many groups of 8 these are.
+template <int W>
+int64_t unpack_wide(const uint8_t* data, uint32_t* out, int64_t groups, int64_t bytes) {
+  static constexpr Lanes<W> kLanes;
+  const __m512i places = _mm512_load_si512(kLanes.bytes), shifts = _mm512_load_si512(kLanes.shifts);
+  const __m512i mask = _mm512_set1_epi32((1 << W) - 1);
+  int64_t g = 0;
+  for (; g + 2 <= groups && bytes - g * W >= 64; g += 2, out += 16) {
+    const __m512i words = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(data + g * W));
+    _mm512_storeu_si512(out, _mm512_and_si512(_mm512_srlv_epi32(words, shifts), mask));
+  }
+  return g;
+}
+#endif
+
+// Values of W bits from a byte boundary, 8 at a time; reads up to 8 bytes past the last one's first byte, of `bytes`.
+template <int W>
+void unpack(const uint8_t* data, uint32_t* out, int64_t groups, [[maybe_unused]] int64_t bytes) {
   constexpr uint64_t kMask = (uint64_t{1} << W) - 1;
+#ifdef JG_WIDE_UNPACK
+  if constexpr (W > 0 && W <= kWidestLane) {
+    const int64_t done = unpack_wide<W>(data, out, groups, bytes);
+    data += done * W;
+    out += done * 8;
+    groups -= done;
+  }
+#endif
   for (int64_t g = 0; g < groups; ++g, data += W, out += 8) {
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
@@ -62,7 +105,7 @@ void unpack(const uint8_t* data, uint32_t* out, int64_t groups) {
   }
 }
 
-using Unpack = void (*)(const uint8_t*, uint32_t*, int64_t);
+using Unpack = void (*)(const uint8_t*, uint32_t*, int64_t, int64_t);
 
 template <int... W>
 constexpr std::array<Unpack, sizeof...(W)> unpackers(std::integer_sequence<int, W...>) {
@@ -116,7 +159,7 @@ void HybridDecoder::decode(uint32_t* out, int32_t n) {
       int64_t groups = (take - done) / 8;
       if (width_ > 0) groups = std::min(groups, std::max<int64_t>(0, end_ - from - 8) / width_);
       if (groups > 0 && width_ > 0) {
-        kUnpack[width_](from, out + done, groups);
+        kUnpack[width_](from, out + done, groups, end_ - from);
         done += static_cast<int32_t>(groups * 8);
       }
       for (; done < take; ++done) out[done] = packed_at(index_ + done);
