@@ -42,6 +42,8 @@ from jumpgate.words import counted
 SPEEDS = Speeds(setup_s=0.5, factor=0.0)
 #: core seconds of a byte of an answer, and bytes of a value as text beside those that it has in memory
 TEXT_S, TEXT_BYTES = 1e-8, 8
+#: core seconds in which an instance asks for a range, in Python
+RANGE_S = 1e-3
 #: rows of a sample for a threshold
 SAMPLED_MIN, SAMPLED_MAX = 100, 100_000
 #: groups that an object's store computes, the most (PushdownDB, section VI: 6 to 8 are best)
@@ -160,7 +162,7 @@ def _for_ranges(index: Index, read: Read, wanted: Sequence[Interval]) -> tuple[A
 
 
 def _ranged(requests: float, bytes: float) -> Asked:
-    return Asked(requests, bytes, core_s=bytes * TEXT_S)
+    return Asked(requests, bytes, core_s=bytes * TEXT_S + requests * RANGE_S)
 
 
 def _has_fewer(part: Part) -> bool:
