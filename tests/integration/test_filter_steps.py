@@ -1,4 +1,4 @@
-"""Filters whose conditions are tried column by column, and once for each text of a dictionary, beside DuckDB."""
+"""Filters whose conditions are tried column by column, and once for each value of a dictionary, beside DuckDB."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ DAY = datetime.date(2001, 1, 1)
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
     """A connection, and DuckDB's, with `t`: of `few` each row group has a dictionary, in an order of its own; that of
-    `many` has more texts than verdicts are kept of, and ends before the row group does; `u`: the same without."""
+    `many` and `wide` have more values than verdicts are kept of, and end before the row group does; `u`: the same
+    without."""
     folder, chance = tmp_path_factory.mktemp("filters"), random.Random(3)
 
     def some(value: Any) -> Any:
@@ -37,6 +38,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
         "few": [some(f"é{chance.randrange(30) + i // 9000}" * (i % 3)) for i in range(ROWS)],
         "kind": [f"k{i % 5}" for i in range(ROWS)],
         "many": [some(f"text {chance.randrange(40_000)}") for _ in range(ROWS)],
+        "low": [chance.randrange(50) + i // 9000 for i in range(ROWS)],
+        "day": [DAY + datetime.timedelta(days=chance.randrange(2500)) for _ in range(ROWS)],
+        "wide": [chance.randrange(40_000) * 1_000_003 for _ in range(ROWS)],
     }
     table = pa.table(columns)
     pq.write_table(
@@ -66,6 +70,14 @@ CONDITIONS = [
     "i >= 49990",
     "kind = 'k1' AND d IS NOT NULL",
     "kind LIKE '%k' AND i > 3",
+    "low BETWEEN 7 AND 9 AND wide > 20000000000 AND wide <> low",
+    "low IN (3, 5, 52) AND day >= DATE '2003-03-01' AND day < DATE '2003-04-11'",
+    "low % 7 = 3 AND day IS NOT NULL AND low < 100",
+    "wide BETWEEN 1000003 AND 5000015000 AND low = 7",
+    "wide IN (1000003, 2000006, 39999119997) OR wide % 977 = 3",
+    "day = DATE '2004-02-29' AND low > a",
+    "low > 55 AND few = 'é7'",
+    "low = 3 AND low + wide > 5 AND kind IN ('k1', 'k4')",
 ]
 
 
@@ -73,7 +85,17 @@ CONDITIONS = [
 def test_rows_are_duckdbs(tables: tuple[Any, Any], condition: str) -> None:
     connection, duck = tables
     for table in "tu":
-        query = f"SELECT i, few, many, d FROM {table} WHERE {condition} ORDER BY i"
+        query = f"SELECT i, few, many, d, low, day, wide FROM {table} WHERE {condition} ORDER BY i"
+        assert connection.sql(query).to_arrow().to_pylist() == duck.execute(query).to_arrow_table().to_pylist()
+
+
+@pytest.mark.parametrize("keys", ["low", "low, kind", "day", "kind, low, day", "few, low", "wide % 7, low"])
+@pytest.mark.parametrize("condition", ["TRUE", "low > 30", "low IN (3, 5) AND wide > 20000000000"])
+def test_groups_by_what_a_filter_has_read(tables: tuple[Any, Any], keys: str, condition: str) -> None:
+    connection, duck = tables
+    measures = "count(*) n, sum(low) s, min(kind) least, max(wide) most, min(day) earliest"
+    for table in "tu":
+        query = f"SELECT {keys}, {measures} FROM {table} WHERE {condition} GROUP BY {keys} ORDER BY ALL"
         assert connection.sql(query).to_arrow().to_pylist() == duck.execute(query).to_arrow_table().to_pylist()
 
 
