@@ -16,7 +16,6 @@ import importlib.util
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -210,7 +209,7 @@ def _first(name: str, part: Part, estimates: Estimates | None) -> Match:
     sampled = math.sqrt(wanted * each * len(part.read.schema))
     sampled = int(min(max(sampled, SAMPLED_MIN, 4 * wanted), SAMPLED_MAX))
     asked = None
-    scanned, known = (None, None) if estimates is None else (_scanned(part, estimates), rows)
+    scanned, known = (None, None) if estimates is None else (estimates.stored(part.read), rows)
     if scanned is not None and known is not None:
         files = len(part.read.files)
         left = min(known, files * (sampled + wanted * max(1.0, each / sampled)))
@@ -221,24 +220,16 @@ def _first(name: str, part: Part, estimates: Estimates | None) -> Match:
 
 def _for_rows(part: Part, node: Operator, estimates: Estimates) -> Asked | None:
     """Return what the store is asked for the rows of `node`; None if their number is unknown."""
-    scanned, known = _scanned(part, estimates), estimates.of(node)
+    scanned, known = estimates.stored(part.read), estimates.of(node)
     if scanned is None or known.bytes is None or known.rows is None:
         return None
     returned = known.bytes + known.rows * len(node.schema) * TEXT_BYTES
     return _demand(2.0 * len(part.read.files), returned, scanned)  # each is asked for its version afterwards
 
 
-def _scanned(part: Part, estimates: Estimates) -> float | None:
-    """Return the bytes that a store scans: all of a text."""
-    read = part.read
-    if read.format != "parquet":
-        read = replace(read, columns=tuple(range(len(read.file_schema))))
-    return estimates.stored(read)
-
-
 def _for_groups(part: Part, root: Aggregate, estimates: Estimates) -> Asked | None:
     """Return what the store is asked for an aggregate: its large groups, and the rows of the others."""
-    files, scanned = float(len(part.read.files)), _scanned(part, estimates)
+    files, scanned = float(len(part.read.files)), estimates.stored(part.read)
     checks = 0.0 if part.read.format == "parquet" else 1.0  # of the notation of integers
     rows, groups = estimates.of(root.input).rows, estimates.of(root).rows
     if scanned is None or rows is None or groups is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 from jumpgate.client import col, count, read
 from jumpgate.compiler import CompileOptions, compile_dataflow
@@ -149,6 +149,17 @@ def test_files_that_are_not_there_are_unknown(tmp_path: Path) -> None:
     file.unlink()
     plan = Estimator(estimate)
     assert plan.of(flow.root).rows is None and work(flow.root, plan) is None
+
+
+def test_a_text_is_read_whole_and_a_columnar_file_by_columns(tmp_path: Path) -> None:
+    found = pa.table({"a": range(SALES), "b": range(SALES)})
+    csv.write_csv(found, tmp_path / "t.csv")
+    parquet.write_table(found, tmp_path / "t.parquet")
+    plan = Estimator(estimate)
+    for name, share in (("t.csv", 1.0), ("t.parquet", 0.5)):
+        file = tmp_path / name
+        some = read(file, columns=["a"])
+        assert plan.stored(some.root) == pytest.approx(file.stat().st_size * share)
 
 
 def test_values_that_are_left() -> None:
