@@ -159,7 +159,7 @@ def test_a_text_is_read_whole_and_a_columnar_file_by_columns(tmp_path: Path) -> 
     for name, share in (("t.csv", 1.0), ("t.parquet", 0.5)):
         file = tmp_path / name
         some = read(file, columns=["a"])
-        assert plan.stored(some.root) == pytest.approx(file.stat().st_size * share)
+        assert plan.stored(some.root) == pytest.approx(file.stat().st_size * share, rel=0.1)
 
 
 def test_values_that_are_left() -> None:
