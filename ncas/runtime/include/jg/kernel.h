@@ -545,12 +545,17 @@ JG_DEFINE_IN(jg_in_double, double, jg_compare_double)
 JG_DEFINE_IN(jg_in_str, JgStr, jg_compare_str)
 
 // ---- exact decimals ----
-JG_INLINE jg_i128 jg_power_of_ten(int n) {
-  const jg_i128 e19 = (jg_i128)10000000000000000000ull;
-  jg_i128 r = n >= 38 ? e19 * e19 : n >= 19 ? e19 : 1;
-  for (int i = n >= 38 ? 38 : n >= 19 ? 19 : 0; i < n; i++) r *= 10;
-  return r;
-}
+enum { JG_DIGITS = 38 };  // of a decimal at most
+// A table: no compiler unrolls a loop over so many digits.
+struct JgPowers {
+  jg_i128 of[JG_DIGITS + 1];
+  constexpr JgPowers() : of() {
+    of[0] = 1;
+    for (int n = 1; n <= JG_DIGITS; n++) of[n] = 10 * of[n - 1];
+  }
+};
+static constexpr JgPowers jg_powers;
+JG_INLINE jg_i128 jg_power_of_ten(int n) { return jg_powers.of[n < 0 ? 0 : n < JG_DIGITS ? n : JG_DIGITS]; }
 // v scaled by 10^by (negative: divided, rounding half away from zero); false if it leaves `precision` digits.
 static inline int jg_rescale(jg_i128 v, int by, int precision, jg_i128* out) {
   if (by > 0) {
