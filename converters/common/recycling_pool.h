@@ -32,12 +32,8 @@ class RecyclingPool final : public arrow::MemoryPool {
   static constexpr int kClasses = 28;  // powers of two: 64 bytes to 8 GiB
   static constexpr int64_t kBlockBytesMax = int64_t{1} << 33;
   static int size_class(int64_t size);
-  uint8_t* fresh(int size_class);
-  uint8_t* piece(int size_class);
 
   std::array<std::vector<uint8_t*>, kClasses> free_;
-  std::vector<uint8_t*> owned_;                       // blocks, and slabs that pieces are cut from
-  uint8_t *slab_at_ = nullptr, *slab_end_ = nullptr;  // not yet cut
   int64_t bytes_ = 0, bytes_max_ = 0, bytes_total_ = 0, allocations_ = 0;
 };
 

@@ -54,6 +54,16 @@ int main() {
     EXPECT(borrow(2 * kLentBlock) == memory);
     EXPECT(borrow(kLentBlock) == memory + 2 * kLentBlock);
     EXPECT(borrow(size_t{1} << 50) == nullptr);
+    auto* small = static_cast<char*>(borrow(kLentLeast));  // pieces of one block, which are used again
+    auto* half = static_cast<char*>(borrow(kLentBlock / 2));
+    EXPECT(half == small + kLentLeast);
+    std::memset(small, 1, kLentLeast);
+    std::memset(half, 2, kLentBlock / 2);
+    EXPECT(small[kLentLeast - 1] == 1 && give_back(half));
+    EXPECT(borrow(kLentBlock / 2) == half);
+    EXPECT(borrow(kLentBlock / 2) > half + kLentBlock / 2);  // of another block
+    auto* rest = static_cast<char*>(borrow(kLentBlock / 4));
+    EXPECT(rest == half + kLentBlock / 2 && give_back(rest) && give_back(small));
     Budget budget;
     Arena arena(&budget);  // beyond what is lent: as if nothing were
     for (int i = 0; i < 64; i++) std::memset(arena.bytes(1 << 20), i, 1 << 20);

@@ -5,9 +5,10 @@
 
 namespace jg {
 
-inline constexpr size_t kLentBlock = 2 << 20;
+inline constexpr size_t kLentBlock = 2 << 20, kLentLeast = 64 << 10;
 
-// A multiple of kLentBlock, of any content. Null: there is none left, or this process is no zygote's.
+// A multiple of kLentBlock, or less: a power of two from kLentLeast on. Of any content. Null: there is none left, or
+// this process is no zygote's.
 void* borrow(size_t size);
 // False: it was not borrowed.
 bool give_back(void* memory);

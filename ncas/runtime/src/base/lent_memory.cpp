@@ -5,7 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
 
 #include "base/memory.h"
 
@@ -16,7 +21,7 @@ constexpr size_t kLentMost = size_t{4} << 30;  // or an eighth of the host's mem
 
 struct LentBlock {
   std::atomic<pid_t> borrower;  // 0: nobody
-  size_t run;                   // of the first of several: how many
+  size_t run;                   // of the first of several: how many; kPieces: it is cut into pieces
 };
 
 // Shared by the zygote and all of its instances. A block is mapped where it is borrowed, at a fixed address.
@@ -27,6 +32,47 @@ struct Lent {
   int file = -1;
 };
 Lent lent;
+
+constexpr size_t kPieces = 0;
+
+// What an instance cuts from blocks: powers of two, which are kept when they are given back.
+class Pieces {
+ public:
+  // Null: there is no block left.
+  void* cut(size_t size) {
+    const std::lock_guard lock(mutex_);
+    auto& free = free_[class_of(size)];
+    char* piece;
+    if (!free.empty()) {
+      piece = free.back();
+      free.pop_back();
+    } else {
+      if (static_cast<size_t>(end_ - at_) < size && !begin_block()) return nullptr;
+      piece = at_;
+      at_ += size;
+    }
+    sizes_[piece] = size;
+    return piece;
+  }
+  void put_back(char* piece) {
+    const std::lock_guard lock(mutex_);
+    free_[class_of(sizes_[piece])].push_back(piece);
+  }
+
+ private:
+  static size_t class_of(size_t size) { return std::countr_zero(size) - std::countr_zero(kLentLeast); }
+  bool begin_block();
+
+  std::mutex mutex_;
+  std::array<std::vector<char*>, 5> free_;  // up to half of a block
+  std::unordered_map<char*, size_t> sizes_;
+  char *at_ = nullptr, *end_ = nullptr;  // of a block, not yet cut
+};
+
+Pieces& pieces() {
+  static Pieces& all = *new Pieces;  // threads may outlive static objects
+  return all;
+}
 
 }  // namespace
 
@@ -58,7 +104,24 @@ void end_lending() {
   }
 }
 
+// The rest of the last block is cut into smaller pieces.
+bool Pieces::begin_block() {
+  auto* block = static_cast<char*>(borrow(kLentBlock));
+  if (!block) return false;
+  for (size_t size = kLentBlock / 2; size >= kLentLeast; size /= 2) {
+    if (static_cast<size_t>(end_ - at_) < size) continue;
+    free_[class_of(size)].push_back(at_);
+    at_ += size;
+  }
+  lent.blocks[static_cast<size_t>(block - lent.places) / kLentBlock].run = kPieces;
+  at_ = block;
+  end_ = block + kLentBlock;
+  return true;
+}
+
 void* borrow(size_t size) {
+  if (!lent.places) return nullptr;
+  if (size < kLentBlock) return pieces().cut(size);
   const size_t n = size / kLentBlock;
   const pid_t self = ::getpid();
   for (size_t i = 0; i + n <= lent.count;) {
@@ -83,6 +146,7 @@ bool give_back(void* memory) {
   const auto offset = static_cast<size_t>(static_cast<char*>(memory) - lent.places);
   if (!lent.places || static_cast<char*>(memory) < lent.places || offset >= lent.count * kLentBlock) return false;
   const size_t i = offset / kLentBlock, n = lent.blocks[i].run;
+  if (n == kPieces) return pieces().put_back(static_cast<char*>(memory)), true;
   ::mmap(memory, n * kLentBlock, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   for (size_t k = 0; k < n; k++) lent.blocks[i + k].borrower = 0;
   return true;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -97,7 +98,7 @@ inline void* random_access_memory(size_t size) {
   constexpr size_t kHugePage = 2 << 20, kLine = 64;
   const size_t alignment = size >= kHugePage ? kHugePage : kLine;
   size = (size + alignment - 1) & ~(alignment - 1);
-  if (size >= kLentBlock)
+  if (size >= kLentBlock || (size >= kLentLeast && std::has_single_bit(size)))
     if (void* lent = borrow(size)) return lent;
   void* p = std::aligned_alloc(alignment, size);
   if (!p) throw std::bad_alloc();
