@@ -10,9 +10,44 @@ namespace {
 
 constexpr int64_t kHeldMax = 64 << 20;                         // bytes of blocks, of one reader
 constexpr int64_t kBlockMax = 8 << 20, kBlockMin = 256 << 10;  // of what was expected
-constexpr int64_t kGap = 64 << 10;                             // as much between two ranges is read with them
-constexpr int64_t kUnexpected = 256 << 10;                     // is read where less is wanted
-constexpr int64_t kFooter = 64 << 10;                          // at the end
+constexpr int64_t kGap = 16 << 10, kGapMax = 64 << 10;         // between two ranges that are read as one: see merged
+constexpr int64_t kGapShare = 32;
+constexpr int64_t kUnexpected = 256 << 10;  // is read where less is wanted
+
+// Returns ranges in order and apart from each other. Two with at most kGap between them become one, and so do those
+// with at most kGapMax, the smallest gaps first, while all gaps together are a small share of the bytes.
+std::vector<ByteRange> merged(std::vector<ByteRange> ranges, int64_t size) {
+  std::sort(ranges.begin(), ranges.end(), [](ByteRange a, ByteRange b) { return a.begin < b.begin; });
+  std::vector<ByteRange> apart;
+  int64_t wanted = 0;
+  for (ByteRange range : ranges) {
+    range = {std::max<int64_t>(0, range.begin), std::min(range.end, size)};
+    if (!apart.empty()) range.begin = std::max(range.begin, apart.back().end);
+    if (range.begin >= range.end) continue;
+    wanted += range.end - range.begin;
+    if (!apart.empty() && range.begin == apart.back().end) {
+      apart.back().end = range.end;
+    } else {
+      apart.push_back(range);
+    }
+  }
+  std::vector<std::pair<int64_t, size_t>> gaps;  // bytes, and the range before which they are
+  for (size_t i = 1; i < apart.size(); i++)
+    if (const int64_t gap = apart[i].begin - apart[i - 1].end; gap <= kGapMax) gaps.emplace_back(gap, i);
+  std::sort(gaps.begin(), gaps.end());
+  int64_t left = wanted / kGapShare;
+  for (const auto& [gap, i] : gaps)
+    if ((left -= gap) >= 0 || gap <= kGap) apart[i].begin = apart[i - 1].end;
+  std::vector<ByteRange> found;
+  for (const ByteRange range : apart) {
+    if (!found.empty() && found.back().end == range.begin) {
+      found.back().end = range.end;
+    } else {
+      found.push_back(range);
+    }
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -31,22 +66,12 @@ void ObjectReader::drop(Blocks::iterator block) {
 }
 
 void ObjectReader::expect(std::vector<ByteRange> ranges) {
-  std::sort(ranges.begin(), ranges.end(), [](ByteRange a, ByteRange b) { return a.begin < b.begin; });
-  std::vector<ByteRange> merged;
-  for (ByteRange range : ranges) {
-    range = {std::max<int64_t>(0, range.begin), std::min(range.end, object_.size)};
-    if (range.begin >= range.end) continue;
-    if (!merged.empty() && range.begin <= merged.back().end + kGap) {
-      merged.back().end = std::max(merged.back().end, range.end);
-    } else {
-      merged.push_back(range);
-    }
-  }
-  const int64_t share = kHeldMax / 2 / std::max<int64_t>(1, static_cast<int64_t>(merged.size()));
+  std::vector<ByteRange> wanted = merged(std::move(ranges), object_.size);
+  const int64_t share = kHeldMax / 2 / std::max<int64_t>(1, static_cast<int64_t>(wanted.size()));
   const int64_t piece = std::clamp(share, kBlockMin, kBlockMax);
   for (bool more = true; more;) {  // the fronts of all first
     more = false;
-    for (ByteRange& range : merged) {
+    for (ByteRange& range : wanted) {
       if (range.begin >= range.end) continue;
       const int64_t end = range.end - range.begin <= piece + piece / 2 ? range.end : range.begin + piece;
       expected_.push_back({range.begin, end});
@@ -69,14 +94,21 @@ ObjectReader::Blocks::iterator ObjectReader::fetch(ByteRange range) {
   const auto next = blocks_.upper_bound(range.begin);
   if (next != blocks_.end()) range.end = std::min(range.end, next->first);
   const int64_t bytes = range.end - range.begin;
+  objects::Coming part;
+  part.bytes.reset(new char[static_cast<size_t>(bytes)]);
+  part.done = objects::read(object_, range.begin, bytes, part.bytes.get());
+  return hold(range, std::move(part));
+}
+
+ObjectReader::Blocks::iterator ObjectReader::hold(ByteRange range, objects::Coming part) {
   Block block;
   block.end = range.end;
   block.read_to = range.begin;
   block.used = ++clock_;
-  block.bytes.reset(new char[static_cast<size_t>(bytes)]);
-  block.coming = objects::read(object_, range.begin, bytes, block.bytes.get());
-  held_ += bytes;
-  bytes_fetched_ += bytes;
+  block.bytes = std::move(part.bytes);
+  block.coming = std::move(part.done);
+  held_ += range.end - range.begin;
+  bytes_fetched_ += range.end - range.begin;
   return blocks_.emplace(range.begin, std::move(block)).first;
 }
 
@@ -117,9 +149,14 @@ ObjectReader::Blocks::iterator ObjectReader::wanted(int64_t position, int64_t by
     return fetch(range);
   }
   ByteRange range{position, std::min(std::max(position + bytes, position + kUnexpected), object_.size)};
-  const int64_t footer = std::max<int64_t>(0, object_.size - kFooter);
+  const int64_t footer = std::max<int64_t>(0, object_.size - objects::kEndBytes);
   const auto after = blocks_.upper_bound(position);
-  if (position >= footer && (after == blocks_.begin() || std::prev(after)->second.end <= footer)) range.begin = footer;
+  const bool is_end = position >= footer && (after == blocks_.begin() || std::prev(after)->second.end <= footer);
+  if (is_end && after == blocks_.end()) {
+    if (objects::Coming end = objects::take_end(object_); end.bytes)
+      return hold({end.begin, object_.size}, std::move(end));
+  }
+  if (is_end) range.begin = footer;
   range.end = std::min(range.end, range.begin + kBlockMax);
   make_room(range.end - range.begin);
   return fetch(range);
