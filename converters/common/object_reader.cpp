@@ -10,44 +10,8 @@ namespace {
 
 constexpr int64_t kHeldMax = 64 << 20;                         // bytes of blocks, of one reader
 constexpr int64_t kBlockMax = 8 << 20, kBlockMin = 256 << 10;  // of what was expected
-constexpr int64_t kGap = 16 << 10, kGapMax = 64 << 10;         // between two ranges that are read as one: see merged
-constexpr int64_t kGapShare = 32;
-constexpr int64_t kUnexpected = 256 << 10;  // is read where less is wanted
-
-// Returns ranges in order and apart from each other. Two with at most kGap between them become one, and so do those
-// with at most kGapMax, the smallest gaps first, while all gaps together are a small share of the bytes.
-std::vector<ByteRange> merged(std::vector<ByteRange> ranges, int64_t size) {
-  std::sort(ranges.begin(), ranges.end(), [](ByteRange a, ByteRange b) { return a.begin < b.begin; });
-  std::vector<ByteRange> apart;
-  int64_t wanted = 0;
-  for (ByteRange range : ranges) {
-    range = {std::max<int64_t>(0, range.begin), std::min(range.end, size)};
-    if (!apart.empty()) range.begin = std::max(range.begin, apart.back().end);
-    if (range.begin >= range.end) continue;
-    wanted += range.end - range.begin;
-    if (!apart.empty() && range.begin == apart.back().end) {
-      apart.back().end = range.end;
-    } else {
-      apart.push_back(range);
-    }
-  }
-  std::vector<std::pair<int64_t, size_t>> gaps;  // bytes, and the range before which they are
-  for (size_t i = 1; i < apart.size(); i++)
-    if (const int64_t gap = apart[i].begin - apart[i - 1].end; gap <= kGapMax) gaps.emplace_back(gap, i);
-  std::sort(gaps.begin(), gaps.end());
-  int64_t left = wanted / kGapShare;
-  for (const auto& [gap, i] : gaps)
-    if ((left -= gap) >= 0 || gap <= kGap) apart[i].begin = apart[i - 1].end;
-  std::vector<ByteRange> found;
-  for (const ByteRange range : apart) {
-    if (!found.empty() && found.back().end == range.begin) {
-      found.back().end = range.end;
-    } else {
-      found.push_back(range);
-    }
-  }
-  return found;
-}
+constexpr int64_t kGap = 16 << 10;                             // as much between two ranges is read with them
+constexpr int64_t kUnexpected = 256 << 10;                     // is read where less is wanted
 
 }  // namespace
 
@@ -66,12 +30,22 @@ void ObjectReader::drop(Blocks::iterator block) {
 }
 
 void ObjectReader::expect(std::vector<ByteRange> ranges) {
-  std::vector<ByteRange> wanted = merged(std::move(ranges), object_.size);
-  const int64_t share = kHeldMax / 2 / std::max<int64_t>(1, static_cast<int64_t>(wanted.size()));
+  std::sort(ranges.begin(), ranges.end(), [](ByteRange a, ByteRange b) { return a.begin < b.begin; });
+  std::vector<ByteRange> merged;
+  for (ByteRange range : ranges) {
+    range = {std::max<int64_t>(0, range.begin), std::min(range.end, object_.size)};
+    if (range.begin >= range.end) continue;
+    if (!merged.empty() && range.begin <= merged.back().end + kGap) {
+      merged.back().end = std::max(merged.back().end, range.end);
+    } else {
+      merged.push_back(range);
+    }
+  }
+  const int64_t share = kHeldMax / 2 / std::max<int64_t>(1, static_cast<int64_t>(merged.size()));
   const int64_t piece = std::clamp(share, kBlockMin, kBlockMax);
   for (bool more = true; more;) {  // the fronts of all first
     more = false;
-    for (ByteRange& range : wanted) {
+    for (ByteRange& range : merged) {
       if (range.begin >= range.end) continue;
       const int64_t end = range.end - range.begin <= piece + piece / 2 ? range.end : range.begin + piece;
       expected_.push_back({range.begin, end});
