@@ -2,6 +2,8 @@
 
     python -m bench._pushdown ENDPOINT RUNS LINK SCALE [SWEEP …]     # in a process on the client's machine
 
+ENDPOINT is that of a store that counts; without one, as over MinIO, it is "", and jobs count what they asked.
+
 The store's data is there under several names: `s3://ranges` is read by ranges alone, `s3://select` may be asked by
 Select, `s3://index` has index tables and no Select, and `s3://both` has both. Each point of a sweep is run by ranges,
 by Select or an index wherever they match, and as the estimate chooses. Prints one JSON object a point: seconds,
@@ -29,7 +31,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import jumpgate
-from bench import _panels, _pushdown_csv, _tuning
+from bench import _minio, _panels, _pushdown_csv, _tuning
 from bench._measure import Figure, geometric_mean, remark
 from bench._panels import Panel
 from bench._sweeps import Sweep
@@ -37,6 +39,7 @@ from bench._tuning import Constants
 from jumpgate.client import Dataflow, avg, col, count, read, sum_
 from jumpgate.client.session import Session
 from jumpgate.ncas.s3_select import indexing
+from jumpgate.observe import timeline
 from jumpgate.study import charts
 from jumpgate.study.paper.network import Network, line
 
@@ -160,6 +163,7 @@ class Way:
 
     def __init__(self, bucket: str, scale: float, **options: Any) -> None:
         self.bucket = bucket
+        self._jobs: list[tuple[Session, str]] = []
         self._session = Session(progress=False, **options)
         self._sql = jumpgate.connect(offload="always", progress=False, **options)
         for name in _pushdown_csv.TABLES:
@@ -170,7 +174,28 @@ class Way:
         self._sql.close()
 
     def __call__(self, found: Dataflow | str) -> pa.Table:
-        return (self._sql.sql(found) if isinstance(found, str) else self._session.run(found)).to_arrow()
+        if isinstance(found, str):
+            query = self._sql.sql(found)
+            table = query.to_arrow()
+            self._jobs += [(self._sql.session, job) for job in query.jobs]
+            return table
+        result = self._session.run(found)
+        self._jobs.append((self._session, result.job))
+        return result.to_arrow()
+
+    def counted(self, endpoint: str) -> dict[str, float]:
+        """Return the requests, the bytes of bodies and what else the store counts since the last call, or what jobs say
+        that they asked for."""
+        jobs, self._jobs = self._jobs, []
+        if endpoint:
+            return counted(endpoint)
+        asked = [timeline.from_record(session.describe(job).record).asked or timeline.Asked() for session, job in jobs]
+        return {
+            "requests": sum(one.requests for one in asked),
+            "bytes": sum(one.returned_bytes for one in asked),
+            "scanned": sum(one.scanned_bytes for one in asked),
+            "returned": sum(one.returned_bytes for one in asked if one.scanned_bytes),
+        }
 
 
 def measured(endpoint: str, runs: int, scale: float, wanted: Sequence[Sweep]) -> Iterator[dict[str, Any]]:
@@ -190,12 +215,12 @@ def measured(endpoint: str, runs: int, scale: float, wanted: Sequence[Sweep]) ->
                     if expected is not None and rows != expected:
                         raise SystemExit(f"{sweep.name} at {x:g}: {way} has another answer")
                     expected, seconds = rows, []
-                    counted(endpoint)
+                    run.counted(endpoint)
                     for _ in range(runs):
                         start = time.perf_counter()
                         run(flow(run.bucket))
                         seconds.append(time.perf_counter() - start)
-                    counts = {key: value / runs for key, value in counted(endpoint).items()}
+                    counts = {key: value / runs for key, value in run.counted(endpoint).items()}
                     took = statistics.median(seconds)
                     found[way] = {"seconds": took, "cost": cost(took, counts), **counts}
                 remark(f"  {sweep.name} {x:g}: " + ", ".join(f"{w} {found[w]['seconds']:.2f} s" for w in asked))
@@ -218,25 +243,39 @@ def _ways(sweep: Sweep, scale: float, stack: contextlib.ExitStack) -> dict[str, 
 
 
 def behind(
-    link: str, data: Path, runs: int, scale: float = 1.0, names: Sequence[str] = (), rows: int = ROWS
+    link: str,
+    data: Path,
+    runs: int,
+    scale: float = 1.0,
+    names: Sequence[str] = (),
+    rows: int = ROWS,
+    with_minio: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return the points of sweeps over a store whose link has a rate, in tc's notation. Needs root."""
+    """Return the points of sweeps over a store whose link has a rate, in tc's notation: hadro's protocol with DuckDB's
+    speed, or MinIO. Needs root."""
     folder = data / ("select" if rows == ROWS else f"select-{rows}")
     generate(folder, rows)
     _pushdown_csv.generate(folder, data, scale)
     with tempfile.TemporaryDirectory() as name, contextlib.closing(Network()) as network:
-        for bucket in BUCKETS:
-            shutil.copytree(folder, Path(name) / bucket, copy_function=os.link)
         store, client = network.machine(), network.machine()
-        server = store.python("-m", "bench._store_server", name, KEY, SECRET, store.address, "select")
-        endpoint = line(server).strip()
+        if with_minio:
+            endpoint = f"http://{store.address}:{_minio.PORT}"
+            store.start(*_minio.command(endpoint, Path(name) / "minio"), env=_minio.environment(KEY, SECRET))
+            copying = store.python("-m", "bench._minio", endpoint, KEY, SECRET, folder, *BUCKETS)
+            if copying.wait():
+                raise SystemExit("MinIO took no copies of the tables")
+        else:
+            for bucket in BUCKETS:
+                shutil.copytree(folder, Path(name) / bucket, copy_function=os.link)
+            server = store.python("-m", "bench._store_server", name, KEY, SECRET, store.address, "select")
+            endpoint = line(server).strip()
         store.limit(link)
         bits = float(link.removesuffix("gbit")) * 1e9
         config = Path(name) / "jumpgate.toml"
         config.write_text(
             "".join(
                 f'[[store]]\nurl = "s3://{bucket}"\nendpoint = "{endpoint}"\ninsecure = true\n'
-                f"bits_per_s = {bits}\n{more}\n"
+                f"bits_per_s = {bits}\n{more.replace('aws', 'minio') if with_minio else more}\n"
                 for bucket, more in BUCKETS.items()
             )
             + f'[[host]]\nname = "local"\nmoney_per_hour = {HOUR}\n'
@@ -244,7 +283,8 @@ def behind(
         env = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1",
                "AWS_EC2_METADATA_DISABLED": "true", "JUMPGATE_CONFIG": str(config), "PYTHONPATH": str(Path.cwd()),
                "JUMPGATE_STATE_DIR": f"{name}/state"}  # fmt: skip
-        asking = client.python("-m", "bench._pushdown", endpoint, str(runs), link, str(scale), *names, env=env)
+        counting = "" if with_minio else endpoint
+        asking = client.python("-m", "bench._pushdown", counting, str(runs), link, str(scale), *names, env=env)
         points = sum(len(sweep.points) for sweep in sweeps(scale, link, names))
         return [json.loads(line(asking)) for _ in range(points)]
 

@@ -1,7 +1,7 @@
 """TPC-H over a store of S3 on the loopback beside DuckDB with httpfs, and over tables of Delta Lake and Iceberg.
 
     ./dev bench storage [--json] [--only tpch|select|hybrid|pushback|near] [--scale 1] [--runs 5] [--query 1 …]
-                        [--minio] [--sweep NAME …] [--rows N] [--page FILE] [--data DIR]
+                        [--minio] [--latency-ms 20] [--sweep NAME …] [--rows N] [--page FILE] [--data DIR]
 
 `select` is PushdownDB's sweeps behind links of 1 and 10 Gbit/s (bench/_pushdown.py), and its queries of TPC-H over CSV
 behind the slower one (bench/_pushdown_csv.py). `hybrid`, `pushback` and `near` are FlexPushdownDB's comparisons at 1
@@ -24,10 +24,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +33,9 @@ import click
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import fs
 
 import jumpgate
-from bench import _hybrid, _pushdown
+from bench import _hybrid, _minio, _pushdown
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report
 from bench._pushdown import KEY, SECRET, counted
 from jumpgate.client import read_delta, read_iceberg
@@ -59,16 +56,19 @@ TIMES = {
 PARTS = ("tpch", "select", *_hybrid.PARTS)
 #: of the sweeps, in tc's notation
 LINKS = ("1gbit", "10gbit")
+LATENCY_TARGET = 1.5
 COUNTS = {"requests_vs_duckdb": "requests", "bytes_vs_duckdb": "bytes"}
 
 
 @contextmanager
-def hadro(directory: Path) -> Iterator[str]:
-    """Serve a folder as a bucket of hadro, from a process that counts; yield the address."""
+def hadro(directory: Path, latency_ms: float = 0) -> Iterator[str]:
+    """Serve a folder as a bucket of hadro, from a process that counts, and waits before each answer; yield the
+    address."""
     with tempfile.TemporaryDirectory() as buckets:
         (Path(buckets) / directory.name).symlink_to(directory)
         command = [sys.executable, "-m", "bench._store_server", buckets, KEY, SECRET]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        env = {**os.environ, "HADRO_LATENCY_MS": str(latency_ms)}
+        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             try:
                 yield server.stdout.readline().strip()
@@ -79,24 +79,14 @@ def hadro(directory: Path) -> Iterator[str]:
 @contextmanager
 def minio(directory: Path) -> Iterator[str]:
     """Serve a folder as a bucket of MinIO, from a copy of its Parquet files; yield the address."""
-    program = shutil.which("minio")
-    if program is None:
-        raise SystemExit("minio is not on the path: go install github.com/minio/minio@latest")
-    address, console = (f"127.0.0.1:{free_port()}" for _ in range(2))
-    env = {**os.environ, "MINIO_ROOT_USER": KEY, "MINIO_ROOT_PASSWORD": SECRET}
+    endpoint = f"http://127.0.0.1:{free_port()}"
     with tempfile.TemporaryDirectory(prefix="jumpgate-bench-") as data:
-        command = [program, "server", "--quiet", "--address", address, "--console-address", console, data]
+        env = {**os.environ, **_minio.environment(KEY, SECRET)}
+        command = _minio.command(endpoint, Path(data) / "minio")
         with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
             try:
-                _until_ready(f"http://{address}/minio/health/live", server)
-                there = fs.S3FileSystem(
-                    access_key=KEY, secret_key=SECRET, endpoint_override=address, scheme="http",
-                    allow_bucket_creation=True,
-                )  # fmt: skip
-                there.create_dir(directory.name)
-                to = f"{directory.name}/parquet"
-                fs.copy_files(str(directory / "parquet"), to, fs.LocalFileSystem(), there)
-                yield f"http://{address}"
+                _minio.fill(endpoint, KEY, SECRET, directory / "parquet", [f"{directory.name}/parquet"])
+                yield endpoint
             finally:
                 server.terminate()
 
@@ -104,17 +94,6 @@ def minio(directory: Path) -> Iterator[str]:
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as found:
         return int(found.getsockname()[1])
-
-
-def _until_ready(url: str, server: subprocess.Popen[bytes]) -> None:
-    for _ in range(300):
-        with suppress(OSError):
-            urllib.request.urlopen(url).close()
-            return
-        if server.poll() is not None:
-            break
-        time.sleep(0.1)
-    raise SystemExit(f"the store does not answer at {url}")
 
 
 def lakes(directory: Path) -> dict[str, dict[str, Any]]:
@@ -213,19 +192,29 @@ def checked(texts: dict[int, str], runs: dict[str, Run], endpoint: str) -> dict[
     return totals
 
 
-def tpch(scale: float, runs: int, queries: tuple[int, ...], data: Path, with_minio: bool) -> Iterator[Figure]:
-    """Yield the figures of TPC-H over a store of the loopback: hadro, which counts, or MinIO, which is faster."""
+def tpch(
+    scale: float, runs: int, queries: tuple[int, ...], data: Path, with_minio: bool, latency_ms: float
+) -> Iterator[Figure]:
+    """Yield the figures of TPC-H over a store of the loopback: hadro, which counts, or MinIO, which is faster; with
+    latency, the one that depends on it."""
     directory = data / f"tpch-{scale:g}"
     generate(directory, scale, ["parquet"], suite=TPCH)
     texts = {number: text for number, text in TPCH.queries().items() if not queries or number in queries}
-    served, name = (minio(directory), "MinIO") if with_minio else (hadro(directory), "hadro")
+    served, name = (minio(directory), "MinIO") if with_minio else (hadro(directory, latency_ms), "hadro")
     with served as endpoint:
         os.environ |= {"AWS_ENDPOINT_URL_S3": endpoint, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
                        "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}  # fmt: skip
         with contenders(directory, endpoint) as asked:
+            if latency_ms:
+                asked = {name: asked[name] for name in (*asked, "duckdb local") if "s3" in name or "local" in name}
             totals = checked(texts, asked, "" if with_minio else endpoint)
             times = {number: _measured(number, text, asked, runs) for number, text in texts.items()}
     what = f"{len(times)} queries of TPC-H, scale {scale:g}, {name} on the loopback, {THREADS} threads"
+    if latency_ms:
+        ratio = geometric_mean(found["duckdb s3"] / found["s3"] for found in times.values())
+        words = f"{what}: the store, {latency_ms:g} ms before each answer, beside DuckDB's httpfs"
+        yield Figure(f"s3_parquet_vs_duckdb_{latency_ms:g}_ms", ratio, LATENCY_TARGET, "higher", words)
+        return
     for figure, (ours, other, target, words) in TIMES.items():
         ratio = geometric_mean(found[other] / found[ours] for found in times.values())
         yield Figure(figure, ratio, target, "higher", f"{what}: {words}")
@@ -242,7 +231,8 @@ def tpch(scale: float, runs: int, queries: tuple[int, ...], data: Path, with_min
 @click.option("--scale", default=1.0, show_default=True, help="TPC-H's")
 @click.option("--runs", default=5, show_default=True)
 @click.option("--query", "queries", type=int, multiple=True, help="numbers of TPC-H's queries; absent: all")
-@click.option("--minio", "with_minio", is_flag=True, help="TPC-H over MinIO, which must be on the path")
+@click.option("--minio", "with_minio", is_flag=True, help="TPC-H and sweeps over MinIO, which must be on the path")
+@click.option("--latency-ms", default=0.0, help="of each answer to TPC-H over hadro: that figure alone")
 @click.option("--sweep", "names", multiple=True, help="names of sweeps, such as 'TPC-H'; absent: all")
 @click.option("--rows", default=_pushdown.ROWS, show_default=True, help="of the tables of sweeps, but for TPC-H's")
 @click.option("--page", type=click.Path(path_type=Path), help="draw the sweeps beside the published ones")
@@ -254,6 +244,7 @@ def main(
     runs: int,
     queries: tuple[int, ...],
     with_minio: bool,
+    latency_ms: float,
     names: tuple[str, ...],
     rows: int,
     page: Path | None,
@@ -261,11 +252,11 @@ def main(
 ) -> None:
     found: list[Figure] = []
     if not only or "tpch" in only:
-        for figure in tpch(scale, runs, queries, data.absolute(), with_minio):
+        for figure in tpch(scale, runs, queries, data.absolute(), with_minio, latency_ms):
             report(figure, as_json)
             found.append(figure)
     if not only or "select" in only:
-        points = {link: _pushdown.behind(link, data.absolute(), runs, scale, names, rows) for link in LINKS}
+        points = {link: _pushdown.behind(link, data.absolute(), runs, scale, names, rows, with_minio) for link in LINKS}
         for figure in _pushdown.figures(points, scale):
             report(figure, as_json)
             found.append(figure)

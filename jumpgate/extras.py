@@ -11,6 +11,7 @@ from jumpgate.errors import NotInstalled
 #: top-level module → the extra of `pip install 'jumpgate-nca[EXTRA]'` that brings it
 EXTRAS = {
     "adbc_driver_flightsql": "sqlalchemy",
+    "azure": "azure",
     "botocore": "stores",
     "cmake": "build",
     "cryptography": "tls",
@@ -19,6 +20,7 @@ EXTRAS = {
     "duckdb_extension_tpcds": "data",
     "duckdb_extension_tpch": "data",
     "finsy": "switch",
+    "google": "gs",
     "h11": "metrics",
     "ibis": "ibis",
     "ninja": "build",

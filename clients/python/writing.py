@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from jumpgate.codegen import cache
 from jumpgate.dataflow.partitions import NULL
 from jumpgate.errors import FileUnreadable, InvalidDataflow
-from jumpgate.stores import s3, uploads
-from jumpgate.stores.names import bucket_and_key, canonical, is_remote, is_s3
+from jumpgate.stores import providers, uploads
+from jumpgate.stores.names import bucket_and_key, canonical, is_remote, scheme
 
 #: the most folders that one batch is written into
 FOLDERS_MAX = 10_000
@@ -33,9 +33,9 @@ def write_parquet(
     partition_by: Sequence[str] = (),
     compression: str = "zstd",
 ) -> int:
-    """Write batches and return the number of their rows. `target`: a local path or s3://bucket/key, of a file, which is
-    replaced, or with `partition_by` of a new folder. It appears when everything is written; whatever `batches` raises
-    leaves nothing behind.
+    """Write batches and return the number of their rows. `target`: a local path or a name in a store, of a file, which
+    is replaced, or with `partition_by` of a new folder. It appears when everything is written; whatever `batches`
+    raises leaves nothing behind.
 
     Raises InvalidDataflow for a target or columns that cannot be written, FileUnreadable, Forbidden, and what `batches`
     raise.
@@ -129,8 +129,10 @@ def _checks(schema: pa.Schema, partition_by: Sequence[str]) -> Callable[[pa.Reco
 def _staged(target: str, is_folder: bool) -> Iterator[Path]:
     """Yield a path to write; what is there becomes the target at the end, unless the block raises."""
     if is_remote(target):
-        if not is_s3(target):
-            raise InvalidDataflow(f"write: '{target}' is on a web server, which takes no files; write to s3://")
+        if not scheme(target):
+            raise InvalidDataflow(
+                f"write: '{target}' is on a web server, which takes no files; write to a store, such as s3://"
+            )
         with tempfile.TemporaryDirectory(dir=cache.folder("spool")) as room:
             name = _object(target, is_folder)
             yield Path(room) / "it"
@@ -165,8 +167,8 @@ def _object(target: str, is_folder: bool) -> str:
     name = canonical(target).rstrip("/")
     _, key = bucket_and_key(name)
     if not key or (target.endswith("/") and not is_folder):
-        raise InvalidDataflow(f"write: '{target}' names no object; write s3://bucket/key")
-    if is_folder and any(s3.below(name, f"{key}/", 1)):
+        raise InvalidDataflow(f"write: '{target}' names no object; write {scheme(name)}://bucket/key")
+    if is_folder and any(providers.of(name).below(name, f"{key}/", 1)):
         raise InvalidDataflow(f"write: '{name}/' has objects; remove them, or name another folder")
     return name
 

@@ -1,18 +1,30 @@
 #include "common/columnar_source.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "common/deleted_rows.h"
 #include "common/read_error.h"
+#include "jg/objects.h"
 
 namespace jg::columnar {
 
 namespace {
 
+// Of a thread, while it decodes another: parts of objects, and about their bytes.
+constexpr size_t kAheadMax = 4;
+constexpr int64_t kAheadBytesMax = 48 << 20;
+// Parts in a row that needed late columns, after which these are fetched with the early ones.
+constexpr int kLateParts = 2;
+// Objects whose footers are fetched while another's is decoded.
+constexpr size_t kFootersAhead = 16;
+
 class ColumnarSource final : public Source {
  public:
-  ColumnarSource(const ColumnarFormat& format, const FileSourceOptions& options) : format_(format), options_(options) {}
+  ColumnarSource(const ColumnarFormat& format, const FileSourceOptions& options) : format_(format), options_(options) {
+    objects::fetch_ends(options_.files, 0, kFootersAhead);
+  }
 
   Status open() override;
   std::unique_ptr<SourceWorker> worker() override;
@@ -46,17 +58,18 @@ class ColumnarWorker final : public SourceWorker {
     if (source_.queue_.cancelled()) return Status("cancelled", "the scan was cancelled");
     while (!batch_.next() || !kept_.next(batch_.row(), batch_.rows())) {
       if (batch_.rows() > 0) continue;  // which are all deleted
-      const Morsel* morsel = nullptr;
-      JG_RETURN_IF_ERROR(source_.queue_.next(&morsel));
-      if (morsel == nullptr) {
+      finish();
+      if (ahead_.empty()) JG_RETURN_IF_ERROR(claim());
+      if (ahead_.empty()) {
         *done = true;
         return {};
       }
-      if (morsel->rows == 0) continue;
-      JG_RETURN_IF_ERROR(of_file(morsel->file, [&] { start(*morsel); }));
+      decode(std::move(ahead_.front()));
+      ahead_.pop_front();
+      JG_RETURN_IF_ERROR(look_ahead());
     }
     std::fill(columns_.begin(), columns_.end(), JgCol{nullptr, nullptr});
-    JG_RETURN_IF_ERROR(of_file(file_, [&] {
+    JG_RETURN_IF_ERROR(of_file(file(), [&] {
       for (size_t i = 0; i < columns_.size(); ++i) {
         if (source_.options_.early[i]) read(i, nullptr, kept_.count());
       }
@@ -71,60 +84,116 @@ class ColumnarWorker final : public SourceWorker {
 
   Status load(int column, const int32_t* sel, int32_t n) override {
     if (n == 0) return {};
-    JG_RETURN_IF_ERROR(of_file(file_, [&] {
-      if (std::exchange(expects_late_, false)) decoder_->expect_late();
+    if (!std::exchange(needed_late_, true)) late_parts_++;
+    JG_RETURN_IF_ERROR(of_file(file(), [&] {
+      expect_late(&part_);
+      if (late_parts_ >= kLateParts)
+        for (Part& part : ahead_) expect_late(&part);
       read(static_cast<size_t>(column), n == kept_.count() ? nullptr : sel, n);
     }));
     count_bytes();
     return {};
   }
 
-  int file() const override { return file_; }
+  int file() const override { return part_.morsel.file; }
 
  private:
+  // A part that is decoded, or will be.
+  struct Part {
+    Morsel morsel;
+    std::unique_ptr<PartDecoder> decoder;
+    int64_t counted_bytes = 0;  // of the decoder
+    bool expects_late = true;   // its late columns are not fetched yet
+  };
+
   template <class Body>
   Status of_file(int file, Body body) const {
     return guarded(source_.format_.name, source_.files_[static_cast<size_t>(file)]->path, body);
   }
 
-  void start(const Morsel& morsel) {
-    const ColumnarFile& file = *source_.files_[static_cast<size_t>(morsel.file)];
-    if (!decoder_ || file_ != morsel.file) {
-      decoder_.reset();
-      decoder_ = file.decoder(&pool_);
-      counted_bytes_ = 0;
-      file_ = morsel.file;
+  const ColumnarFile& file_of(const Part& part) const { return *source_.files_[static_cast<size_t>(part.morsel.file)]; }
+
+  // Takes the next part with rows, if any is left, and lets its bytes come.
+  Status claim() {
+    const Morsel* morsel = nullptr;
+    do {
+      JG_RETURN_IF_ERROR(source_.queue_.next(&morsel));
+      if (morsel == nullptr) return {};
+    } while (morsel->rows == 0);
+    Part part;
+    if (spare_.decoder && spare_.morsel.file == morsel->file) part = std::move(spare_);
+    part.morsel = *morsel;
+    part.expects_late = true;
+    JG_RETURN_IF_ERROR(of_file(morsel->file, [&] {
+      if (!part.decoder) part.decoder = file_of(part).decoder(&pool_);
+      part.decoder->start(morsel->part, {morsel->first, morsel->first + morsel->rows});
+      if (late_parts_ >= kLateParts) expect_late(&part);
+    }));
+    ahead_.push_back(std::move(part));
+    return {};
+  }
+
+  // Claims parts of objects, so that their bytes come meanwhile: the fewer the fewer are left for other threads.
+  Status look_ahead() {
+    if (!source_.format_.fetches_ahead || objects::find(file_of(part_).path) == nullptr) return {};
+    int64_t bytes = 0;
+    for (const Part& part : ahead_) bytes += bytes_of(part);
+    while (ahead_.size() < kAheadMax && bytes < kAheadBytesMax) {
+      const size_t before = ahead_.size();
+      if (source_.queue_.left() < static_cast<int64_t>(before + 1) * source_.options_.threads) break;
+      JG_RETURN_IF_ERROR(claim());
+      if (ahead_.size() == before) break;
+      bytes += bytes_of(ahead_.back());
     }
-    const RowRange rows = {morsel.first, morsel.first + morsel.rows};
-    decoder_->start(morsel.part, rows);
-    expects_late_ = true;
-    const PartRows& part = file.part(morsel.part);
-    batch_.start(part.joining, rows);
-    kept_.start(part.deleted);
+    return {};
+  }
+
+  int64_t bytes_of(const Part& part) const {
+    const PartRows& whole = file_of(part).part(part.morsel.part);
+    return whole.bytes * part.morsel.rows / std::max<int64_t>(1, whole.rows);
+  }
+
+  void finish() {
+    if (!part_.decoder) return;
+    if (!std::exchange(needed_late_, false)) late_parts_ = 0;
+    spare_ = std::move(part_);
+  }
+
+  void decode(Part part) {
+    part_ = std::move(part);
+    const PartRows& whole = file_of(part_).part(part_.morsel.part);
+    batch_.start(whole.joining, {part_.morsel.first, part_.morsel.first + part_.morsel.rows});
+    kept_.start(whole.deleted);
+  }
+
+  static void expect_late(Part* part) {
+    if (std::exchange(part->expects_late, false)) part->decoder->expect_late();
   }
 
   // Read n of the kept rows: those that `sel` lists, or all.
   void read(size_t i, const int32_t* sel, int32_t n) {
     const int32_t* positions = kept_.positions(sel, n);
     of_column(source_.options_.columns[i],
-              [&] { decoder_->read(i, batch_.row(), batch_.rows(), positions, n, rooms_[i], &columns_[i]); });
+              [&] { part_.decoder->read(i, batch_.row(), batch_.rows(), positions, n, rooms_[i], &columns_[i]); });
     if (!kept_.all()) close_gaps(positions, sel, n, rooms_[i], &columns_[i]);
   }
 
-  void count_bytes() {
-    const int64_t now = decoder_->bytes_read();
-    if (now != counted_bytes_) source_.counters.bytes += now - counted_bytes_;
-    counted_bytes_ = now;
+  void count_bytes() { count_bytes(&part_); }
+
+  void count_bytes(Part* part) {
+    const int64_t now = part->decoder->bytes_read();
+    if (now != part->counted_bytes) source_.counters.bytes += now - part->counted_bytes;
+    part->counted_bytes = now;
   }
 
   ColumnarSource& source_;
   RecyclingPool pool_;  // outlives the decoder
-  std::unique_ptr<PartDecoder> decoder_;
+  Part part_, spare_;   // that is decoded; whose decoder may be used again
+  std::deque<Part> ahead_;
   std::vector<JgCol> columns_;
   std::vector<ColumnRoom> rooms_;
-  int64_t counted_bytes_ = 0;
-  int file_ = 0;
-  bool expects_late_ = false;  // no late column of the morsel was read yet
+  bool needed_late_ = false;  // a late column of the part was read
+  int late_parts_ = 0;        // in a row
   BatchRows batch_;
   KeptRows kept_;
 };
@@ -137,6 +206,7 @@ Status ColumnarSource::open() {
   JG_RETURN_IF_ERROR(guarded(format_.name, options_.files.empty() ? "" : options_.files[0],
                              [&] { deleted = deleted_rows(options_); }));
   for (size_t f = 0; f < options_.files.size(); ++f) {
+    objects::fetch_ends(options_.files, f, kFootersAhead);
     JG_RETURN_IF_ERROR(guarded(format_.name, options_.files[f], [&] {
       add_file(options_.files[f], {options_, bounds, partners, deleted[f], &pool}, &parts);
     }));

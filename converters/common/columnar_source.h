@@ -27,7 +27,7 @@ class PartDecoder {
   // them) at least those positions. `row` never decreases within a range.
   virtual void read(size_t column, int64_t row, int32_t rows, const int32_t* sel, int32_t n, ColumnRoom& room,
                     JgCol* out) = 0;
-  virtual int64_t bytes_read() const = 0;  // so far
+  virtual int64_t bytes_read() const = 0;  // so far; those that were asked for count
 };
 
 // A file whose footer has been read.
@@ -58,6 +58,7 @@ struct Wanted {
 struct ColumnarFormat {
   const char* name;         // as messages have it
   int64_t morsel_rows_min;  // that are worth to be split off
+  bool fetches_ahead;       // `start` waits for nothing, and lets bytes of an object come
   // Read the footer and, of columns that are compared, statistics. Throws ReadError or a library's exception.
   std::unique_ptr<ColumnarFile> (*open)(const std::string& path, const Wanted& wanted);
 };

@@ -10,9 +10,8 @@ namespace {
 
 constexpr int64_t kHeldMax = 64 << 20;                         // bytes of blocks, of one reader
 constexpr int64_t kBlockMax = 8 << 20, kBlockMin = 256 << 10;  // of what was expected
-constexpr int64_t kGap = 64 << 10;                             // as much between two ranges is read with them
+constexpr int64_t kGap = 16 << 10;                             // as much between two ranges is read with them
 constexpr int64_t kUnexpected = 256 << 10;                     // is read where less is wanted
-constexpr int64_t kFooter = 64 << 10;                          // at the end
 
 }  // namespace
 
@@ -69,14 +68,21 @@ ObjectReader::Blocks::iterator ObjectReader::fetch(ByteRange range) {
   const auto next = blocks_.upper_bound(range.begin);
   if (next != blocks_.end()) range.end = std::min(range.end, next->first);
   const int64_t bytes = range.end - range.begin;
+  objects::Coming part;
+  part.bytes.reset(new char[static_cast<size_t>(bytes)]);
+  part.done = objects::read(object_, range.begin, bytes, part.bytes.get());
+  return hold(range, std::move(part));
+}
+
+ObjectReader::Blocks::iterator ObjectReader::hold(ByteRange range, objects::Coming part) {
   Block block;
   block.end = range.end;
   block.read_to = range.begin;
   block.used = ++clock_;
-  block.bytes.reset(new char[static_cast<size_t>(bytes)]);
-  block.coming = objects::read(object_, range.begin, bytes, block.bytes.get());
-  held_ += bytes;
-  bytes_fetched_ += bytes;
+  block.bytes = std::move(part.bytes);
+  block.coming = std::move(part.done);
+  held_ += range.end - range.begin;
+  bytes_fetched_ += range.end - range.begin;
   return blocks_.emplace(range.begin, std::move(block)).first;
 }
 
@@ -117,9 +123,14 @@ ObjectReader::Blocks::iterator ObjectReader::wanted(int64_t position, int64_t by
     return fetch(range);
   }
   ByteRange range{position, std::min(std::max(position + bytes, position + kUnexpected), object_.size)};
-  const int64_t footer = std::max<int64_t>(0, object_.size - kFooter);
+  const int64_t footer = std::max<int64_t>(0, object_.size - objects::kEndBytes);
   const auto after = blocks_.upper_bound(position);
-  if (position >= footer && (after == blocks_.begin() || std::prev(after)->second.end <= footer)) range.begin = footer;
+  const bool is_end = position >= footer && (after == blocks_.begin() || std::prev(after)->second.end <= footer);
+  if (is_end && after == blocks_.end()) {
+    if (objects::Coming end = objects::take_end(object_); end.bytes)
+      return hold({end.begin, object_.size}, std::move(end));
+  }
+  if (is_end) range.begin = footer;
   range.end = std::min(range.end, range.begin + kBlockMax);
   make_room(range.end - range.begin);
   return fetch(range);

@@ -43,6 +43,7 @@ class ObjectReader {
   Blocks::iterator block_with(int64_t position);
   Blocks::iterator wanted(int64_t position, int64_t bytes);
   Blocks::iterator fetch(ByteRange range);
+  Blocks::iterator hold(ByteRange range, objects::Coming part);
   void fetch_ahead();
   void make_room(int64_t bytes);
   void drop(Blocks::iterator block);

@@ -147,7 +147,7 @@ class OrcFile final : public ColumnarFile {
   OrcFooter footer_;
 };
 
-constexpr ColumnarFormat kOrc = {"ORC", 32768,
+constexpr ColumnarFormat kOrc = {"ORC", 32768, false,
                                  [](const std::string& path, const Wanted& wanted) -> std::unique_ptr<ColumnarFile> {
                                    return std::make_unique<OrcFile>(path, wanted);
                                  }};

@@ -66,7 +66,17 @@ def _state_of(status: os.stat_result) -> FileState:
 
 def file_states(paths: Iterable[str]) -> dict[str, FileState]:
     """Return the states of all paths. Raises FileUnreadable."""
+    paths = list(paths)
+    look(paths)
     return {path: file_state(path) for path in paths}
+
+
+def look(paths: Iterable[str]) -> None:
+    """Ask stores about objects among the paths side by side, before they are asked for one by one."""
+    if remote := list(filter(is_remote, paths)):
+        from jumpgate.stores import objects
+
+        objects.look(remote)
 
 
 def settle(states: FileStates) -> None:

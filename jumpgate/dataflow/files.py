@@ -19,13 +19,10 @@ from jumpgate.stores.names import is_remote
 Paths = str | os.PathLike[str] | Iterable["str | os.PathLike[str]"]
 
 
-_AZURE = "name objects that anybody may read https://ACCOUNT.blob.core.windows.net/CONTAINER/PATH, or copy them"
-#: schemes of stores whose own protocols are not read → how their objects are
-WAYS_OUT = {
-    "gs": 'name it s3://BUCKET/… with endpoint = "https://storage.googleapis.com" in a [[store]] and HMAC keys as '
-    "credentials, as Google's stores speak S3's protocol, too",
-    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs", "az"), _AZURE),
-}
+#: schemes of stores that are not read → how their objects are
+WAYS_OUT = dict.fromkeys(
+    ("wasb", "wasbs", "az", "azure", "adl"), "name it abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
+)
 
 
 def list_files(paths: Paths, format: str | None = None) -> tuple[tuple[str, ...], str]:
@@ -121,8 +118,8 @@ def _local(name: str) -> str:
     if scheme[1].lower() != "file":
         way_out = WAYS_OUT.get(scheme[1].lower(), "copy or mount them")
         raise InvalidDataflow(
-            f"read: {name!r}: {scheme[1]}:// is not read yet, only s3://, http(s):// and files of this host (a path or "
-            f"file:///path); {way_out}",
+            f"read: {name!r}: {scheme[1]}:// is not read, only s3://, gs://, abfss://, http(s):// and files of this "
+            f"host (a path or file:///path); {way_out}",
             operator="read",
         )
     url = urlsplit(name)

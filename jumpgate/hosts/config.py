@@ -43,9 +43,10 @@ readers = ["reports"]           # clients who may read it, besides the service's
 
 [[store]]                       # how objects are read whose names begin with url: docs/object-stores.md
 url = "s3://lake"
-endpoint = "http://minio:9000"  # absent: as AWS's environment variables and files say, and so with these two
-region = "eu-west-1"
-profile = "reports"             # whose credentials are used
+endpoint = "http://minio:9000"  # absent: as variables and files of the provider's tools say, and so the next
+region = "eu-west-1"            # of S3
+profile = "reports"             # of S3: whose credentials are used
+# credentials_file = "/etc/k"   # of Google: a service account's; of Azure: an account's key, or a SAS token
 anonymous = false               # true: without any
 insecure = false                # true: the way to it is trusted, as it is http
 select = false                  # true: it has S3 Select, which may be used
@@ -188,6 +189,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "endpoint": str,
         "region": str,
         "profile": str,
+        "credentials_file": str,
         "anonymous": bool,
         "insecure": bool,
         "select": bool,

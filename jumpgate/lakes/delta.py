@@ -17,8 +17,8 @@ from jumpgate.errors import FileUnreadable, JumpgateError
 from jumpgate.lakes import deletes
 from jumpgate.lakes.columns import data_type
 from jumpgate.lakes.scan import Part, first_line, is_in_folders, operator, refused
-from jumpgate.stores import s3
-from jumpgate.stores.names import bucket_and_key, canonical, is_remote, is_s3
+from jumpgate.stores import providers
+from jumpgate.stores.names import bucket_and_key, canonical, is_remote, scheme
 
 #: features for readers that change no row, or that are looked at here
 KNOWN = (
@@ -37,17 +37,17 @@ def read(path: str, version: Version | None = None) -> Operator:
     """
     folder = canonical(path).rstrip("/") if is_remote(path) else os.path.abspath(os.path.expanduser(path))
     name = f"Delta table '{folder}'"
-    if is_remote(folder) and not is_s3(folder):
+    if is_remote(folder) and not scheme(folder):
         raise refused(name, "a web server lists no files; name single files, or a folder of an object store")
-    if is_s3(folder):  # whose errors say who may not read
+    if scheme(folder):  # whose errors say who may not read
         _, key = bucket_and_key(folder)
-        if not any(s3.below(folder, f"{key}/_delta_log/".lstrip("/"), 1)):
+        if not any(providers.of(folder).below(folder, f"{key}/_delta_log/".lstrip("/"), 1)):
             raise FileUnreadable(f"cannot read {name}: it has no _delta_log", file=folder)
     with extras.explained():
         import pyarrow as pa
         from deltalake import DeltaTable
     try:
-        table = DeltaTable(folder, storage_options=s3.access(folder) if is_s3(folder) else None)
+        table = DeltaTable(folder, storage_options=providers.of(folder).access(folder) if scheme(folder) else None)
         if version is not None:
             table.load_as_version(version)
         features = _check(name, table)

@@ -16,9 +16,11 @@ from jumpgate.errors import FileUnreadable, InvalidDataflow, JumpgateError
 from jumpgate.lakes import deletes, equality
 from jumpgate.lakes.columns import data_type
 from jumpgate.lakes.scan import Part, first_line, operator, refused
-from jumpgate.stores import s3
-from jumpgate.stores.names import canonical, is_remote, is_s3
+from jumpgate.stores import providers
+from jumpgate.stores.names import canonical, is_remote, scheme
 
+#: what reads metadata in stores for pyiceberg
+IO = "jumpgate.lakes.objects_io.ObjectsIO"
 #: of a version-hint.text
 HINT_BYTES_MAX = 4096
 #: name, id and parts of a column
@@ -40,7 +42,7 @@ def read(table: str | os.PathLike[str] | Any, snapshot: int | None = None) -> Op
         if isinstance(table, str | os.PathLike):
             location = _location(os.fspath(table))
             name = f"Iceberg table '{location}'"
-            table = StaticTable.from_metadata(location, _properties(location))
+            table = StaticTable.from_metadata(location, {"py-io-impl": IO} if is_remote(location) else {})
         else:
             name = f"Iceberg table '{'.'.join(table.name())}'"
         schema = _schema(name, table, snapshot)
@@ -71,12 +73,16 @@ def _location(path: str) -> str:
 def _newest(folder: str) -> str:
     """Return the metadata file that a folder's hint names, or the last one after it, as the hint is written later."""
     hint = f"{folder}/metadata/version-hint.text"
-    if is_remote(folder) and not is_s3(folder):
+    if is_remote(folder) and not scheme(folder):
         raise _no_metadata(folder, "a web server lists no files")
     if not _exists(hint):
         raise _no_metadata(folder, "it has no metadata/version-hint.text")
     try:
-        content = s3.content(hint, HINT_BYTES_MAX) if is_s3(hint) else Path(hint).read_bytes()[:HINT_BYTES_MAX]
+        content = (
+            providers.of(hint).content(hint, HINT_BYTES_MAX)
+            if scheme(hint)
+            else Path(hint).read_bytes()[:HINT_BYTES_MAX]
+        )
         name = content.decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise FileUnreadable(f"cannot read '{hint}': {first_line(error)}", file=hint) from None
@@ -91,10 +97,10 @@ def _newest(folder: str) -> str:
 
 
 def _exists(name: str) -> bool:
-    if not is_s3(name):
+    if not scheme(name):
         return os.path.exists(name)
     try:
-        s3.head(name)
+        providers.of(name).head(name)
     except FileUnreadable as error:
         if not error.fields.get("missing"):
             raise
@@ -108,17 +114,6 @@ def _no_metadata(path: str, why: str) -> InvalidDataflow:
         "knows, or give the table that pyiceberg loads from the catalogue",
         operator="read",
     )
-
-
-def _properties(location: str) -> dict[str, str]:
-    """Return how pyiceberg reads the metadata."""
-    if not is_s3(location):
-        return {}
-    access = s3.access(location)
-    names = {"AWS_ENDPOINT_URL": "s3.endpoint", "AWS_REGION": "s3.region", "AWS_ACCESS_KEY_ID": "s3.access-key-id",
-             "AWS_SECRET_ACCESS_KEY": "s3.secret-access-key", "AWS_SESSION_TOKEN": "s3.session-token"}  # fmt: skip
-    found = {names[key]: value for key, value in access.items() if key in names}
-    return {**found, **({"s3.anonymous": "true"} if "AWS_SKIP_SIGNATURE" in access else {})}
 
 
 def _schema(name: str, table: Any, snapshot: int | None) -> Any:

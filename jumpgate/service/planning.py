@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jumpgate.compiler import CompileOptions, compile_dataflow
-from jumpgate.dataflow.file_state import FileState, FileStates, file_state, settle
+from jumpgate.dataflow.file_state import FileState, FileStates, file_state, look, settle
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.errors import FileUnreadable
 from jumpgate.nca import quick_builds
@@ -37,7 +37,9 @@ def plan(root: Operator, devices: Sequence[Device], registry: Registry, options:
 def _known_states(root: Operator) -> FileStates:
     """Return the states of all files that are read and visible here; the hosts that read the others know theirs."""
     states: dict[str, FileState] = {}
-    for file in {file for node in root.walk() if isinstance(node, Read) for file in node.files}:
+    files = {file for node in root.walk() if isinstance(node, Read) for file in node.files}
+    look(files)
+    for file in files:
         with contextlib.suppress(FileUnreadable):
             states[file] = file_state(file)
     return states

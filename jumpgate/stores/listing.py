@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 
 from jumpgate.errors import FileUnreadable, InvalidDataflow
-from jumpgate.stores import objects, s3
-from jumpgate.stores.names import bucket_and_key, canonical, is_s3
+from jumpgate.stores import objects, providers
+from jumpgate.stores.names import bucket_and_key, canonical, scheme
 from jumpgate.stores.objects import Object
 
 #: in a folder that is a table of another kind than plain files: prefix, what ends a key below it, kind
@@ -24,7 +24,7 @@ def expand(name: str, is_data: Callable[[str], bool], has_magic: bool, braces: C
     or a pattern in a table of Delta, Hudi or Iceberg.
     """
     name = canonical(name)
-    if not is_s3(name):
+    if not scheme(name):
         return [objects.ask(name).name]
     if has_magic and (found := _matching(braces(name))):
         return found
@@ -45,7 +45,8 @@ def expand(name: str, is_data: Callable[[str], bool], has_magic: bool, braces: C
 def _listed(prefix: str) -> list[str]:
     """Return the objects whose names begin with the prefix, and remember what they are."""
     bucket, key = bucket_and_key(prefix)
-    found = [Object(f"s3://{bucket}/{name}", size, tag) for name, size, tag in s3.below(prefix, key)]
+    base = f"{scheme(prefix)}://{bucket}/"
+    found = [Object(base + name, size, tag) for name, size, tag in providers.of(prefix).below(prefix, key)]
     objects.note(found)
     return [entry.name for entry in found if not entry.name.endswith("/")]  # which marks a folder
 
@@ -59,7 +60,7 @@ def _matching(patterns: list[str]) -> list[str]:
     found: set[str] = set()
     for pattern in patterns:
         prefix = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
-        if "/" not in prefix.removeprefix("s3://"):
+        if "/" not in prefix.partition("://")[2]:
             raise InvalidDataflow(f"read: {pattern!r} has a pattern in its bucket; name one bucket", operator="read")
         listed = _listed(prefix)
         matching = [file for file in listed if _matches(pattern.split("/"), file.split("/"))]
@@ -113,7 +114,7 @@ def _table_format(folder: str, listed: list[str], prefix: str) -> str:
         if folder.startswith(prefix):
             keys = [file for file in listed if file.startswith(folder + inner)]
         else:
-            keys = [found for found, _, _ in s3.below(folder, key + inner, LOOKED_MAX if end else 1)]
+            keys = [found for found, _, _ in providers.of(folder).below(folder, key + inner, LOOKED_MAX if end else 1)]
         if any(file.endswith(end) for file in keys):
             return kind
     return ""

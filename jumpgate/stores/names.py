@@ -1,4 +1,4 @@
-"""Names of objects: `s3://bucket/key` and `http(s)://host/path`."""
+"""Names of objects: `SCHEME://bucket/key` of a store, which lists them, and `http(s)://host/path`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from urllib.parse import unquote, urlsplit
 
 from jumpgate.errors import InvalidDataflow
 
-_S3 = re.compile(r"s3[an]?://", re.IGNORECASE)
+#: schemes of stores → the one that their objects have here
+SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfss", "abfss": "abfss"}
+_STORE = re.compile(f"({'|'.join(SCHEMES)})://", re.IGNORECASE)
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -16,27 +18,33 @@ def is_remote(name: str) -> bool:
     >>> is_remote("s3a://b/k"), is_remote("HTTPS://h/p"), is_remote("/d/s3://b"), is_remote("file:///d")
     (True, True, False, False)
     """
-    return bool(_S3.match(name) or _WEB.match(name))
+    return bool(_STORE.match(name) or _WEB.match(name))
 
 
-def is_s3(name: str) -> bool:
-    return _S3.match(name) is not None
+def scheme(name: str) -> str:
+    """Return the one scheme of a store's objects; empty for other names.
+
+    >>> scheme("s3a://b/k"), scheme("ABFS://c@a/k"), scheme("https://h/p")
+    ('s3', 'abfss', '')
+    """
+    found = _STORE.match(name)
+    return SCHEMES[found[1].lower()] if found else ""
 
 
 def canonical(name: str) -> str:
     """Return the one name that an object has here. Raises InvalidDataflow.
 
-    >>> canonical("s3a://bucket/a b.csv"), canonical("HTTP://h/p")
-    ('s3://bucket/a b.csv', 'http://h/p')
+    >>> canonical("s3a://bucket/a b.csv"), canonical("gcs://bucket/k"), canonical("HTTP://h/p")
+    ('s3://bucket/a b.csv', 'gs://bucket/k', 'http://h/p')
     """
     if "\0" in name or "\n" in name or "\r" in name:
         raise InvalidDataflow(f"read: {name!r} is not a path: it contains a control character", operator="read")
     if any(part in (".", "..") for part in unquote(name).split("/")):  # a server may take them for other names
         raise InvalidDataflow(f"read: {name!r} has a part '.' or '..': write the path without", operator="read")
-    if is_s3(name):
-        found = "s3://" + name.partition("://")[2]
+    if kind := scheme(name):
+        found = f"{kind}://{name.partition('://')[2]}"
         if not bucket_and_key(found)[0]:
-            raise InvalidDataflow(f"read: {name!r} names no bucket; write s3://bucket/key", operator="read")
+            raise InvalidDataflow(f"read: {name!r} names no bucket; write {kind}://bucket/key", operator="read")
         return found
     url = urlsplit(name)
     if url.username or url.password or url.query or url.fragment:

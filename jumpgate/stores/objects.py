@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from jumpgate.errors import FileUnreadable
-from jumpgate.stores import chunks, s3, settings, web
-from jumpgate.stores.names import canonical, is_s3
+from jumpgate.errors import FileUnreadable, JumpgateError
+from jumpgate.stores import chunks, providers, settings, web
+from jumpgate.stores.names import canonical, scheme
+from jumpgate.stores.s3 import PROVIDER as S3
 
 #: seconds for which an answer holds: a planning step asks a store once for each object
 FRESH_S = 1.0
+#: objects that are asked about side by side
+ASKED_AT_ONCE = 16
 #: the most objects that are remembered
 KNOWN_MAX = 200_000
 #: characters of a URL that stay as they are; others, which no request may have, are encoded
@@ -46,9 +51,9 @@ class Object:
 
 @dataclass(frozen=True)
 class Grant:
-    """A way to read an object without credentials, for a while. The URL is a secret. `chunks`: the folder for what is
-    kept of it on this machine's disk; empty: nothing is. is_proven: its version and the right to read it were asked for
-    a moment ago."""
+    """A way to read an object for a while, without finding credentials. The URL is a secret, and so is what the header
+    Authorization must say (empty: it is not sent). `chunks`: the folder for what is kept of it on this machine's disk;
+    empty: nothing is. is_proven: its version and the right to read it were asked for a moment ago."""
 
     url: str
     tag: str
@@ -56,6 +61,7 @@ class Grant:
     size: int
     chunks: str = ""
     is_proven: bool = False
+    authorization: str = ""
 
     def __repr__(self) -> str:
         return f"Grant({self.size} bytes)"
@@ -85,7 +91,7 @@ def note(objects: Iterable[Object]) -> None:
 def ask(name: str) -> Object:
     """Ask the store. Raises FileUnreadable, Forbidden, InvalidDataflow, NotInstalled."""
     name = canonical(name)
-    found = replace(Object(name, *(s3.head(name) if is_s3(name) else web.head(name))), is_proven=True)
+    found = replace(Object(name, *(providers.of(name).head(name) if scheme(name) else web.head(name))), is_proven=True)
     if not found.tag and not found.modified:
         raise FileUnreadable(
             f"cannot read '{name}': its server sends neither ETag nor Last-Modified, so that a change while a query "
@@ -108,6 +114,24 @@ def state(name: str) -> Object:
     return ask(name)
 
 
+def look(names: Iterable[str]) -> None:
+    """Ask about objects side by side, so that `state` knows them for a moment. It raises what fails here."""
+    if _lent is not None:
+        return
+    since = time.monotonic() - FRESH_S
+    with _lock:
+        unknown = [name for name in names if name not in _known or _known[name][1] <= since]
+    if len(unknown) < 2:
+        return
+
+    def look_at(name: str) -> None:
+        with contextlib.suppress(JumpgateError):
+            ask(name)
+
+    with ThreadPoolExecutor(min(len(unknown), ASKED_AT_ONCE)) as pool:
+        list(pool.map(look_at, unknown))
+
+
 def known(name: str) -> Object | None:
     """Return an object as it was last known, without a request; None if nothing is known."""
     with _lock:
@@ -128,21 +152,25 @@ def grant(name: str) -> Grant:
         found, since = _known.get(name, (None, 0.0))
     is_recent = found is None or time.monotonic() - since < PROVEN_S
     found = found or ask(name)
-    url = _readable(name, found.url)
+    url, authorization = _readable(name, found.url)
     kept = chunks.folder_of(url, found.tag, found.size)
-    return Grant(url, found.tag, found.modified, found.size, kept, found.is_proven and is_recent)
+    return Grant(url, found.tag, found.modified, found.size, kept, found.is_proven and is_recent, authorization)
 
 
 def version(name: str, tag: str, size: int) -> Grant:
     """Return what reads an object in a version that was noted before, without asking whether it still is."""
-    return Grant(_readable(name), tag, "", size)
+    url, authorization = _readable(name)
+    return Grant(url, tag, "", size, authorization=authorization)
 
 
-def _readable(name: str, redirected: str = "") -> str:
-    """Return a URL that reads an object for a while. Raises Forbidden."""
-    url = s3.signed(name, GRANT_S) if is_s3(name) else quote(redirected or name, safe=SAFE)
+def _readable(name: str, redirected: str = "") -> tuple[str, str]:
+    """Return a URL that reads an object for a while, and what the header Authorization must say. Raises Forbidden."""
+    if scheme(name):
+        url, authorization = providers.of(name).signed(name, GRANT_S)
+    else:
+        url, authorization = quote(redirected or name, safe=SAFE), ""
     settings.check_secure(url, settings.store_of(name), name)
-    return url
+    return url, authorization
 
 
 def kept_in(name: str) -> str:
@@ -150,13 +178,13 @@ def kept_in(name: str) -> str:
     if not chunks.bytes_max():
         return ""
     found = known(name) or ask(name)
-    url = s3.address(name) if is_s3(name) else quote(found.url or name, safe=SAFE)
+    url = providers.of(name).address(name) if scheme(name) else quote(found.url or name, safe=SAFE)
     return chunks.folder_of(url, found.tag, found.size)
 
 
 def selecting(name: str) -> str:
     """Return the URL by which S3 Select is asked about an object, without credentials, for a while. It is a secret."""
-    url = s3.signed_select(name, GRANT_S)
+    url = S3.signed_select(name, GRANT_S)
     settings.check_secure(url, settings.store_of(name), name)
     return url
 

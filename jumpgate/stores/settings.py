@@ -1,4 +1,4 @@
-"""The stores of this process: `[[store]]` of jumpgate.toml, and AWS's environment variables and files for the rest."""
+"""The stores of this process: `[[store]]` of jumpgate.toml, and what their providers' tools would use for the rest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from jumpgate.errors import Forbidden, InvalidDataflow
-from jumpgate.stores.names import canonical, is_remote
+from jumpgate.stores.names import canonical, is_remote, scheme
 
 #: that S3 Select reads
 SELECT_FORMATS = ("parquet", "csv", "json")
@@ -19,9 +19,10 @@ SELECT_FORMATS = ("parquet", "csv", "json")
 
 @dataclass(frozen=True)
 class Store:
-    """How names that begin with `url` are reached. Credentials are those of `profile`, else those that AWS's tools
-    would use; none if `anonymous`. `insecure`: its endpoint may be http. `select`: it has S3 Select, which may be used;
-    `select_dialect` says what that computes, `select_formats` which objects it may be asked about.
+    """How names that begin with `url` are reached. Credentials are those of `profile` (S3) or `credentials_file`
+    (others), else those that the provider's tools would use; none if `anonymous`. `insecure`: its endpoint may be http.
+    `select`: it has S3 Select, which may be used; `select_dialect` says what that computes, `select_formats` which
+    objects it may be asked about.
 
     The rest is for estimates; 0: unknown. Prices are of 10⁹ bytes that Select scans and returns, and of 1000
     requests; the defaults are those that AWS published in dollars."""
@@ -30,6 +31,7 @@ class Store:
     endpoint: str = ""
     region: str = ""
     profile: str = ""
+    credentials_file: str = ""
     anonymous: bool = False
     insecure: bool = False
     select: bool = False
@@ -68,11 +70,16 @@ def store_of(name: str) -> Store:
 def parse(table: Mapping[str, Any]) -> Store:
     """Return the store of a [[store]] table whose keys are known. Raises InvalidDataflow for a wrong url or format."""
     if not is_remote(table["url"]):
-        raise InvalidDataflow(f"url of a [[store]] is {table['url']!r}, not s3://BUCKET or https://HOST")
+        raise InvalidDataflow(
+            f"url of a [[store]] is {table['url']!r}, not s3://BUCKET, gs://BUCKET, "
+            "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net or https://HOST"
+        )
     formats = tuple(table.get("select_formats", Store.select_formats))
     if unknown := next((format for format in formats if format not in SELECT_FORMATS), None):
         known = ", ".join(SELECT_FORMATS)
         raise InvalidDataflow(f"select_formats of a [[store]] has {unknown!r}; there are {known}")
+    if table.get("select") and scheme(table["url"]) != "s3":
+        raise InvalidDataflow(f"select of the [[store]] '{table['url']}' is true; only s3:// has S3 Select")
     return Store(**{**table, "url": canonical(table["url"]).rstrip("/"), "select_formats": formats})
 
 

@@ -46,6 +46,8 @@ def ranged(name: str, grant: Grant, start: int, size: int) -> bytes:
     headers = {"Range": f"bytes={start}-{start + size - 1}"}
     if grant.tag and not grant.tag.startswith("W/"):
         headers["If-Match"] = grant.tag
+    if grant.authorization:
+        headers["Authorization"] = grant.authorization
     begun = time.monotonic()
     answer = _asked("GET", grant.url, name, headers)
     if size <= SMALL_BYTES:

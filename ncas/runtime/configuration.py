@@ -22,7 +22,7 @@ from jumpgate.nca.shared import Gap, Template
 from jumpgate.nca.transport import TCP
 from jumpgate.ntf.descriptor import type_text
 from jumpgate.stores import chunks, latency, objects, settings
-from jumpgate.stores.names import is_remote, is_s3
+from jumpgate.stores.names import is_remote, scheme
 
 #: the most siblings that an instance asks for shares of a scan, before it leaves the rest to them
 ASKED_MAX = 16
@@ -187,7 +187,8 @@ def _files(scan: str, source: FileSource, first: InstancePlan, context: JobConte
 
 
 def granted(file: str, context: JobContext) -> dict[str, Any]:
-    """Return what reads an object for the life of a job, in the version that was planned for. The URL is a secret."""
+    """Return what reads an object for the life of a job, in the version that was planned for. The URL and the header
+    are secrets."""
     grant = objects.grant(file)
     planned = context.plan.files.get(file)
     if planned is not None and planned.inode != objects.number(grant.tag, grant.modified):
@@ -196,6 +197,7 @@ def granted(file: str, context: JobContext) -> dict[str, Any]:
     return {
         "file": file,
         "url": grant.url,
+        "authorization": grant.authorization,
         "tag": grant.tag,
         "modified": grant.modified,
         "size": grant.size,
@@ -203,7 +205,7 @@ def granted(file: str, context: JobContext) -> dict[str, Any]:
         "proven": grant.is_proven,
         "request_s": request_s,
         "byte_s": 1 / bytes_per_s,
-        "request_price": settings.store_of(file).price_requests / 1e3 * is_s3(file),
+        "request_price": settings.store_of(file).price_requests / 1e3 * bool(scheme(file)),
     }
 
 

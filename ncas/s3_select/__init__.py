@@ -34,7 +34,7 @@ from jumpgate.ncas.s3_select.terms import inexact
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.stores import indexes, settings
 from jumpgate.stores.indexes import Index, Interval
-from jumpgate.stores.names import is_s3
+from jumpgate.stores.names import scheme
 from jumpgate.words import counted
 
 #: the time to start a Python process; the operators' work is the store's (asked)
@@ -78,7 +78,7 @@ class S3Select:
 
     def match_estimated(self, node: Operator, device: Device, dialect: Dialect, estimates: Estimates | None) -> Answer:
         part = part_of(node) if device.kind == "host" else None
-        if part is None or part.filters or not all(map(is_s3, part.read.files)):
+        if part is None or part.filters or not all(map(scheme, part.read.files)):
             return None
         selected = _refused(part) or _selected(self.name, part, node, estimates)
         sought = _sought(self.name, part, node)

@@ -25,7 +25,7 @@ from jumpgate.ncas.s3_select.forms import Form
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.stores import indexes, objects, reading, uploads
 from jumpgate.stores.indexes import Index, Table
-from jumpgate.stores.names import is_remote, is_s3
+from jumpgate.stores.names import is_remote, scheme
 
 #: bytes that are looked at together, and of a record
 BLOCK_BYTES, RECORD_BYTES_MAX = 8 << 20, 64 << 20
@@ -107,12 +107,12 @@ def _field(read: Read, column: str, to: str) -> str:
         raise no("Parquet has page indexes and statistics of its own, which every read uses; sort its files by it")
     if found := forms.odd_text(read):
         raise no(f"{found.reason}. {found.remedy}".strip())
-    if odd := next((file for file in read.files if not is_s3(file)), None):
-        raise no(f"'{odd}' is no object of S3, and local files are read whole")
+    if odd := next((file for file in read.files if not scheme(file)), None):
+        raise no(f"'{odd}' is no object of a store that lists them, and local files are read whole")
     if odd := next((file for file in read.files if file.endswith(tuple(forms.PACKERS))), None):
         raise no(f"'{odd}' is packed, so no range of its bytes is a row; store it unpacked")
-    if to and not is_s3(to):
-        raise no(f"'{to}' is no s3:// folder")
+    if to and not scheme(to):
+        raise no(f"'{to}' is no folder of a store")
     if column not in read.file_schema.names:
         raise no(f"the columns are {', '.join(read.file_schema.names)}")
     type = read.file_schema[read.file_schema.names.index(column)].type

@@ -44,7 +44,8 @@ class SelectLifecycle(WorkerLifecycle):
     ) -> None:
         """The URLs are secrets: they are made for the job, and are no part of the artifact."""
         files = artifact["files"]
-        found = [{**granted(file, context), "select": objects.selecting(file)} for file in files]
+        may_ask = all(settings.store_of(file).select for file in files)
+        found = [{**granted(file, context), "select": objects.selecting(file) if may_ask else ""} for file in files]
         if index := indexes.get(artifact.get("index", "")):
             for one in found:
                 one["table"] = _table(index, one)

@@ -43,7 +43,9 @@ class Source:
     ) -> None:
         self._told, self._columns, self._window, self._counted = told, columns, window, counted
         self._form, self._types = form or Form(), types
-        self._grant = Grant(told["url"], told["tag"], told["modified"], told["size"])
+        self._grant = Grant(
+            told["url"], told["tag"], told["modified"], told["size"], authorization=told["authorization"]
+        )
 
     @property
     def file(self) -> str:

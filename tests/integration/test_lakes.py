@@ -16,7 +16,6 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import flight
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.types import DecimalType, DoubleType, LongType, StringType
 from pyiceberg.utils.config import Config
 
@@ -312,7 +311,7 @@ def test_iceberg_in_a_store(local: Session, store: Store, lake: Path, iceberg: A
     with pytest.raises(InvalidDataflow, match="this version has no files"):
         read_iceberg(table)
     location = iceberg.metadata_location.removeprefix(f"file://{lake}/")
-    with pytest.raises((InvalidDataflow, FileUnreadable), match="Iceberg table 's3://lake/nothing.metadata.json'"):
+    with pytest.raises((InvalidDataflow, FileUnreadable), match="'s3://lake/nothing.metadata.json'"):
         read_iceberg("s3://lake/nothing.metadata.json")
     assert rows_of(local, read_iceberg(f"s3://{location}")) == iceberg_rows(iceberg)
 
@@ -347,27 +346,9 @@ def test_a_folder_with_a_hint(local: Session, store: Store, lake: Path, iceberg:
         read_iceberg(folder)
 
 
-class Mirrored(PyArrowFileIO):
-    """Writes objects of the bucket as files of the folder that a store serves."""
-
-    def new_input(self, location: str) -> Any:
-        return self._named(super().new_input(self._file(location)), location)
-
-    def new_output(self, location: str) -> Any:
-        return self._named(super().new_output(self._file(location)), location)
-
-    def _file(self, location: str) -> str:
-        return location.replace("s3://", self.properties["folder"] + "/")
-
-    @staticmethod
-    def _named(file: Any, location: str) -> Any:
-        file._location = location
-        return file
-
-
 def test_iceberg_whose_files_are_objects(local: Session, store: Store, lake: Path) -> None:
-    catalog = SqlCatalog("o", uri=f"sqlite:///{lake}/o.db", warehouse="s3://lake/objects", folder=str(lake),
-                         **{"py-io-impl": f"{__name__}.Mirrored"})  # fmt: skip
+    catalog = SqlCatalog("o", uri=f"sqlite:///{lake}/o.db", warehouse="s3://lake/objects", folder=f"{lake}/lake",
+                         base="s3://lake", **{"py-io-impl": "tests.support.mirrored.Mirrored"})  # fmt: skip
     catalog.create_namespace("n")
     table = catalog.create_table("n.t", pa.schema([("a", pa.int32()), ("s", pa.string()), ("day", pa.date32())]))
     with table.update_spec() as spec:

@@ -246,7 +246,7 @@ def test_columns_and_formats_that_are_not_indexed(objects_: SelectLab, tmp_path:
     for column, message in (("x", "it is float64"), ("y", "the columns are i, n, d, t, s, x")):
         with pytest.raises(CannotPlace, match=message):
             index(table, column)
-    with pytest.raises(CannotPlace, match="'/there' is no s3:// folder"):
+    with pytest.raises(CannotPlace, match="'/there' is no folder of a store"):
         index(table, "i", to="/there")
     pq.write_table(objects_.run(table), objects_.folder / "aws/few.parquet")
     with pytest.raises(CannotPlace, match="Parquet has page indexes and statistics of its own"):

@@ -25,7 +25,8 @@ from jumpgate.orchestrator.job import Event
 from jumpgate.service import embedded
 from jumpgate.testing.leaks import wait_until
 from jumpgate.tpcds.data import generate
-from tests.support import probe
+from tests.support import object_store, probe
+from tests.support.object_store import KEY, SECRET, Store, credentials, write
 from tests.support.spark import Spark, equal, own, received, tpcds_table
 
 TABLES = ("store_sales", "store_returns", "item", "date_dim", "customer", "store")
@@ -61,6 +62,28 @@ def session(spark: Spark) -> SparkSession:
 
 def of_format(query: str, format: str) -> str:
     return re.sub(rf"\b({'|'.join(TABLES)})\b", rf"\1_{format}", query)
+
+
+def test_tables_in_stores_are_offloaded_where_that_is_set(spark: Spark, tmp_path: Path) -> None:
+    for year in (2023, 2024):
+        write(tmp_path / f"lake/t/y={year}/part.parquet", object_store.table(year, 100))
+    session = spark.session.newSession()
+    session.conf.set("fs.s3a.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme")  # Spark's own way there
+    session.conf.set("fs.viewfs.mounttable.lake.link./t", f"file://{tmp_path}/lake/t")
+    text = "select y, count(*) n, sum(a) t, max(s) m from t where x > 253 group by y order by y"
+    store = Store(tmp_path, access_key=KEY, secret_key=SECRET)
+    with credentials(store.endpoint), contextlib.closing(store):
+        session.read.parquet("s3a://lake/t").createOrReplaceTempView("t")
+        expected = own(session, text)
+        assert session.sql(text).collect() == expected and not store.requests
+        session.conf.set("spark.jumpgate.stores", "true")
+        frame, before = session.sql(text), spark.fallbacks
+        assert frame.collect() == expected and len(expected) == 2
+        offloaded, operators = spark.coverage(frame)
+        assert offloaded == operators and spark.fallbacks == before
+        assert {path for method, path, _ in store.requests if method == "GET"} >= {
+            f"/lake/t/y={y}/part.parquet" for y in (2023, 2024)
+        }
 
 
 @pytest.mark.nightly(every=3)

@@ -17,7 +17,7 @@ from hadro.app import create_app
 from hadro.config import Config
 
 from jumpgate.dataflow.formats import formats
-from jumpgate.stores import s3
+from jumpgate.stores.s3 import PROVIDER as S3
 
 KEY, SECRET = "AKIATESTKEY", "a+secret/that=nobody_may_see"
 START_S = 60.0
@@ -39,14 +39,21 @@ class Store:
     "wordy" (headers that are repeated) to spoil it. Requests are answered one by one: `before` may change a file, and
     each answer is of one version. `select` answers S3 Select in hadro's place."""
 
-    def __init__(self, folder: Path, certificate: Path | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        certificate: Path | None = None,
+        outer: Callable[[Any], Any] = lambda app: app,
+        **settings: Any,
+    ) -> None:
+        """outer: makes what answers of hadro's application."""
         self.folder = folder
         self.requests: list[tuple[str, str, str]] = []
         self.before: Callable[[int], str] = lambda number: ""
         self._turn = asyncio.Lock()
         self.select: Select | None = None
         self._settings = {"data": str(folder), **settings}
-        self._app = create_app(Config.from_env(**self._settings))
+        self.app = outer(create_app(Config.from_env(**self._settings)))
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         host = "http://127.0.0.1" if certificate is None else "https://localhost"
@@ -70,11 +77,11 @@ class Store:
     @contextlib.contextmanager
     def failing(self, **settings: Any) -> Iterator[None]:
         """Serve with these settings of hadro in the block."""
-        was, self._app = self._app, create_app(Config.from_env(**self._settings, **settings))
+        was, self.app = self.app, create_app(Config.from_env(**self._settings, **settings))
         try:
             yield
         finally:
-            self._app = was
+            self.app = was
 
     async def _serve(self, scope: Scope, receive: Any, send: Send) -> None:
         async with self._turn:
@@ -96,7 +103,7 @@ class Store:
             if self.select is not None and scope["method"] == "POST":
                 await self._select(scope, receive, send, self.select)
             else:
-                await self._app(scope, receive, send)
+                await self.app(scope, receive, send)
 
     async def _select(self, scope: Scope, receive: Any, send: Send, select: Select) -> None:
         body, more = b"", True
@@ -178,6 +185,6 @@ def credentials(endpoint: str, key: str = KEY, secret: str = SECRET) -> Iterator
         patch.setenv("AWS_ACCESS_KEY_ID", key)
         patch.setenv("AWS_SECRET_ACCESS_KEY", secret)
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        s3.forget()
+        S3.forget()
         yield
-    s3.forget()
+    S3.forget()

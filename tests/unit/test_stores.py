@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from jumpgate.dataflow.file_state import file_states
 from jumpgate.dataflow.files import list_files
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import Field, Schema, int64
 from jumpgate.errors import FileUnreadable, Forbidden, InvalidDataflow
 from jumpgate.hosts.config import ClientConfig
 from jumpgate.service.guard import Client
-from jumpgate.stores import objects, s3, settings
+from jumpgate.stores import gs, objects, settings
 from jumpgate.stores.names import canonical
+from jumpgate.stores.s3 import PROVIDER as S3
 from jumpgate.stores.settings import Store, check_secure, store_of
 
 KEYS = (
@@ -48,8 +52,8 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> None:
             raise FileUnreadable("there is none", file=name, missing="true")
         return 1, f'"{key}"'
 
-    monkeypatch.setattr(s3, "below", below)
-    monkeypatch.setattr(s3, "head", head)
+    monkeypatch.setattr(S3, "below", below)
+    monkeypatch.setattr(S3, "head", head)
 
 
 @pytest.mark.parametrize(
@@ -125,3 +129,42 @@ def test_a_client_reads_the_objects_below_its_roots_only(tmp_path: Path) -> None
 def test_a_grant_shows_nothing() -> None:
     grant = objects.Grant("https://h/a?X-Amz-Signature=secret", "t", "", 1)
     assert "secret" not in f"{grant} {grant!r}"
+
+
+def test_a_token_is_renewed_before_it_expires_but_not_with_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(gs.time, "monotonic", lambda: now[0])
+
+    class Credentials:
+        """Of a metadata server, which gives the same token until it has few minutes left."""
+
+        token, valid, asked = "", False, 0
+        expiry: datetime | None = None
+
+        def refresh(self, request: object) -> None:
+            self.asked += 1
+            self.token, self.valid = f"token {self.asked}", True
+            self.expiry = datetime.now(UTC).replace(tzinfo=None) + timedelta(minutes=7)
+
+    credentials = Credentials()
+    token = gs._Token(credentials)
+    assert [token.text() for _ in range(3)] == ["token 1"] * 3
+    now[0] += gs.ASK_S + 1
+    assert token.text() == "token 2"
+    credentials.expiry = datetime.now(UTC).replace(tzinfo=None) + timedelta(minutes=55)
+    now[0] += gs.ASK_S + 1
+    assert token.text() == "token 2"
+
+
+def test_objects_are_asked_about_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    together = threading.Barrier(3, timeout=30)
+
+    def head(name: str) -> tuple[int, str]:
+        together.wait()
+        return 1, '"t"'
+
+    monkeypatch.setattr(S3, "head", head)
+    names = [f"s3://side/{n}" for n in range(3)]
+    assert [state.size for state in file_states(names).values()] == [1, 1, 1]
+    for name in names:
+        objects.forget(name)

@@ -1,9 +1,11 @@
-// Objects of stores that this process reads by range over HTTP, each by a URL that needs no credentials but is itself a
-// secret: no message contains it.
+// Objects of stores that this process reads by range over HTTP, each by a URL that is itself a secret: no
+// message contains it.
 #pragma once
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "jg/status.h"
 
@@ -17,6 +19,7 @@ struct Object {
   bool is_proven = false;            // its store has said, a moment ago, that this is its version and may be read
   double request_s = 0, byte_s = 0;  // what a request and a byte of an answer take, for what is kept
   double request_price = 0;
+  std::string authorization;  // the header of that name, a secret, too; empty: none is sent
 };
 
 // What this process has asked stores for, and what chunks on the disk have spared it.
@@ -37,6 +40,18 @@ Counted counted();
 // number of times, where a server is busy or breaks off. "io", "file_changed" (another version is there now), or
 // "cancelled"; messages are what follows a file's name.
 std::future<Status> read(const Object& object, int64_t offset, int64_t bytes, char* out);
+// Bytes from `begin` on that are being read.
+struct Coming {
+  int64_t begin = 0;
+  std::unique_ptr<char[]> bytes;
+  std::future<Status> done;
+};
+// Bytes at the end of an object, where a reader of its footer looks first.
+constexpr int64_t kEndBytes = 64 << 10;
+// Begins to read the ends of those of the files [first, first + count) that are objects.
+void fetch_ends(const std::vector<std::string>& files, size_t first, size_t count);
+// The end of an object if it is being read, else no bytes: for one reader, who waits for it before it goes.
+Coming take_end(const Object& object);
 // Ends the reads that have begun.
 void cancel();
 

@@ -55,6 +55,7 @@ std::string text_of(const Url& url, const Object& object, int64_t first, int64_t
                      "\r\nRange: bytes=" + std::to_string(first) + "-" + std::to_string(last) +
                      "\r\nAccept-Encoding: identity\r\nUser-Agent: jumpgate\r\n";
   if (!object.tag.empty() && !object.tag.starts_with("W/")) text += "If-Match: " + object.tag + "\r\n";
+  if (!object.authorization.empty()) text += "Authorization: " + object.authorization + "\r\n";
   return text + "\r\n";
 }
 
@@ -258,6 +259,16 @@ Known& known() {
   return *the;
 }
 
+struct Ends {
+  std::mutex mutex;
+  std::unordered_map<const Object*, Coming> begun;
+};
+
+Ends& ends() {
+  static Ends* const the = new Ends;  // threads write into it
+  return *the;
+}
+
 }  // namespace
 
 void add(const std::string& file, Object object) {
@@ -285,6 +296,29 @@ Counted counted() {
 
 std::future<Status> read(const Object& object, int64_t offset, int64_t bytes, char* out) {
   return store().begin({object, offset, bytes, out, 0, {}});
+}
+
+void fetch_ends(const std::vector<std::string>& files, size_t first, size_t count) {
+  for (size_t f = first; f < std::min(files.size(), first + count); f++) {
+    const Object* const object = find(files[f]);
+    if (object == nullptr || object->size == 0) continue;
+    const std::lock_guard lock(ends().mutex);
+    const auto [found, is_new] = ends().begun.try_emplace(object);
+    if (!is_new) continue;
+    Coming& end = found->second;
+    end.begin = std::max<int64_t>(0, object->size - kEndBytes);
+    end.bytes.reset(new char[static_cast<size_t>(object->size - end.begin)]);
+    end.done = read(*object, end.begin, object->size - end.begin, end.bytes.get());
+  }
+}
+
+Coming take_end(const Object& object) {
+  const std::lock_guard lock(ends().mutex);
+  const auto found = ends().begun.find(&object);
+  if (found == ends().begun.end()) return {};
+  Coming end = std::move(found->second);
+  ends().begun.erase(found);
+  return end;
 }
 
 void cancel() { store().cancel(); }

@@ -43,6 +43,10 @@ object Settings {
     "spark.jumpgate.strict",
     default = false,
     "whether a query fails where it would fall back to Spark's own plan at run time")
+  val Stores = flag(
+    "spark.jumpgate.stores",
+    default = false,
+    "whether tables in object stores are offloaded: the service reads the same stores under the same names, with its own credentials")
   val Partitions = whole(
     "spark.jumpgate.partitions",
     0,
@@ -55,7 +59,7 @@ object Settings {
     "`0`, or FIRST-LAST",
     "where executors receive results, one port for each partition of each query at a time; 0: any port that is free",
     ntf.Ports.parse)
-  val All: Seq[Setting[_]] = Seq(Enabled, Address, Tls, TokenFile, Offload, Strict, Partitions, Ports, Timeout)
+  val All: Seq[Setting[_]] = Seq(Enabled, Address, Tls, TokenFile, Offload, Strict, Stores, Partitions, Ports, Timeout)
 
   /** docs/spark.md's table. */
   def table: String =

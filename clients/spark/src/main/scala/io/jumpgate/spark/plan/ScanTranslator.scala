@@ -2,6 +2,7 @@ package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.{DataType => JumpgateType, Field, Operator}
 import io.jumpgate.explain.Code
+import io.jumpgate.spark.Settings
 import java.net.{URLDecoder, URLEncoder}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Optional
@@ -17,6 +18,10 @@ import scala.jdk.CollectionConverters._
 
 /** Tables of files as reads of these files. */
 private final class ScanTranslator(session: SparkSession) {
+  /** Schemes of object stores, and Jumpgate's own of the same objects. */
+  private val stores =
+    Map("s3" -> "s3", "s3a" -> "s3", "s3n" -> "s3", "gs" -> "gs", "abfs" -> "abfss", "abfss" -> "abfss")
+
   def apply(relation: LogicalRelation): Operator = relation.relation match {
     case files: HadoopFsRelation if files.getClass == classOf[HadoopFsRelation] => read(files, relation.output)
     case other => NotOffloaded(Code.SOURCE, s"${other.getClass.getSimpleName} is not a table of files")
@@ -30,9 +35,9 @@ private final class ScanTranslator(session: SparkSession) {
     val directories = relation.location.listFiles(Nil, Nil)
     val files = directories.flatMap(_.files.map(_.getPath))
     if (files.isEmpty) NotOffloaded(Code.SOURCE, "the table has no files")
-    val paths = files.map(localPath)
+    val paths = files.map(nameOf)
     if (partitions.nonEmpty)
-      directories.foreach(d => d.files.map(f => localPath(f.getPath)).foreach(requireFolders(_, relation.partitionSchema, d.values)))
+      directories.foreach(d => d.files.map(f => nameOf(f.getPath)).foreach(requireFolders(_, relation.partitionSchema, d.values)))
     val names = relation.dataSchema.fieldNames.toSeq ++ partitions
     output.find(a => !names.contains(a.name)).foreach(a => NotOffloaded(Code.COLUMN, s"${a.name} is not in the files"))
     if (format == "csv" && output.map(_.name) != names) NotOffloaded(Code.COLUMN, "the columns are not in the order of the files")
@@ -62,10 +67,15 @@ private final class ScanTranslator(session: SparkSession) {
     case _ => Values.hasType(a.dataType)
   })
 
-  private def localPath(path: Path): String = {
+  private def nameOf(path: Path): String = {
     val uri = path.toUri
-    if (uri.getScheme != null && uri.getScheme != "file") NotOffloaded(Code.SOURCE, s"files of ${uri.getScheme} are not read yet")
-    uri.getPath
+    val readsStores = Settings.Stores(session.sessionState.conf)
+    uri.getScheme match {
+      case null | "file" => uri.getPath
+      case scheme if stores.contains(scheme) && readsStores => s"${stores(scheme)}://${uri.getAuthority}${uri.getPath}"
+      case scheme if stores.contains(scheme) => NotOffloaded(Code.SOURCE, s"files of $scheme are read where ${Settings.Stores.name} is true")
+      case scheme => NotOffloaded(Code.SOURCE, s"files of $scheme are not read")
+    }
   }
 
   /** Folders say the columns of partitions, with the values that the catalog has. */
