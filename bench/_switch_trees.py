@@ -42,7 +42,7 @@ GROUPS = 2000
 #: of the links of hosts and of switches, as the planner knows them: rows wait for the latter
 HOST_BITS, SWITCH_BITS = 10_000_000_000, 100_000_000
 #: both as they are where times are compared with simulated ones, in bits and as tc has them
-SLOW_BITS, SLOW, SLOW_RACK = 50_000_000, "50mbit", "100mbit"
+SLOW_BITS, SLOW, SLOW_RACK_BITS, SLOW_RACK = 25_000_000, "25mbit", 10_000_000, "10mbit"
 CORES = 2  #: that all machines share
 RUNS = 3
 MEASURES = {"s": ("v", "sum"), "n": ("v", "count"), "least": ("v", "min"), "most": ("v", "max")}
@@ -83,7 +83,8 @@ def counted(rows: int, is_slow: bool = False) -> dict[str, Counted]:
                  for i, name in enumerate(workers)]  # fmt: skip
         config = machines.config(*names)
         hosts = config.read_text()
-        link = f'network = "spine"\nlink_bits_per_s = {SWITCH_BITS}\n'
+        rack_bits = SLOW_RACK_BITS if is_slow else SWITCH_BITS
+        link = f'network = "spine"\nlink_bits_per_s = {rack_bits}\n'
         found = {}
         for which, tables in (
             ("one", [f'[[network]]\nname = "{name}"\n{link}' for name in switches]),

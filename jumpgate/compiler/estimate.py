@@ -97,10 +97,11 @@ class Estimator:
         return self._files[key]
 
     def stored(self, node: Operator) -> float | None:
-        """Return the bytes of the columns of a read in its files: their part of a row's bytes; None of other nodes."""
+        """Return the bytes that a read takes from its files: of those by columns, its columns' part of a row's bytes;
+        None of other nodes."""
         bytes = self.files(node).bytes if isinstance(node, Read) else None
-        if bytes is None or not isinstance(node, Read):
-            return None
+        if bytes is None or not isinstance(node, Read) or not formats()[node.format].columnar:
+            return bytes
         return bytes * row_bytes(node.schema) / row_bytes(node.file_schema)
 
     def segments(self, node: Operator) -> Sequence[Segments]:

@@ -140,6 +140,7 @@ class _World:
             d.name: speeds[i.device.name].receive_s for i in instances for d in i.device.chain
             if speeds[i.device.name].receive_s
         }  # fmt: skip
+        self.drain_bytes = {name: of.drain_bytes for name, of in speeds.items()}
         self.passing = {name: shared or Server(clock) for name in self.receive_s}
         self.links = {link.name: link for device in self.devices.values() for link in device.above}
         #: by the network and the direction of its link
@@ -246,6 +247,13 @@ class _Job:
         found = self.sizes.get(edge.id, 0.0)
         return self.plan.figures.crossing.get(edge.id, found) if edge.id in self._passed else found
 
+    def drained(self, edge: Edge) -> Iterator[tuple[str, float]]:
+        """Yield the devices that an edge's rows are read from in the end, and the bytes on a link that it takes."""
+        for producer in edge.producers:
+            device = self.parts[producer].device
+            if drained := self.world.drain_bytes[device.name]:
+                yield from ((each.name, drained) for each in device.chain)
+
     def crossings(self, edge: Edge) -> list[tuple[Server, float]]:
         """Return the links of networks and the devices that an edge crosses, with the seconds of one piece of all
         producers."""
@@ -265,6 +273,8 @@ class _Job:
         else:
             way = edge.partitioning if consumers else Partitioning()
             traffic.add(bytes, way, producers, consumers or ["client"])
+        for device, drained in self.drained(edge):
+            traffic.add(drained / edge.transport.overhead, Partitioning(), [device], consumers)
         for way, counts in (("up", traffic.up), ("down", traffic.down)):
             for name, crossed in counts.items():
                 if name in world.links:
@@ -368,7 +378,7 @@ class _Stage:
         """Return the bytes that the instance receives from other hosts."""
         if edge.partitioning.kind == "paired":
             return 0.0
-        whole = edge.transport.overhead * self.job.bytes(edge)
+        whole = edge.transport.overhead * self.job.bytes(edge) + sum(drained for _, drained in self.job.drained(edge))
         others = 1 - self.job.on(edge, "producers", instance.device.name) / len(edge.producers)
         return whole * others if edge.partitioning.kind == "broadcast" else whole * others / len(edge.consumers)
 

@@ -223,15 +223,18 @@ def _for_rows(part: Part, node: Operator, estimates: Estimates) -> Asked | None:
     if scanned is None or known.bytes is None or known.rows is None:
         return None
     returned = known.bytes + known.rows * len(node.schema) * TEXT_BYTES
+    if part.read.format != "parquet":  # of a text, the same part as of its rows
+        returned = scanned * known.bytes / max(1.0, estimates.of(_whole(part.read)).bytes or known.bytes)
     return _demand(2.0 * len(part.read.files), returned, scanned)  # each is asked for its version afterwards
 
 
 def _scanned(part: Part, estimates: Estimates) -> float | None:
     """Return the bytes that a store scans: all of a text."""
-    read = part.read
-    if read.format != "parquet":
-        read = replace(read, columns=tuple(range(len(read.file_schema))))
-    return estimates.stored(read)
+    return estimates.stored(part.read)
+
+
+def _whole(read: Read) -> Read:
+    return replace(read, columns=tuple(range(len(read.file_schema))))
 
 
 def _for_groups(part: Part, root: Aggregate, estimates: Estimates) -> Asked | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,11 +35,11 @@ from jumpgate.dataflow.operators import (
     column,
     window_type,
 )
-from jumpgate.dataflow.types import int32
+from jumpgate.dataflow.types import int32, int64
 from jumpgate.nca.interface import ColumnStatistics, Statistics
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.speeds import Speeds, assumed, seconds_of, unit_seconds
-from tests.support.plans import equals, host, joined, ref, table
+from tests.support.plans import equals, host, joined, ref, statistics, table
 
 DAYS, SALES = 1000, 4000
 
@@ -222,3 +223,14 @@ def test_an_operator_that_holds_rows_takes_time_whatever_there_is(tables: tuple[
     found = work(grouped.root, estimator)
     assert found is not None and found["operator"] == 1.0
     assert seconds_of(found, {**assumed(), "operator": 1.0}, cores=8) == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv", "json"])
+def test_a_read_of_text_takes_all_of_its_bytes(format: str) -> None:
+    """Of a file by columns it takes those of its columns."""
+    whole = table("facts", format=format, k=int64, x=int64)
+    estimator = Estimator(statistics({"facts": 1e6}))
+    bytes = estimator.files(whole).bytes
+    assert bytes is not None and estimator.stored(whole) == bytes
+    some = estimator.stored(replace(whole, columns=(0,)))
+    assert some is not None and (some < 0.6 * bytes if format == "parquet" else some == bytes)
