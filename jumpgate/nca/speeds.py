@@ -62,7 +62,7 @@ class Speeds:
 
     seconds: per unit of the work named there. factor: all other work takes this many times a core's seconds. receive_s:
     per byte that reaches the device. setup_s: before it can begin. money: the price of a fragment on it. drain_bytes:
-    what its receiver reads of it on a link, whatever it holds.
+    what its receiver reads of it, and sends it, on a link, whatever it holds.
     """
 
     seconds: Mapping[str, float] = field(default_factory=dict)

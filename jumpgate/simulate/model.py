@@ -271,10 +271,11 @@ class _Job:
         if top is not None and top.device.below:
             traffic.add_chain(bytes, producers, top.device, self.sizes.get(top.output, 0.0))
         else:
-            way = edge.partitioning if consumers else Partitioning()
-            traffic.add(bytes, way, producers, consumers or ["client"])
+            dealt = edge.partitioning if consumers else Partitioning()
+            traffic.add(bytes, dealt, producers, consumers or ["client"])
         for device, drained in self.drained(edge):
-            traffic.add(drained / edge.transport.overhead, Partitioning(), [device], consumers)
+            for ends in (([device], consumers), (consumers, [device])):  # answers, and requests
+                traffic.add(drained / edge.transport.overhead, Partitioning(), *ends)
         for way, counts in (("up", traffic.up), ("down", traffic.down)):
             for name, crossed in counts.items():
                 if name in world.links:
