@@ -4,6 +4,7 @@ which are switches and a card.
     python -m bench._every_device ADDRESS CONFIG CONFIG_WITHOUT_DEVICES RUNS SCALE    # on the service's machine
 
 Each query is run by hosts alone, with each device and pairs of them wherever they match, and as the estimate chooses.
+Ways with the same plan are one candidate.
 """
 
 from __future__ import annotations
@@ -34,8 +35,10 @@ from jumpgate.tpch import TPCH
 #: those over the tables that the store has
 QUERIES = (1, 3, 4, 6, 12, 13, 14, 17, 18, 19, 22)
 WORKERS = 2
-#: of the hosts' links, as tc has it, and in bits
-RATE, BITS = "200mbit", 200_000_000
+#: of the links of hosts and of the store, as tc has it, and in bits
+RATE, BITS = "10mbit", 10_000_000
+#: of objects that this machine's store computes over, which shares two cores with all others
+SCANNED_BYTES_S = 1e7
 PROGRAMS = ("aggregate", "prune_topn")
 #: accelerator → the kind of device that it runs on
 KINDS = {
@@ -66,11 +69,12 @@ def points(data: Path, runs: int, scale: float) -> Iterator[dict[str, Any]]:
         server = store.python("-m", "bench._store_server", objects, KEY, SECRET, store.address, "select")
         endpoint = line(server).strip()
         switches = [started(tor, program, i) + f'name = "{program}"\n' for i, program in enumerate(PROGRAMS)]
-        for worker in workers:
-            worker.machine.limit(RATE)
+        for limited in (store, *(worker.machine for worker in workers)):
+            limited.limit(RATE)
         config = machines.config(*(f"w{i}\ncores = 1\nlink_bits_per_s = {BITS}" for i in range(WORKERS)))
         stores = "".join(
-            f'[[store]]\nurl = "s3://{bucket}"\nendpoint = "{endpoint}"\ninsecure = true\nbits_per_s = {BITS}\n{more}\n'
+            f'[[store]]\nurl = "s3://{bucket}"\nendpoint = "{endpoint}"\ninsecure = true\nbits_per_s = {BITS}\n'
+            f"scanned_bytes_per_s = {SCANNED_BYTES_S}\n{more}\n"
             for bucket, more in (("select", SELECT), ("ranges", ""))
         )
         hosts = config.read_text() + stores
@@ -86,22 +90,39 @@ def points(data: Path, runs: int, scale: float) -> Iterator[dict[str, Any]]:
         )
         for _ in QUERIES:
             point = json.loads(line(asking))
-            told = (f"{way} {of['seconds']:.2f} s ({'+'.join(of['kinds'])})" for way, of in point["ways"].items())
+            told = (
+                f"{way} {statistics.median(of['seconds']):.2f} s ({'+'.join(of['kinds'])})"
+                for way, of in point["ways"].items()
+            )
             remark(f"query {point['query']}: {', '.join(told)}")
             yield point
 
 
 def figures(found: list[dict[str, Any]], scale: float) -> Iterator[Figure]:
-    ratios, several = [], 0
+    ratios, several = [], []
     for point in found:
-        ways = point["ways"]
-        best = min(ways, key=lambda way: ways[way]["seconds"])
-        ratios.append(ways["chosen"]["seconds"] / ways[best]["seconds"])
-        several += len(ways[best]["kinds"]) > 1
+        plans = _plans(point)
+        best = min(plans, key=lambda plan: plans[plan][0])
+        chosen = plans[point["ways"]["chosen"]["plan"]]
+        ratios.append(chosen[0] / plans[best][0])
+        if len(plans[best][1]) > 1:
+            several.append(point["query"])
+        remark(f"query {point['query']}: chosen {chosen[0]:.2f} s ({'+'.join(chosen[1])}), best {plans[best][0]:.2f} s "
+               f"({'+'.join(plans[best][1])}), of {len(plans)} plans")  # fmt: skip
     where = f"TPC-H, CSV in a store, scale {scale:g}, {WORKERS} hosts at {RATE}, switches, a card"
-    yield Figure("queries_of_several_kinds", several, 10, "higher", f"best plans with two kinds of device; {where}")
+    words = f"of {len(found)} queries, those whose best plan has two or more kinds of device, hosts counted; {where}"
+    yield Figure("device_plans", len(several), 10, "higher", words)
     words = f"{len(ratios)} queries beside the best of all candidates that were run, worst {max(ratios):.2f}; {where}"
     yield Figure("chosen_vs_best", geometric_mean(ratios), 1.15, "lower", words)
+
+
+def _plans(point: dict[str, Any]) -> dict[str, tuple[float, list[str]]]:
+    """Return the median seconds, and the kinds of devices, of each plan of a query: ways may have the same."""
+    seconds: dict[str, list[float]] = {}
+    for of in point["ways"].values():
+        seconds.setdefault(of["plan"], []).extend(of["seconds"])
+    kinds = {of["plan"]: of["kinds"] for of in point["ways"].values()}
+    return {plan: (statistics.median(taken), kinds[plan]) for plan, taken in seconds.items()}
 
 
 class _Way:
@@ -115,35 +136,38 @@ class _Way:
         for name in _pushdown_csv.TABLES:
             self._connection.register(name, _pushdown_csv.table(f"s3://{bucket}", name, scale))
 
-    def run(self, text: str) -> pa.Table:
-        return self._connection.sql(text).to_arrow()
+    def run(self, text: str) -> tuple[pa.Table, float]:
+        """Return the answer, and the seconds that it took."""
+        self._seen = {job.id for job in self._connection.session.jobs()}
+        start = time.perf_counter()
+        found = self._connection.sql(text).to_arrow()
+        return found, time.perf_counter() - start
 
-    def used(self) -> list[str]:
-        """Return the kinds of devices of the jobs since it was asked last."""
+    def used(self) -> tuple[list[str], str]:
+        """Return the kinds of devices of the last run's jobs, and what tells their plans from others."""
         session = self._connection.session
         new = {job.id for job in session.jobs()} - self._seen
-        self._seen |= new
-        records = [session.describe(job).record for job in new]
-        ncas = {i["nca"] for record in records if record is not None for i in record["instances"]}
-        return sorted({KINDS.get(nca, "host") for nca in ncas} | {"host"})
+        records = [record for job in new if (record := session.describe(job).record) is not None]
+        parts = [(i["nca"], i["host"], i["fragment"]) for record in records for i in record["instances"]]
+        kinds = {KINDS.get(nca, "host") for nca, *_ in parts} | {"host"}
+        return sorted(kinds), json.dumps(sorted(parts))
 
 
 def measured(ways: dict[str, _Way], query: int, runs: int) -> dict[str, Any]:
+    """Run each way of a query once, then so many times, in turns; without these the first run counts."""
     text, expected = TPCH.queries()[query], None
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, Any]] = {}
     for name, way in ways.items():
-        rows = rows_of(way.run(text))  # it also builds what the plan needs
+        answer, seconds = way.run(text)  # it also builds what the plan needs
+        rows = rows_of(answer)
         if expected is not None and rows != expected:
             raise SystemExit(f"query {query}: {name} has another answer")
-        expected, used = rows, way.used()
-        if not {*way.kinds} <= {*used}:
-            continue  # nothing of it matches: it is another way
-        seconds = []
-        for _ in range(runs):
-            start = time.perf_counter()
-            way.run(text)
-            seconds.append(time.perf_counter() - start)
-        found[name] = {"seconds": statistics.median(seconds), "kinds": used}
+        expected, (kinds, plan) = rows, way.used()
+        if {*way.kinds} <= {*kinds}:  # otherwise nothing of it matches: it is another way
+            found[name] = {"seconds": [] if runs else [seconds], "kinds": kinds, "plan": plan}
+    for _ in range(runs):
+        for name, of in found.items():
+            of["seconds"].append(ways[name].run(text)[1])
     return {"query": query, "ways": found}
 
 

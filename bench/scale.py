@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import _every_device
+from bench import _every_device, _switch_trees
 from bench._control import Network
 from bench._measure import Figure, counted, remark, report
 from bench._simulated import simulator_error
@@ -27,6 +27,8 @@ from tests.support.plans import ROWS, query3, query65, statistics
 
 CORES = 16
 MEMORY_BYTES = 64 << 30
+#: of each host below a tree of switches
+TREE_ROWS = 50_000
 #: rows of the tables beside those at scale 1
 SCALE = 1000.0
 ENDPOINT = "10.0.0.1:7411"
@@ -130,6 +132,23 @@ def control_plane_s(hosts: int, count: int) -> Figure:
     return Figure("control_plane_s", total, 10.0, "lower", f"{count} jobs over {hosts} hosts planned and started")
 
 
+def tree_simulator_error() -> Figure:
+    """Measure the worst relative error of simulated trees of switches: bytes on the links of racks, and times."""
+    errors = [*_switch_trees.errors(_switch_trees.counted(TREE_ROWS, is_slow=True))]
+    for name, error in errors:
+        remark(f"{name}: {error:+.0%}")
+    hosts = _switch_trees.RACKS * _switch_trees.HOSTS
+    words = f"bytes and seconds with one switch and with {_switch_trees.RACKS} + 1, {hosts} hosts of {TREE_ROWS:,} rows"
+    worst = max(abs(error) for _, error in errors)
+    return Figure(
+        "tree_simulator_error",
+        worst,
+        0.25,
+        "lower",
+        f"{words}, links of {_switch_trees.SLOW}, of racks {_switch_trees.SLOW_RACK}",
+    )
+
+
 def every_device(runs: int, scale: float) -> Iterator[Figure]:
     """Measure plans over hosts, a store, switches and a card, in network namespaces."""
     data = Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")).absolute()
@@ -147,6 +166,8 @@ def main() -> None:
     options = parser.parse_args()
     if not options.only or "simulator_error" in options.only:
         report(simulator_error(), options.json)
+    if "tree_simulator_error" in options.only if options.only else permitted():
+        report(tree_simulator_error(), options.json)
     if not options.only or "planner_linear" in options.only:
         report(planner_linear(), options.json)
     if not options.only or "control_plane_s" in options.only:

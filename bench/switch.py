@@ -62,7 +62,7 @@ BATCH = 4096
 OUT = 5
 #: shares of bursts that are lost, and of what
 USUAL_LOSS, BURST_LOSS = 0.01, 0.3
-LOSSY_ROWS, LOSSY_ROUNDS = 6_000, 3
+LOSSY_ROWS, LOSSY_ROUNDS = 6_000, 5
 #: of each host below a tree of switches
 TREE_ROWS = 500_000
 #: two ways whose times differ by at most this factor are equally good

@@ -100,10 +100,8 @@ class Estimator:
         """Return the bytes that a read takes of its files: of a columnar format those of its columns, by their part of a
         row's bytes; None of other nodes."""
         bytes = self.files(node).bytes if isinstance(node, Read) else None
-        if bytes is None or not isinstance(node, Read):
-            return None
-        if not formats()[node.format].columnar:
-            return float(bytes)
+        if bytes is None or not isinstance(node, Read) or not formats()[node.format].columnar:
+            return bytes
         return bytes * row_bytes(node.schema) / row_bytes(node.file_schema)
 
     def segments(self, node: Operator) -> Sequence[Segments]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jumpgate.dataflow.formats import formats
 
@@ -61,7 +61,8 @@ class Speeds:
     """How a device differs from a core of a host.
 
     seconds: per unit of the work named there. factor: all other work takes this many times a core's seconds. receive_s:
-    per byte that reaches the device. setup_s: before it can begin. money: the price of a fragment on it.
+    per byte that reaches the device. setup_s: before it can begin. money: the price of a fragment on it. drain_bytes:
+    what its receiver reads of it, and sends it, on a link, whatever it holds.
     """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -69,11 +70,12 @@ class Speeds:
     receive_s: float = 0.0
     setup_s: float = 0.0
     money: float = 0.0
+    drain_bytes: float = 0.0
 
     def of(self, core: Mapping[str, float]) -> Speeds:
         """Return the device's seconds for every kind of work, from measured seconds of a host's core."""
         seconds = {name: value * self.factor for name, value in {**assumed(), **core}.items()}
-        return Speeds({**seconds, **self.seconds}, 1.0, self.receive_s, self.setup_s, self.money)
+        return replace(self, seconds={**seconds, **self.seconds}, factor=1.0)
 
 
 def seconds_of(work: Work, seconds: Mapping[str, float], cores: int = 1) -> float:

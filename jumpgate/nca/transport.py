@@ -16,11 +16,13 @@ class Transport:
     `channel` carries it at the ends that run on hosts: the data path has tcp, the frames of jumpgate/ntf, and udp,
     packets that are acknowledged one by one. A package whose device uses another protocol adds a gateway that speaks
     one of these. `layout`: the only format in which it carries rows of a schema; None: any that both ends support.
+    `overhead`: bytes on a link per byte of rows, with headers of frames or packets, TCP or UDP, IP and Ethernet.
     """
 
     name: str
     channel: str = "tcp"
     layout: Callable[[Schema], Descriptor] | None = None
+    overhead: float = 1.05
 
     def carries(self, ntf: Descriptor) -> bool:
         """Return whether rows of that format can travel by it."""

@@ -2,16 +2,18 @@
 
 Rows move in `CHUNKS` pieces of each instance's part of a stage: a piece is computed, leaves over its host's link, and
 continues at its consumers once that piece of all producers has arrived over their links. Between these it crosses the
-links of networks (`Device.above`), all of them at once. So a stage's operators overlap as they do in a job, with as
-many events for each instance, however many others it sends to.
+links of networks (`Device.above`), all of them at once, and the devices of a chain (`Device.below`), which pass rows
+on and whose ports are never full. So a stage's operators overlap as they do in a job, with as many events for each
+instance, however many others it sends to.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from jumpgate.compiler.physical.traffic import Traffic
 from jumpgate.dataflow.operators import Partitioning
@@ -19,12 +21,11 @@ from jumpgate.nca.interface import Edge, InstancePlan, JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.nca.speeds import assumed
 from jumpgate.simulate.events import Clock, Server
+from jumpgate.simulate.plans import spread
 from jumpgate.simulate.tasks import Task, sent_bytes, tasks
 
 #: pieces in which an instance's part of a stage is modelled
 CHUNKS = 8
-#: bytes on a link per byte of rows: frames, TCP and IP
-OVERHEAD = 1.05
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Cluster:
 @dataclass
 class Simulated:
     """Seconds until the last of the jobs, submitted together, has ended; `steps` of the last one: planning, set-up, and
-    its stages. busy: for each kind of resource, the fraction of the time that the busiest one worked."""
+    its stages. busy: for each kind of resource, the fraction of the time that the busiest one worked. links: the bytes
+    that left and entered each network, of all jobs."""
 
     hosts: int
     jobs: int
@@ -61,6 +63,7 @@ class Simulated:
     started_s: float = 0.0
     steps: dict[str, float] = field(default_factory=dict)
     busy: dict[str, float] = field(default_factory=dict)
+    links: dict[str, tuple[float, float]] = field(default_factory=dict)
     events: int = 0
 
     @property
@@ -69,30 +72,45 @@ class Simulated:
 
 
 def simulate(
-    plan: JobPlan, registry: Registry, cluster: Cluster, measured: Mapping[str, float] | None = None, jobs: int = 1
+    plan: JobPlan,
+    registry: Registry,
+    cluster: Cluster,
+    measured: Mapping[str, float] | None = None,
+    jobs: int = 1,
+    groups: int = 1,
 ) -> Simulated:
-    """Simulate `jobs` jobs of one plan. Raises CannotPlace if too little is known of an operator."""
+    """Simulate `jobs` jobs of one plan, on each of `groups` groups of its hosts (plans.spread). Raises CannotPlace if
+    too little is known of an operator."""
     speeds = {**assumed(), **(measured or {})}
     clock = Clock()
-    world = _World(clock, cluster, plan)
+    plans = spread(plan, groups)
+    world = _World(clock, cluster, plans, registry)
     of_fragment = tasks(plan, registry, speeds)
     sizes = sent_bytes(plan)
-    found = Simulated(len(world.names), jobs, len(plan.instances), _connections(plan))
+    instances = sum(len(each.instances) for each in plans)
+    found = Simulated(len(world.cores), jobs * groups, instances, groups * _connections(plan))
     for _ in range(jobs):
-        _Job(world, plan, of_fragment, sizes, speeds["job"], found).begin()
+        for each in plans:
+            _Job(world, each, of_fragment, sizes, speeds["job"], found).begin()
     clock.run()
     found.events, found.seconds = clock.events, clock.now
+    found.links = {n: (float(world.crossed[n, "up"]), float(world.crossed[n, "down"])) for n in sorted(world.links)}
     whole = max(clock.now, 1e-9)
     cores = max(s.busy_s for s in world.cores.values()) / max(1, cluster.shared_cores)
     found.busy = {
         "service": world.service.busy_s / whole,
         "cores of a host": cores / whole,
-        "link out of a host": max(s.busy_s for s in world.out.values()) / whole,
-        "link into a host": max(s.busy_s for s in world.into.values()) / whole,
-        "link of a network": max((s.busy_s for s in world.networks.values()), default=0.0) / whole,
+        "link out of a host": _busiest(world.out) / whole,
+        "link into a host": _busiest(world.into) / whole,
+        "link of a network": _busiest(world.networks) / whole,
+        "device in the network": _busiest(world.passing) / whole,
         "link of the client": world.client.busy_s / whole,
     }
     return found
+
+
+def _busiest(servers: Mapping[Any, Server]) -> float:
+    return max((server.busy_s for server in servers.values()), default=0.0)
 
 
 def _connections(plan: JobPlan) -> int:
@@ -105,23 +123,40 @@ def _connections(plan: JobPlan) -> int:
 class _World:
     """The state that all jobs share."""
 
-    def __init__(self, clock: Clock, cluster: Cluster, plan: JobPlan) -> None:
+    def __init__(self, clock: Clock, cluster: Cluster, plans: Sequence[JobPlan], registry: Registry) -> None:
         self.clock, self.cluster = clock, cluster
-        self.names = sorted({i.device.name for i in plan.instances})
         self.service, self.client = Server(clock), Server(clock)
-        self.out = {name: Server(clock) for name in self.names}
-        self.into = {name: Server(clock) for name in self.names}
-        self.devices = {i.device.name: i.device for i in plan.instances}
-        self.links = {link.name: link for device in self.devices.values() for link in device.above if link.bits_per_s}
-        #: by the network and the direction of its link
-        self.networks = {(name, way): Server(clock) for name in self.links for way in ("up", "down")}
+        instances = [i for plan in plans for i in plan.instances]
+        self.devices = {d.name: d for i in instances for d in i.device.chain}
+        hosts = sorted({i.device.name for i in instances if i.device.kind == "host"})
         shared = Server(clock, cluster.shared_cores) if cluster.shared_cores else None
-        self.cores = {name: shared or Server(clock) for name in self.names}
+        self.cores = {name: shared or Server(clock) for name in hosts}
+        self.out = {name: Server(clock) for name in hosts}
+        self.into = {name: Server(clock) for name in hosts}
+        speeds = {i.device.name: registry.get(i.nca).operators.speeds(i.device) for i in instances}
+        self.setup_s = {name: found.setup_s for name, found in speeds.items()}
+        #: seconds for each byte that comes to a device that passes rows on
+        self.receive_s = {
+            d.name: speeds[i.device.name].receive_s for i in instances for d in i.device.chain
+            if speeds[i.device.name].receive_s
+        }  # fmt: skip
+        self.drain_bytes = {name: of.drain_bytes for name, of in speeds.items()}
+        self.passing = {name: shared or Server(clock) for name in self.receive_s}
+        self.links = {link.name: link for device in self.devices.values() for link in device.above}
+        #: by the network and the direction of its link
+        self.networks = {
+            (name, way): Server(clock) for name, link in self.links.items() if link.bits_per_s for way in ("up", "down")
+        }
+        self.crossed: Counter[tuple[str, str]] = Counter()
 
     def compute(self, instance: InstancePlan, core_s: float, then: Callable[[], None]) -> None:
         """Compute on all threads of the instance, or on one of the cores that hosts share."""
         threads = 1 if self.cluster.shared_cores else max(1, instance.threads)
-        self.cores[instance.device.name].ask(core_s / threads, then)
+        cores = self.cores.get(instance.device.name)
+        if cores is None:  # a device in the network, whose work is on the way (_Job.crossings)
+            then()
+        else:
+            cores.ask(core_s / threads, then)
 
 
 class _Job:
@@ -146,6 +181,7 @@ class _Job:
             self._on_host.setdefault(i.device.name, []).append(i)
         self._places: dict[tuple[str, str], Counter[str]] = {}
         self._crossings: dict[str, list[tuple[Server, float]]] = {}
+        self._passed = {i.output for i in plan.instances if i.device.below}
 
     # ---- what the service does ----
 
@@ -184,8 +220,12 @@ class _Job:
             world.service.ask(seconds, partial(away, partial(heard, host)))
 
     def _allocate(self) -> None:
-        spawn_s = self.world.cluster.spawn_s
-        self._tell(0, lambda i, then: self.world.compute(i, spawn_s, then), self._configure)
+        world, spawn_s = self.world, self.world.cluster.spawn_s
+
+        def make(instance: InstancePlan, then: Callable[[], None]) -> None:
+            world.compute(instance, spawn_s, lambda: world.clock.after(world.setup_s[instance.device.name], then))
+
+        self._tell(0, make, self._configure)
 
     def _configure(self) -> None:
         addresses = sum(len(e.consumers) for e in self.plan.edges if e.partitioning.kind != "paired")
@@ -202,25 +242,49 @@ class _Job:
             self._places[edge.id, end] = Counter(self.parts[i].device.name for i in getattr(edge, end))
         return self._places[edge.id, end][host]
 
+    def bytes(self, edge: Edge) -> float:
+        """Return the bytes of an edge's rows; of a chain's, those that all of its devices leave."""
+        found = self.sizes.get(edge.id, 0.0)
+        return self.plan.figures.crossing.get(edge.id, found) if edge.id in self._passed else found
+
+    def drained(self, edge: Edge) -> Iterator[tuple[str, float]]:
+        """Yield the devices that an edge's rows are read from in the end, and the bytes on a link that it takes."""
+        for producer in edge.producers:
+            device = self.parts[producer].device
+            if drained := self.world.drain_bytes[device.name]:
+                yield from ((each.name, drained) for each in device.chain)
+
     def crossings(self, edge: Edge) -> list[tuple[Server, float]]:
-        """Return the links of networks that an edge crosses, with the seconds of one piece of all producers."""
+        """Return the links of networks and the devices that an edge crosses, with the seconds of one piece of all
+        producers."""
         if edge.id not in self._crossings:
-            world, traffic = self.world, Traffic(self.world.devices)
-            producers, consumers = (
-                [self.parts[i].device.name for i in ids] for ids in (edge.producers, edge.consumers)
-            )
-            bytes = OVERHEAD * self.sizes.get(edge.id, 0.0) / CHUNKS
-            if world.links:
-                traffic.add(
-                    bytes, edge.partitioning if consumers else Partitioning(), producers, consumers or ["client"]
-                )
-            self._crossings[edge.id] = [
-                (world.networks[name, way], 8 * crossed / world.links[name].bits_per_s)
-                for way, counts in (("up", traffic.up), ("down", traffic.down))
-                for name, crossed in counts.items()
-                if name in world.links
-            ]
+            self._crossings[edge.id] = [*self._cross(edge)]
         return self._crossings[edge.id]
+
+    def _cross(self, edge: Edge) -> Iterator[tuple[Server, float]]:
+        world, bytes = self.world, self.bytes(edge)
+        if not (world.links or world.receive_s):
+            return
+        traffic = Traffic(world.devices)
+        producers, consumers = ([self.parts[i].device.name for i in ids] for ids in (edge.producers, edge.consumers))
+        top = self.parts[edge.consumers[0]] if edge.consumers else None
+        if top is not None and top.device.below:
+            traffic.add_chain(bytes, producers, top.device, self.sizes.get(top.output, 0.0))
+        else:
+            dealt = edge.partitioning if consumers else Partitioning()
+            traffic.add(bytes, dealt, producers, consumers or ["client"])
+        for device, drained in self.drained(edge):
+            for ends in (([device], consumers), (consumers, [device])):  # answers, and requests
+                traffic.add(drained / edge.transport.overhead, Partitioning(), *ends)
+        for way, counts in (("up", traffic.up), ("down", traffic.down)):
+            for name, crossed in counts.items():
+                if name in world.links:
+                    world.crossed[name, way] += edge.transport.overhead * crossed  # type: ignore[assignment]
+                    if speed := world.links[name].bits_per_s:
+                        yield world.networks[name, way], 8 * edge.transport.overhead * crossed / speed / CHUNKS
+        for name, came in traffic.into.items():
+            if name in world.receive_s:
+                yield world.passing[name], came * world.receive_s[name] / CHUNKS
 
     def _first(self) -> None:
         self._found.started_s = self.world.clock.now
@@ -255,7 +319,7 @@ class _Stage:
     def send(self, instance: InstancePlan, edge: str, chunk: int, then: Callable[[], None]) -> None:
         """Send a piece of the instance's output."""
         world, found = self.world, self.job.edges[edge]
-        away = self._away_bytes(found, instance) / CHUNKS
+        away = self._away_bytes(found, instance) / CHUNKS if instance.device.name in world.out else 0.0
 
         def left() -> None:
             self._passed[edge, chunk] += 1
@@ -289,21 +353,21 @@ class _Stage:
         world = self.world
         rate = world.cluster.link_bytes_s * CHUNKS
         if not edge.consumers:
-            world.client.ask(OVERHEAD * self.job.sizes.get(edge.id, 0.0) / rate, lambda: None)
+            world.client.ask(edge.transport.overhead * self.job.bytes(edge) / rate, lambda: None)
             return
         for id in edge.consumers:
             part = self._parts.get(id)
             if part is not None:
                 came = self._come_bytes(edge, part.instance) / rate
                 receive = part.received(edge.id, chunk)
-                if came:
+                if came and part.instance.device.name in world.into:
                     world.into[part.instance.device.name].ask(came, receive)
                 else:
                     receive()
 
     def _away_bytes(self, edge: Edge, instance: InstancePlan) -> float:
         """Return the bytes that the instance sends to other hosts."""
-        share = OVERHEAD * self.job.sizes.get(edge.id, 0.0) / len(edge.producers)
+        share = edge.transport.overhead * self.job.bytes(edge) / len(edge.producers)
         if not edge.consumers:
             return share
         if edge.partitioning.kind == "paired":
@@ -315,7 +379,7 @@ class _Stage:
         """Return the bytes that the instance receives from other hosts."""
         if edge.partitioning.kind == "paired":
             return 0.0
-        whole = OVERHEAD * self.job.sizes.get(edge.id, 0.0)
+        whole = edge.transport.overhead * self.job.bytes(edge) + sum(drained for _, drained in self.job.drained(edge))
         others = 1 - self.job.on(edge, "producers", instance.device.name) / len(edge.producers)
         return whole * others if edge.partitioning.kind == "broadcast" else whole * others / len(edge.consumers)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jumpgate.compiler.plan import StatisticsFunction
-from jumpgate.nca.interface import Device, Statistics
+from jumpgate.nca.interface import Device, JobPlan, Statistics
 from jumpgate.nca.link import Link
 
 ENDPOINT = "192.0.2.1:7411"
@@ -21,6 +21,41 @@ def hosts(
         replace(alike, name=f"host{i + 1}", above=(Link(f"rack{i // rack + 1}", rack_bits_per_s),) if rack else ())
         for i in range(count)
     )
+
+
+def under_switches(devices: tuple[Device, ...], switch: Device, rack_bits_per_s: int) -> tuple[Device, ...]:
+    """Put a switch like `switch` into each rack of the hosts, and one above them all."""
+    spine = Link("spine", rack_bits_per_s)
+    racks = dict.fromkeys(link for device in devices for link in device.above)
+    below = tuple(replace(device, above=(*device.above, spine)) for device in devices)
+    top = replace(switch, name="spine", link_bits_per_s=rack_bits_per_s)
+    return (*below, top, *(replace(top, name=link.name, above=(spine,)) for link in racks))
+
+
+def group_size(hosts: int, most: int) -> int:
+    """Return how many hosts form a group if none may have more than `most`: equal groups of at least half as many, and
+    as few hosts too many as possible.
+
+    >>> group_size(16, 64), group_size(1000, 64), group_size(67, 64)
+    (16, 50, 34)
+    """
+    if hosts <= most:
+        return hosts
+    return min(range(most // 2 + 1, most + 1), key=lambda size: (-hosts % size, -size))
+
+
+def spread(plan: JobPlan, groups: int) -> tuple[JobPlan, ...]:
+    """Return the plan for each of several groups of hosts, whose devices and networks are as those of the plan."""
+    return tuple(_renamed(plan, f"{group + 1}/") for group in range(groups)) if groups > 1 else (plan,)
+
+
+def _renamed(plan: JobPlan, prefix: str) -> JobPlan:
+    def renamed(device: Device) -> Device:
+        above = tuple(replace(link, name=prefix + link.name) for link in device.above)
+        below = tuple(map(renamed, device.below))
+        return replace(device, name=prefix + device.name, above=above, below=below)
+
+    return replace(plan, instances=tuple(replace(i, device=renamed(i.device)) for i in plan.instances))
 
 
 def grown(known: StatisticsFunction, times: float) -> StatisticsFunction:

@@ -16,6 +16,7 @@ import importlib.util
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -224,6 +225,9 @@ def _for_rows(part: Part, node: Operator, estimates: Estimates) -> Asked | None:
     if scanned is None or known.bytes is None or known.rows is None:
         return None
     returned = known.bytes + known.rows * len(node.schema) * TEXT_BYTES
+    if part.read.format != "parquet":  # of a text, the same part as of its rows
+        whole = replace(part.read, columns=tuple(range(len(part.read.file_schema))))
+        returned = scanned * known.bytes / max(1.0, estimates.of(whole).bytes or known.bytes)
     return _demand(2.0 * len(part.read.files), returned, scanned)  # each is asked for its version afterwards
 
 

@@ -14,7 +14,8 @@ def packed(schema: Schema) -> Descriptor:
     return Descriptor.row(schema, byte_order="big", packed=True)
 
 
-DATAGRAMS = Transport("udp", "udp", packed)
+#: four tuples of two words have 64 bytes in a packet of 126; a group of five numbers travels in two answers
+DATAGRAMS = Transport("udp", "udp", packed, 2.0)
 
 
 @dataclass(frozen=True)

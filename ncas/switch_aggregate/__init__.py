@@ -6,12 +6,15 @@ arrives is a partial result, in which a key may occur several times, and the fin
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Receive, column, partial_state
 from jumpgate.dataflow.types import Field, Schema, int64
 from jumpgate.nca.interface import Completeness, Device, InstancePlan, Match, Unsupported, Wire, WireInput
 from jumpgate.nca.matching import partial_phase
+from jumpgate.nca.speeds import Speeds
 from jumpgate.ncas.switch import SwitchNCA
 from jumpgate.ncas.switch.kind import BUCKETS, SWITCH, program_of
 from jumpgate.ncas.switch.resources import summary
@@ -23,6 +26,8 @@ from jumpgate.p4.programs.render import PROGRAMS, AggregateSizes
 PROGRAM = "aggregate"
 #: (key, value)
 TUPLES = TupleFormat((64, 64))
+#: of the answer about a bucket that is empty: a header, UDP, IP and Ethernet
+ANSWER_BYTES = 58
 MEASURES = ("sum", "count", "count_star", "min", "max", "avg")
 
 
@@ -47,6 +52,11 @@ class SwitchAggregate(SwitchNCA):
             self.name, (node,), Completeness.PARTIAL, partial_phase(node).schema,
             note=summary(PROGRAM), wire=_wire(node, value), claims=(BUCKETS,), chains=True,
         )  # fmt: skip
+
+    def speeds(self, device: Device) -> Speeds:
+        sizes = PROGRAMS[PROGRAM]
+        assert isinstance(sizes, AggregateSizes)
+        return replace(super().speeds(device), drain_bytes=float(ANSWER_BYTES << sizes.bucket_bits))
 
     def task(self, instance: InstancePlan) -> Task:
         body = instance.root.inputs[0]

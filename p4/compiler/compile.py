@@ -20,6 +20,7 @@ from jumpgate.p4.compiler.frontend.grammar import parse
 from jumpgate.p4.compiler.frontend.preprocess import Preprocessor
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
 from jumpgate.p4.compiler.profile import load_profile
+from jumpgate.p4.compiler.walk import calls_inlined
 
 if TYPE_CHECKING:
     from jumpgate.p4.compiler.allocation.resources import Resources
@@ -120,4 +121,6 @@ def _checked(
     check_outputs(program, limits, diagnostics)
     check_vendor(program, limits, diagnostics)
     diagnostics.check()
+    for gress in program.gresses:
+        gress.control, gress.deparser = calls_inlined(gress.control), calls_inlined(gress.deparser)
     return Compiled(program, profile)

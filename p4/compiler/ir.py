@@ -176,10 +176,11 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Leave(label) inside goes on behind it."""
+    """Leave(label) inside goes on behind it. `is_call`: the body of an action that a control calls."""
 
     label: int
     body: tuple[Stmt, ...]
+    is_call: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,12 +84,27 @@ def conditions_inlined(
                 then, otherwise = (conditions_inlined(b, held) for b in (s.then, s.otherwise))
                 s = ir.If(value(s.condition), then, otherwise, s.position)
             case ir.Scope():
-                s = ir.Scope(s.label, conditions_inlined(s.body, held))
+                s = ir.Scope(s.label, conditions_inlined(s.body, held), s.is_call)
         out.append(s)
         written = {x.slot for x in walk((s,)) if isinstance(x, ir.Set)}
         held = {k: e for k, e in held.items() if k not in written and written.isdisjoint(gets(e))}
         if isinstance(s, ir.Set) and s.slot.type.boolean and s.slot not in gets(s.value) and _is_small(s.value):
             held[s.slot] = s.value
+    return tuple(out)
+
+
+def calls_inlined(body: Sequence[ir.Stmt]) -> tuple[ir.Stmt, ...]:
+    """The statements with the bodies of called actions in their place, where nothing leaves them."""
+    out = list[ir.Stmt]()
+    for s in body:
+        match s:
+            case ir.If():
+                out.append(ir.If(s.condition, calls_inlined(s.then), calls_inlined(s.otherwise), s.position))
+            case ir.Scope():
+                inner = calls_inlined(s.body)
+                out += inner if s.is_call and not leaves(inner, s.label) else [ir.Scope(s.label, inner)]
+            case _:
+                out.append(s)
     return tuple(out)
 
 

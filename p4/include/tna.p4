@@ -33,7 +33,7 @@ const bit<16> PARSER_ERROR_MULTIWRITE = 0x0100;
 const bit<16> PARSER_ERROR_ARAM_MBE = 0x0400;
 const bit<16> PARSER_ERROR_FCS = 0x0800;
 
-enum HashAlgorithm_t { IDENTITY, RANDOM, CRC8, CRC16, CRC32, CRC64, XOR8, XOR16, XOR32, CUSTOM }
+enum HashAlgorithm_t { IDENTITY, RANDOM, XOR8, XOR16, XOR32, CRC8, CRC16, CRC32, CRC64, CUSTOM }
 enum CounterType_t { PACKETS, BYTES, PACKETS_AND_BYTES }
 enum MeterType_t { PACKETS, BYTES }
 enum bit<8> MeterColor_t { GREEN = 0, YELLOW = 1, RED = 3 }

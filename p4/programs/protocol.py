@@ -21,6 +21,8 @@ TIMEOUTS_EQUAL = 2
 #: after a time-out, for so many windows of packets, those of a round trip are spread over so many bursts, of which each
 #: has so many packets at least: a burst that is lost is then noticed by the answers to the others
 SPREAD_WINDOWS, SPREAD_BURSTS, SPREAD_LEAST = 4, 8, 4
+#: round trips measured of those whose packets are on the way together: answers that a pause held up are one event
+SAMPLES_PER_TRIP = 8
 #: losses are taken for those of a full queue if round trips are so many times the least
 QUEUED_TRIPS = 2.0
 #: the congestion window at first, and at least
@@ -69,6 +71,7 @@ class Sender:
         self.halved_before = 0  # a loss among the packets below this number was answered already
         self.mean: float | None = None
         self.deviation = 0.0
+        self.measured_before = 0  # no round trip of a packet below that number is measured any more
         self.least = math.inf  # round trip
         self.timeouts = 0  # since the receiver last answered
         self.settled = self.answered = WINDOW_FIRST  # packets that were answered or taken for lost; those answered
@@ -153,11 +156,11 @@ class Sender:
         if sent is None:
             return False
         self._settle(1, 1)
-        if sent.sends == 1 or (self.mean is None and not self.is_busy):
+        if (sent.sends == 1 and number >= self.measured_before) or (self.mean is None and not self.is_busy):
             self._measure(now - sent.repeated_at)
-        is_latest = (
-            sent.sends == 1 or now - sent.repeated_at >= (self.mean or 0) / 2
-        )  # not the answer to an earlier one
+            self.measured_before = number + max((self.next - number) // SAMPLES_PER_TRIP, 1)
+        # earlier copies are answered sooner than any round trip, and hardly after two time-outs
+        is_latest = sent.sends == 1 or self.timeouts > 1 or now - sent.repeated_at >= self.least
         if self.mean is not None and is_latest:
             self.newest = max(self.newest, sent.repeated_at)
         self.heard_at = now
@@ -234,7 +237,8 @@ class Sender:
         doubled = self.timeouts // TIMEOUTS_EQUAL
         sent.sent_at, sent.timeout_at = now, now + min(timeout * 2.0**doubled, TIMEOUT_MAX_S)
         sent.repeated_at = now
-        sent.copies = 0 if self.is_busy or self.mean is None else self._copies() - 1
+        is_known = self.mean is not None and not self.is_busy
+        sent.copies = max(self._copies(), min(self.timeouts, COPIES_MAX)) - 1 if is_known else 0
         sent.copy_at = now + self.timeout / COPIES_MAX if sent.copies else math.inf
         sent.sends += 1
         sent.unanswered += 1

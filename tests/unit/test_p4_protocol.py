@@ -228,6 +228,29 @@ def test_bursts_that_are_lost_cost_round_trips(trip: float, ways: int, seconds: 
     assert lossy(0.01, trip, 1, ways)[0] < 0.3 + 40 * trip
 
 
+def through_pauses(seed: int) -> float:
+    """When a flow of 2,000 packets ends of which 30 % of the bursts are lost on each of two ways, and whose answers are
+    held up for 40 ms of each 100: it has round trips of 1 ms, and of up to 40."""
+    draws, sender, now, period, pause = random.Random(seed), Sender(1, 2_000), 0.0, 0.1, 0.04
+    arriving: list[tuple[float, list[int]]] = []
+    while not sender.ended:
+        burst = sender.due(now)
+        if burst and draws.random() < 0.49:
+            at = now + 0.001 * draws.uniform(1, 1.3)
+            held = max(0.0, pause - at % period)
+            heapq.heappush(arriving, (at + held, burst))
+        now = max(now + 1e-6, min(sender.wake_at() or math.inf, arriving[0][0] if arriving else math.inf))
+        while arriving and arriving[0][0] <= now:
+            for number in heapq.heappop(arriving)[1]:
+                sender.acknowledged(number, now)
+    return now
+
+
+def test_a_pause_is_not_taken_for_the_network() -> None:
+    """Its answers came together and made the mean of round trips: packets were taken for lost too late, in 1.25 s."""
+    assert sum(through_pauses(seed) for seed in range(8)) < 8
+
+
 def through_a_queue(flows: int, packets_max: int) -> tuple[float, int]:
     """When flows of 500 packets end that share a link of 10,000 packets a second, behind a queue of so many packets and
     2 ms of delay; and how many were sent."""

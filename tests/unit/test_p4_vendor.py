@@ -171,3 +171,23 @@ def test_without_a_compiler_it_says_how_to_get_one(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with pytest.raises(ConfigError, match="no assembler 'bfas' beside"):
         judge(source, find(str(tmp_path / "p4c-barefoot")))
+
+
+def test_actions_that_a_control_calls_are_not_read_through() -> None:
+    """Each is a table, as that compiler makes it; those that an action calls are a part of it."""
+    declares = """
+bit<32> t;
+action first() {{ t = hdr.data.a + hdr.data.b; }}
+action second() {{ {first}hdr.data.a = t ^ hdr.data.b; }}
+"""
+    apart, nested, in_a_row = (
+        vendor_cases.Case(name, 7, accepted, "rule", declares.format(first=first), apply)
+        for name, accepted, first, apply in (
+            ("apart", True, "", "first(); second();"),
+            ("nested", False, "first(); ", "second();"),
+            ("in a row", False, "", "t = hdr.data.a + hdr.data.b; hdr.data.a = t ^ hdr.data.b;"),
+        )
+    )
+    assert not vendor_cases.refusal(apart)
+    for case in (nested, in_a_row):
+        assert REASONS[7] in vendor_cases.refusal(case)

@@ -17,11 +17,14 @@ from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import int64
 from jumpgate.errors import CannotPlace
-from jumpgate.nca.interface import Device, JobPlan
+from jumpgate.nca.interface import ColumnStatistics, Device, JobPlan, Statistics
 from jumpgate.nca.registry import default_registry
+from jumpgate.nca.transport import TCP
+from jumpgate.ncas.switch.kind import SWITCH
+from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.simulate.events import Clock, Server
-from jumpgate.simulate.model import OVERHEAD, Cluster, Simulated, simulate
-from jumpgate.simulate.plans import ENDPOINT, grown, hosts
+from jumpgate.simulate.model import Cluster, Simulated, simulate
+from jumpgate.simulate.plans import ENDPOINT, grown, hosts, under_switches
 from jumpgate.simulate.tasks import sent_bytes
 from tests.support.plans import query3, statistics, table
 
@@ -59,7 +62,7 @@ def test_a_server_serves_one_after_the_other() -> None:
 def test_a_result_takes_as_long_as_the_clients_link(count: int) -> None:
     """However many hosts send it, but for the first pieces, which nothing overlaps."""
     planned = plan(facts().root, count)
-    least = OVERHEAD * sent_bytes(planned)["result"] / 1e6
+    least = TCP.overhead * sent_bytes(planned)["result"] / 1e6
     found = run(planned)
     assert least <= found.seconds <= 1.3 * least
     assert found.bound_by in ("link of the client", "link out of a host") and found.hosts == count
@@ -69,7 +72,7 @@ def test_a_result_takes_as_long_as_the_clients_link(count: int) -> None:
 def test_a_shuffle_moves_what_is_not_there_already(count: int) -> None:
     planned = plan(facts().aggregate(n=count_distinct("x"), by="k").aggregate(s=sum_("n")).root, count)
     edge = next(e for e in planned.edges if e.partitioning.kind == "hash")
-    least = OVERHEAD * sent_bytes(planned)[edge.id] * (1 - 1 / count) / count / 1e6
+    least = TCP.overhead * sent_bytes(planned)[edge.id] * (1 - 1 / count) / count / 1e6
     assert least <= run(planned).seconds <= 1.7 * least
 
 
@@ -80,11 +83,52 @@ def test_racks_share_their_links() -> None:
     racks = hosts(8, 4, 8 << 30, 10**7, rack=2, rack_bits_per_s=8_000_000)
     planned = _all_hosts(root, racks, options)
     edge = next(e for e in planned.edges if e.partitioning.kind == "hash")
-    least = OVERHEAD * sent_bytes(planned)[edge.id] * (3 / 4) / 4 / 1e6
+    least = TCP.overhead * sent_bytes(planned)[edge.id] * (3 / 4) / 4 / 1e6
     found = run(planned)
     assert least <= found.seconds <= 1.7 * least and found.bound_by == "link of a network"
     plain = run(_all_hosts(root, hosts(8, 4, 8 << 30, 10**7), options))
     assert plain.seconds < 0.7 * found.seconds and plain.busy["link of a network"] == 0.0
+
+
+def test_switches_of_racks_leave_groups() -> None:
+    """The links of racks carry the groups alone; each tree of 64 hosts has its own, and all are of one service."""
+    root = facts().aggregate(s=sum_("x"), by="k").root
+    switch = SWITCH.device("switch", program="aggregate", p4runtime="192.0.2.2:9559", data="192.0.2.2:9801")
+    racks = hosts(8, 1, 8 << 30, 10**9, rack=2, rack_bits_per_s=8_000_000)
+
+    def known(files: tuple[str, ...], format: str, options: object) -> Statistics:
+        return Statistics(1e6, 16e6, lambda name, type: ColumnStatistics(distinct=1000))
+
+    options = CompileOptions(endpoints=(ENDPOINT,), statistics=known, prefer=("switch_aggregate",))
+    one = replace(switch, name="spine")
+    drained = default_registry().get("switch_aggregate").operators.speeds(one).drain_bytes
+    found = {}
+    for which, devices in (("tree", under_switches(racks, switch, 8_000_000)), ("one", (*racks, one))):
+        planned = compile_dataflow(root, devices, default_registry(), options)
+        (top,) = (i.device for i in planned.instances if i.nca == "switch_aggregate")
+        assert len(top.below) == (4 if which == "tree" else 0)
+        rows, groups = (sent_bytes(planned)[top_edge] for top_edge in _ends(planned))
+        found[which] = run(planned)
+        crossed = [ways[0] for name, ways in found[which].links.items() if name.startswith("rack")]
+        least = DATAGRAMS.overhead * (groups if which == "tree" else rows / 4)
+        least += drained if which == "tree" else 0.0
+        assert all(bytes == pytest.approx(least, rel=0.01) for bytes in sorted(crossed)[1:3])
+    of_host = DATAGRAMS.overhead * rows / 8 / 1e6
+    drains = drained / 1e6  # of each switch, over the link of the host that finishes
+    assert of_host + 4 * drains <= found["tree"].seconds <= of_host + 6 * drains
+    assert 2 * of_host + drains <= found["one"].seconds <= 2.2 * (of_host + drains)
+    both = simulate(planned, default_registry(), LINKS_ONLY, FREE_WORK, groups=3)
+    assert (
+        both.hosts == 24
+        and both.instances == 3 * len(planned.instances)
+        and both.links["3/rack1"] == pytest.approx(found["one"].links["rack1"])
+    )
+
+
+def _ends(planned: JobPlan) -> tuple[str, str]:
+    """Return the edge to the switch, and the one from it."""
+    (at,) = (i for i in planned.instances if i.nca == "switch_aggregate")
+    return at.inputs[0], at.output
 
 
 def _all_hosts(root: Operator, devices: tuple[Device, ...], options: CompileOptions) -> JobPlan:
@@ -100,7 +144,7 @@ def test_a_broadcast_reaches_all_hosts() -> None:
     joined = facts().join(Dataflow(small), left_on="k", right_on="d_date_sk")
     planned = plan(joined.aggregate(s=sum_("d_year")).root, 4)
     edge = next(e for e in planned.edges if e.partitioning.kind == "broadcast" and not e.filter)
-    least = OVERHEAD * sent_bytes(planned)[edge.id] * 3 / 4 / 1e6
+    least = TCP.overhead * sent_bytes(planned)[edge.id] * 3 / 4 / 1e6
     assert least <= run(planned).seconds <= 1.7 * least
 
 
@@ -160,5 +204,9 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0 and "started" in text
     status, text = said("--hosts", "8", "--rack", "4", "--rack-gbit", "5")
     assert status == 0 and "racks of 4 hosts with links of 5 Gb/s" in " ".join(text.split())
+    status, text = said("--hosts", "4,66", "--rack", "2", "--switches", "aggregate", "--times", "1e6")
+    assert status == 0 and "switches that run aggregate in racks and above" in " ".join(text.split()) and " 66 " in text
+    status, text = said("--hosts", "4", "--switches", "aggregate")
+    assert status == 1 and "error: --switches puts a switch into each rack: say --rack" in text
     status, text = said("--hosts", "2,many")
     assert status == 1 and "error: --hosts 2,many: write numbers of hosts with commas" in text

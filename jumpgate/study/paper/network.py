@@ -77,9 +77,7 @@ class Machine:
 
     def limit(self, rate: str) -> None:
         """Limit the speed of its link in each direction, in tc's notation (`1gbit`)."""
-        for namespace, device in ((self.namespace, "eth0"), (self._network.bridge, self.port)):
-            words = f"qdisc replace dev {device} root tbf rate {rate} burst 256kb latency 50ms".split()
-            _run("tc", "-n", namespace, *words)
+        _limit(rate, (self.namespace, "eth0"), (self._network.bridge, self.port))
 
     def cut_packets(self) -> None:
         """Count outgoing packets as a wire does, each with its headers: interfaces of this kind otherwise pass on large
@@ -108,6 +106,10 @@ class Rack:
     def __init__(self, network: Network, number: int) -> None:
         self._network = network
         self.bridge, self.link = f"rack{number}", f"up{number}"
+
+    def limit(self, rate: str) -> None:
+        """Limit the speed of its link in each direction, in tc's notation."""
+        _limit(rate, (self._network.bridge, self.link), (self._network.bridge, f"{self.link}-up"))
 
     def crossed(self) -> tuple[int, int]:
         """Return the bytes that have left the rack, and entered it, over its link."""
@@ -181,6 +183,13 @@ class Network:
         for name in _namespaces():  # also one that was being made when this process was told to end
             if name == self.bridge or name.startswith(f"{self.bridge}-"):
                 _remove(name)
+
+
+def _limit(rate: str, *ends: tuple[str, str]) -> None:
+    """Limit what leaves by each end of a link: a namespace, and an interface there."""
+    for namespace, device in ends:
+        words = f"qdisc replace dev {device} root tbf rate {rate} burst 256kb latency 50ms".split()
+        _run("tc", "-n", namespace, *words)
 
 
 def line(process: subprocess.Popen[str], seconds: float = 600.0) -> str:

@@ -3,7 +3,8 @@ together, and do not take it apart again.
 
 - Before it makes actions it reads each variable as what was assigned to it (but for results of registers and hashes),
   on all paths up to the next assignment. Two operations in a row so become one expression, which no ALU and no gateway
-  computes. Tables end that: their actions are not read through, so a table without keys for each operation passes.
+  computes. Tables end that: their actions are not read through, so a table without keys for each operation passes,
+  and so does an action that is called.
 - Statements in a row become one action, hashes too, whose results reach an action as its immediate data.
 """
 
@@ -45,8 +46,9 @@ class Vendor:
 
     # ---- straight-line code ----
 
-    def body(self, statements: Sequence[ir.Stmt], values: Values) -> Values:
-        """Statements of a control, read as that compiler reads them: `values` is what variables stand for."""
+    def body(self, statements: Sequence[ir.Stmt], values: Values, is_called: bool = False) -> Values:
+        """Statements of a control, or of an action that it calls, read as that compiler reads them: `values` is what
+        variables stand for. Actions that an action calls are a part of it."""
         hashed: dict[ir.Slot, int] = {}  # by the action at hand
         for s in statements:
             if not isinstance(s, ir.Set):
@@ -71,10 +73,14 @@ class Vendor:
                             s.position, "the condition is read as the operations that it depends on, which a gateway "
                             f"of a {self.title} does not compute: {APART} of them",
                         )  # fmt: skip
-                    ends = [self.body(branch, values) for branch in (s.then, s.otherwise)]
+                    ends = [self.body(branch, values, is_called) for branch in (s.then, s.otherwise)]
                     values = {slot: e for slot, e in ends[0].items() if ends[1].get(slot) == e}
+                case ir.Scope(is_call=True) if not is_called:
+                    self.body(s.body, {}, is_called=True)
+                    for written in _written(s.body):
+                        values = _without(values, written)
                 case ir.Scope():
-                    values = self.body(s.body, values)
+                    values = self.body(s.body, values, is_called)
                 case ir.Apply():
                     table = self.program.tables[s.table]
                     for written in (w for a in table.actions for w in _written(a.body)):

@@ -26,7 +26,7 @@ from jumpgate.p4.compiler.elaboration.parsers import Parsers
 from jumpgate.p4.compiler.elaboration.varbits import is_varbit
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Consequence, Diagnostics, Mistake, Position
-from jumpgate.p4.compiler.walk import walk
+from jumpgate.p4.compiler.walk import calls_inlined, walk
 
 PIPES = ("pipe0", "pipe1", "pipe2", "pipe3")
 BLOCKS = ("ingress_parser", "ingress", "ingress_deparser", "egress_parser", "egress", "egress_deparser")
@@ -254,7 +254,7 @@ class Elaborate(Parsers, Controls):
             self.bind(bound, use, scope, inner)
             self.body(action.body.body, inner)
 
-        body = self.captured(lambda: self.scoped(run, None, use.position))
+        body = calls_inlined(self.captured(lambda: self.scoped(run, None, use.position)))
         return ir.TableAction(found.name, self.id("action", found.name), tuple(parameters), names, body, kind)
 
     def _data(self, use: ast.ActionUse, listed: ast.ActionUse, action: ir.TableAction, scope: Scope) -> tuple[int, ...]:

@@ -28,6 +28,8 @@ from jumpgate.p4.compiler.frontend.source import Consequence, Diagnostics, Mista
 #: of bit<N>, and of int<N>
 WIDTH_MAX, SIGNED_MAX = 2048, 128
 COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
+#: constants of which are taken together: x + 1 + 2
+FOLDED = ("+", "&", "|", "^")
 EXTERNS = {
     "Register": 2, "RegisterAction": 3, "DirectRegister": 1, "DirectRegisterAction": 2, "Counter": 2,
     "DirectCounter": 1, "Hash": 1, "CRCPolynomial": 1, "Random": 1, "Mirror": 0, "Digest": 1, "Resubmit": 0,
@@ -337,6 +339,11 @@ class Expressions:
             if max(abs(a.value), abs(b.value)).bit_length() > 4096:
                 raise Mistake(position, "number too large")
             return ir.Const(binary(op, a.value, b.value, a.type, b.type), kind)
+        if (  # as the hardware's compiler folds `x + 1 + 2`
+            op in FOLDED and isinstance(a, ir.Binary) and a.op == op and kind.width
+            and isinstance(a.right, ir.Const) and isinstance(b, ir.Const)
+        ):  # fmt: skip
+            return ir.Binary(op, a.left, ir.Const(binary(op, a.right.value, b.value, kind, kind), kind), kind)
         return ir.Binary(op, a, b, kind)
 
     def _cast(self, node: ast.Cast, scope: Scope) -> Value:

@@ -78,7 +78,7 @@ MIRROR_ID = ir.Bits(10)
 #: kinds of digests, mirrors and resubmissions that a deparser tells apart
 KINDS_MAX = 8
 MEMBERS_MAX = 1 << 16
-HASH_ALGORITHMS = ("IDENTITY", "RANDOM", "CRC8", "CRC16", "CRC32", "CRC64", "XOR8", "XOR16", "XOR32", "CUSTOM")
+HASH_ALGORITHMS = ("IDENTITY", "RANDOM", "XOR8", "XOR16", "XOR32", "CRC8", "CRC16", "CRC32", "CRC64", "CUSTOM")
 
 
 class Externs(Lower):

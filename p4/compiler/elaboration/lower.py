@@ -364,11 +364,13 @@ class Lower(Expressions):
         result = None
         if action.result is not None and action.result.name != "void":
             result = self.storage(self.type(action.result, inner), action.name, action.position)
-        self.scoped(lambda: self.body(action.body.body, inner), result, node.position)
+        self.scoped(lambda: self.body(action.body.body, inner), result, node.position, is_call=action.result is None)
         return result
 
-    def scoped(self, function: Callable[[], None], result: Value | None, position: Position) -> None:
-        """Runs `function` with a place that `return` goes to."""
+    def scoped(
+        self, function: Callable[[], None], result: Value | None, position: Position, is_call: bool = False
+    ) -> None:
+        """Runs `function` with a place that `return` goes to. is_call: it is the body of an action."""
         if self.calls >= CALLS_MAX:
             raise Mistake(position, "calls nested too deep; recursion is not possible")
         self.labels += 1
@@ -380,7 +382,7 @@ class Lower(Expressions):
         self.returns.pop()
         self.result.pop()
         self.calls -= 1
-        self.out += [ir.Scope(label, body)] if leaves(body, label) else body
+        self.out += [ir.Scope(label, body, is_call)] if is_call or leaves(body, label) else body
 
     def method(self, base: Value, name: str, node: ast.Call, scope: Scope) -> Value | None:
         raise NotImplementedError

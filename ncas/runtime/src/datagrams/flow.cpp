@@ -23,6 +23,8 @@ constexpr double kLossyShare = 0.9;
 constexpr int kCopiesMax = 8;
 // Of a lossy network so many windows at most are on the way, so that one window of them is answered.
 constexpr double kLossyWindows = 4;
+// Round trips measured of those whose packets are on the way together: answers that a pause held up are one event.
+constexpr uint32_t kSamplesPerTrip = 8;
 // Losses are taken for those of a full queue if round trips are so many times the least.
 constexpr double kQueuedTrips = 2;
 
@@ -111,10 +113,13 @@ bool FlowSender::take(uint32_t number, double now) {
   Sent& sent = cell(number);
   if (sent.sends == 0) return false;
   settle(1, 1);
-  if (sent.sends == 1 || (mean_ < 0 && !busy_)) measure(now - sent.repeated_at);
-  if (mean_ >= 0 && (sent.sends == 1 || now - sent.repeated_at >= mean_ / 2)) {  // not an earlier copy's
-    newest_ = std::max(newest_, sent.repeated_at);
+  if ((sent.sends == 1 && number >= measured_before_) || (mean_ < 0 && !busy_)) {
+    measure(now - sent.repeated_at);
+    measured_before_ = number + std::max((next_ - number) / kSamplesPerTrip, 1u);
   }
+  // Earlier copies are answered sooner than any round trip, and hardly after two time-outs.
+  const bool is_latest = sent.sends == 1 || timeouts_ > 1 || now - sent.repeated_at >= least_;
+  if (mean_ >= 0 && is_latest) newest_ = std::max(newest_, sent.repeated_at);
   heard_at_ = now;
   timeouts_ = 0;
   sent.sends = 0;
@@ -187,7 +192,7 @@ bool FlowSender::repeat(uint32_t number, double now) {
   }
   sent.at = sent.repeated_at = now;
   sent.timeout_at = now + std::min(std::ldexp(timeout, timeouts_ / kTimeoutsEqual), kTimeoutMaxS);
-  sent.copies = busy_ || mean_ < 0 ? 0 : copies() - 1;
+  sent.copies = busy_ || mean_ < 0 ? 0 : std::max(copies(), std::min(timeouts_, kCopiesMax)) - 1;
   sent.copy_at = sent.copies > 0 ? now + timeout_ / kCopiesMax : kNever;
   sent.sends++;
   sent.unanswered++;

@@ -68,6 +68,7 @@ class FlowSender {
   std::vector<Sent> cells_;  // by number modulo the window
   Sent end_;
   uint32_t oldest_ = 1, next_ = 1, on_the_way_ = 0, halved_before_ = 0, given_up_ = 0;
+  uint32_t measured_before_ = 0;  // no round trip of a packet below that number is measured any more
   uint64_t spread_before_ = 0;  // packets below that number go in bursts
   double burst_at_ = -kNever;   // when the next may
   int timeouts_ = 0;            // since the receiver last answered
