@@ -33,11 +33,11 @@ def ask(spark: SparkSession, question: dict[str, Any]) -> dict[str, Any]:
 
 
 def offloaded(spark: SparkSession, frame: DataFrame) -> str:
-    """Return `offloaded of all operators`; empty in an application without the plugin."""
+    """Return how many operators are offloaded, and why the others are not; empty in an application without the plugin."""
     if "jumpgate" not in spark.conf.get("spark.plugins", ""):
         return ""
     plan: Any = frame._jdf.queryExecution().executedPlan()
-    return str(spark._jvm.io.jumpgate.spark.JumpgateExplain.coverage(plan).summary())
+    return str(spark._jvm.io.jumpgate.spark.JumpgateExplain.coverage(plan).text())
 
 
 def main(questions: TextIO, answers: TextIO) -> None:

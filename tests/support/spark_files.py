@@ -60,13 +60,14 @@ OWN_OPTIONS = {
 OWN_SETTINGS = {
     "spark.sql.files.ignoreCorruptFiles": "true", "spark.sql.legacy.timeParserPolicy": "LEGACY",
     "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY", "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
-    "spark.sql.parquet.fieldId.read.enabled": "true", "spark.sql.parquet.binaryAsString": "true",
+    "spark.sql.parquet.binaryAsString": "true",
     "spark.sql.parquet.int96TimestampConversion": "true", "spark.sql.legacy.parquet.nanosAsLong": "true",
     "spark.sql.legacy.statisticalAggregate": "true", "spark.sql.legacy.json.allowEmptyString.enabled": "true",
     "spark.sql.json.enablePartialResults": "false",
     "spark.sql.legacy.integralDivide.returnBigint": "false",
 }  # fmt: skip
 HARMLESS_SETTINGS = {
+    "spark.sql.parquet.fieldId.read.enabled": "true",
     "spark.sql.parquet.filterPushdown": "false", "spark.sql.parquet.enableVectorizedReader": "false",
     "spark.sql.parquet.mergeSchema": "true", "spark.sql.files.maxPartitionBytes": "1000",
     "spark.sql.orc.filterPushdown": "false", "spark.sql.sources.partitionOverwriteMode": "dynamic",

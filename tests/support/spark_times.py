@@ -49,10 +49,12 @@ def cases() -> Iterator[Case]:
         lines = "".join(f"{m},1\n" for m in WRITTEN) + ",2\n"
         yield Case(f"csv of moments in {zone}", WHOLE, text("csv", lines, "m timestamp, a int"), {ZONE: zone})
         yield Case(f"orc of moments in {zone}", WHOLE,
-                   files("orc", columns, MOMENTS.replace("-14831769600000000,", "")), {ZONE: zone})  # fmt: skip
+                   files("orc", columns, MOMENTS.replace("-14831769600000000,", "")), {ZONE: zone},
+                   "select m, n, d, u, hour(m) h from t")  # fmt: skip
         grouped = "select date_trunc('month', m) k, count(*), max(hour(m)) from t group by 1"
         yield Case(f"months of {zone}", WHOLE, files("parquet", columns, MOMENTS), {ZONE: zone}, grouped)
-    yield Case("orc of early moments", FALLS_BACK, files("orc", columns, MOMENTS))
+    yield Case("orc of early moments", FALLS_BACK, files("orc", columns, MOMENTS), {}, "select m from t")
+    yield Case("orc of times of a clock", REFUSED, files("orc", "c timestamp_ntz", MOMENTS))
     late = "select timestamp'2150-06-01 12:00:00' m"
     yield Case("clocks beyond the rules that are sent", FALLS_BACK, files("parquet", "m timestamp", late),
                {ZONE: "Europe/Berlin"}, "select hour(m) h from t")  # fmt: skip

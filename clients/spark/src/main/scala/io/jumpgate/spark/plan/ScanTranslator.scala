@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
-import org.apache.spark.sql.types.{ArrayType, BinaryType, DataType, MapType, StructType, TimestampType}
+import org.apache.spark.sql.types.{ArrayType, BinaryType, DataType, MapType, StructType, TimestampNTZType, TimestampType}
 import scala.jdk.CollectionConverters._
 
 /** Tables of files as reads of these files. */
@@ -38,6 +38,7 @@ private final class ScanTranslator(session: SparkSession) {
     FileRules.checkSession(session)
     val stored = if (DeltaTables.isOne(relation)) DeltaTables.names(relation) else Map.empty[String, String]
     if (!DeltaTables.isOne(relation)) FileRules.checkIndex(relation.location)
+    FileRules.checkNumbers(relation.dataSchema)
     val partitions = relation.partitionSchema.fieldNames.toSeq
     val directories = relation.location.listFiles(Nil, Nil)
     val files = directories.flatMap(_.files.map(_.getPath))
@@ -88,6 +89,7 @@ private final class ScanTranslator(session: SparkSession) {
     def areRead(parts: DataType*) = format != "csv" && !inFolders && parts.forall(isRead(_, format, inFolders))
     dataType match {
       case TimestampType => format == "parquet"
+      case TimestampNTZType => format != "orc" // which has integers in their place
       case BinaryType => format == "parquet" || format == "orc"
       case s: StructType => areRead(s.map(_.dataType): _*) && Values.hasType(s)
       case ArrayType(element, _) => areRead(element)
