@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,12 +61,16 @@ class Peer:
 
     def seconds(self, query: str, settings: dict[str, str]) -> float:
         """Raises RuntimeError where there is no answer."""
-        self._say({"query": query, "settings": settings})
+        return float(self.answer(query, settings)["seconds"])
+
+    def answer(self, query: str, settings: dict[str, str], statements: Sequence[str] = ()) -> dict[str, Any]:
+        """Raises RuntimeError where there is none."""
+        self._say({"query": query, "settings": settings, "statements": list(statements)})
         assert self._process.stdout is not None
-        answer = json.loads(self._process.stdout.readline() or '{"error": "the application has ended"}')
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline() or '{"error": "the application has ended"}')
         if "error" in answer:
             raise RuntimeError(answer["error"])
-        return float(answer["seconds"])
+        return answer
 
     def close(self) -> None:
         self._process.communicate()
@@ -87,14 +91,33 @@ def environment(folder: Path) -> Path:
     return python
 
 
-def comet_jar(folder: Path) -> Path:
-    jar = folder / f"{COMET}-{COMET_VERSION}.jar"
+def fetched(folder: Path, group: str, name: str, version: str) -> Path:
+    """A jar of Maven Central's, kept in the folder."""
+    jar = folder / f"{name}-{version}.jar"
     if not jar.exists():
         maven(
             "--non-recursive", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy",
-            f"-Dartifact=org.apache.datafusion:{COMET}:{COMET_VERSION}", f"-DoutputDirectory={folder}",
+            f"-Dartifact={group}:{name}:{version}", f"-DoutputDirectory={folder}",
         )  # fmt: skip
     return jar
+
+
+def common(folder: Path, cores: int) -> dict[str, str]:
+    """Settings of every application."""
+    return {
+        "spark.master": f"local[{cores}]", "spark.driver.memory": MEMORY, "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }  # fmt: skip
+
+
+def plugged(address: str) -> dict[str, str]:
+    """Settings of an application with the plugin."""
+    return {
+        "spark.jars": str(plugin_jar()), "spark.plugins": spark.PLUGIN, "spark.jumpgate.address": address,
+        "spark.jumpgate.strict": "true", "spark.jumpgate.timeoutSeconds": "600",
+    }  # fmt: skip
 
 
 def plugin_jar() -> Path:
@@ -110,13 +133,7 @@ def peers(data: Path, cores: int) -> Iterator[dict[str, Peer]]:
     folder = cache.folder("comet")
     python = environment(folder)
     tables = {table: str(path(data, table, "parquet")) for table in TPCDS.tables}
-    common = {
-        "spark.master": f"local[{cores}]", "spark.driver.memory": MEMORY, "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": str(cores),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-    }  # fmt: skip
-    jar = str(comet_jar(folder))
+    jar = str(fetched(folder, "org.apache.datafusion", COMET, COMET_VERSION))
     service = embedded.start(local_hosts(1))
     settings = {
         "comet": {
@@ -124,16 +141,13 @@ def peers(data: Path, cores: int) -> Iterator[dict[str, Peer]]:
             "spark.shuffle.manager": "org.apache.spark.sql.comet.execution.shuffle.CometShuffleManager",
             "spark.memory.offHeap.enabled": "true", "spark.memory.offHeap.size": MEMORY,
         },
-        "jumpgate": {
-            "spark.jars": str(plugin_jar()), "spark.plugins": spark.PLUGIN, "spark.jumpgate.address": service.address,
-            "spark.jumpgate.strict": "true", "spark.jumpgate.timeoutSeconds": "600",
-        },
+        "jumpgate": plugged(service.address),
     }  # fmt: skip
     with contextlib.ExitStack() as stack:
         stack.callback(service.close)
         applications = {}
         for name, own in settings.items():
-            applications[name] = Peer(python, {**common, **own}, tables)
+            applications[name] = Peer(python, {**common(folder, cores), **own}, tables)
             stack.callback(applications[name].close)
         yield applications
 

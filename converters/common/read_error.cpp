@@ -105,6 +105,11 @@ bool has_other_case(const std::string& name, const std::vector<std::string>& pre
   });
 }
 
+void refuse_other_case(const ColumnSpec& column, const std::string& field, const std::vector<std::string>& present) {
+  if (has_other_case(field, present))
+    throw wrong_type(column, "a struct whose field '" + field + "' is spelled in another case");
+}
+
 ReadError unexpected_null(const ColumnSpec& column) {
   return ReadError(
       "schema", "column '" + column.name + "' is declared without NULLs, but the file holds some. Declare it nullable.",

@@ -66,6 +66,8 @@ ReadError wrong_type(const ColumnSpec& column, const std::string& found);
 ReadError missing_column(const ColumnSpec& column, const std::vector<std::string>& present);
 // Whether a file without a column has one of that name in other cases: engines do not agree which rows it then has.
 bool has_other_case(const std::string& name, const std::vector<std::string>& present);
+// Throws where a struct of the file lacks a field of the column, but has one that differs in case alone.
+void refuse_other_case(const ColumnSpec& column, const std::string& field, const std::vector<std::string>& present);
 
 // A NULL in a column that is declared to have none.
 ReadError unexpected_null(const ColumnSpec& column);

@@ -109,6 +109,7 @@ OrcPart::OrcPart(const ColumnSpec& spec, const OrcTail& tail, int id) : spec_(sp
   for (const ColumnSpec& part : spec.parts) {
     const auto found = std::find(names.begin(), names.end(), part.name);
     const bool absent = found == names.end();
+    if (absent) refuse_other_case(spec, part.name, names);
     parts_.push_back(
         absent ? nullptr
                : std::make_unique<OrcPart>(part, tail, type.children[static_cast<size_t>(found - names.begin())]));
@@ -293,7 +294,10 @@ std::unique_ptr<OrcReader> make_below(const ColumnSpec& column, const OrcTail& t
   const std::vector<std::string>& names = names_of(type, column);
   const auto at = std::find(names.begin(), names.end(), column.path[depth]);
   *found = -1;
-  if (at == names.end()) return nullptr;
+  if (at == names.end()) {
+    refuse_other_case(column, column.path[depth], names);
+    return nullptr;
+  }
   auto field = make_below(column, tail, type.children[static_cast<size_t>(at - names.begin())], depth + 1, found);
   if (!field) return nullptr;
   return std::make_unique<FieldColumn>(column, id, std::move(field));

@@ -71,7 +71,10 @@ void find_rows(InputFile& input, const Wanted& wanted, OrcFooter* file) {
 void require_late_days(InputFile& input, const std::vector<ColumnSpec>& columns, const OrcFooter& file) {
   auto is_date = [&](size_t i) { return columns[i].type == JG_DATE && file.ids[i] != kAbsent; };
   bool any = false;
-  for (size_t i = 0; i < columns.size(); ++i) any |= is_date(i);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (has_nested_days(columns[i]) && file.ids[i] != kAbsent) throw early_days(columns[i]);
+    any |= is_date(i);
+  }
   if (!any) return;
   const std::vector<std::vector<ColumnRange>> ranges = read_stripe_ranges(input, file.tail, file.ranged);
   for (size_t s = 0; s < file.tail.stripes.size(); ++s) {

@@ -120,6 +120,7 @@ class TreeBuilder {
     out->fields = &fields;
     for (const ColumnSpec& field : fields) {
       const int at = group.FieldIndex(field.name);
+      if (at < 0) refuse_other_case(column_, field.name, field_names(group));
       out->parts.push_back(at < 0 ? std::make_unique<TreePart>()
                                   : part(field, *group.field(at), out->defined, out->repeated, false));
     }
@@ -293,6 +294,12 @@ class NestedChunkReader final : public ChunkReader {
 };
 
 }  // namespace
+
+std::vector<std::string> field_names(const parquet::schema::GroupNode& group) {
+  std::vector<std::string> names;
+  for (int i = 0; i < group.field_count(); ++i) names.push_back(group.field(i)->name());
+  return names;
+}
 
 std::vector<const parquet::ColumnDescriptor*> nested_leaves(const ColumnSpec& column, const TreeNode& node,
                                                             const parquet::SchemaDescriptor& schema) {

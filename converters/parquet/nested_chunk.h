@@ -3,11 +3,14 @@
 #include <parquet/schema.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "parquet/chunk_reader.h"
 
 namespace jg::columnar {
+
+std::vector<std::string> field_names(const parquet::schema::GroupNode& group);
 
 // The leaves, in the order in which the reader is given their chunks. Throws ReadError "schema" where the file's tree
 // is not of the declared type.

@@ -37,7 +37,9 @@ FoundColumn find_column(const parquet::SchemaDescriptor& schema, const ColumnSpe
         node->logical_type()->is_map()) {
       throw wrong_type(wanted, "no field of a struct");
     }
-    node = field_of(static_cast<const parquet::schema::GroupNode&>(*node), wanted.path[depth]);
+    const auto& group = static_cast<const parquet::schema::GroupNode&>(*node);
+    node = field_of(group, wanted.path[depth]);
+    if (node == nullptr) refuse_other_case(wanted, wanted.path[depth], field_names(group));
   }
   if (node == nullptr) return {};
   FoundColumn found{&schema, node, {}};
@@ -251,7 +253,9 @@ bool counts_julian_days(const parquet::FileMetaData& metadata) {
 
 void require_late_days(const std::vector<ColumnSpec>& columns, const ParquetFooter& file) {
   for (size_t i = 0; i < columns.size(); ++i) {
-    if (!has_days(columns[i]) || file.columns[i].missing()) continue;
+    if (file.columns[i].missing()) continue;
+    if (has_nested_days(columns[i])) throw early_days(columns[i]);
+    if (!has_days(columns[i])) continue;
     const parquet::ColumnDescriptor* leaf = file.columns[i].leaves[0];
     for (int g = 0; g < file.metadata->num_row_groups(); ++g) {
       const auto group = file.metadata->RowGroup(g);

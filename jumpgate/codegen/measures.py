@@ -441,6 +441,18 @@ class QuantileCont(Values):
         ]
 
 
+class Percentile(Values):
+    def result(self, h: Held, out: str) -> list[str]:
+        kind = h.elements
+        return [
+            f"const double at = {h.options[0]} * (double)(n - 1);",
+            "const int64_t low = (int64_t)at, high = low + (at > (double)low);",
+            f"const double a = {kind.value('jg_select_int(values, 0, n, low)')};",
+            f"const double b = low == high ? a : {kind.value('jg_select_int(values, high, n, high)')};",
+            f"{out} = a == b || low == high ? a : ((double)high - at) * a + (at - (double)low) * b;",
+        ]
+
+
 class QuantileDisc(Values):
     def result(self, h: Held, out: str) -> list[str]:
         kind = h.elements
@@ -513,6 +525,7 @@ _STATES: dict[str, State] = {
     "first_value": First(),
     "median": Median(),
     "quantile_cont": QuantileCont(),
+    "percentile": Percentile(),
     "quantile_disc": QuantileDisc(),
     "mode": Mode(),
     "string_agg": Texts(),

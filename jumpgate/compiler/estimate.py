@@ -97,7 +97,7 @@ class Estimator:
         return self._files[key]
 
     def stored(self, node: Operator) -> float | None:
-        """Return the bytes that a read takes of its files: of a columnar format those of its columns, by their part of a
+        """Return the bytes that a read takes of its files, in columnar formats those of its columns by their part of a
         row's bytes; None of other nodes."""
         bytes = self.files(node).bytes if isinstance(node, Read) else None
         if bytes is None or not isinstance(node, Read) or not formats()[node.format].columnar:

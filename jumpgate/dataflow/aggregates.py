@@ -387,6 +387,17 @@ def _quantile_cont(rows: Rows, share: float) -> float | None:
     return low + (high - low) * int((at - math.floor(at)) * STEPS) / STEPS
 
 
+def _percentile(rows: Rows, share: float) -> float | None:
+    values = [float(v) for v in _in_order(rows)]
+    if not values:
+        return None
+    at = share * (len(values) - 1)
+    low, high = math.floor(at), math.ceil(at)
+    if values[low] == values[high] or low == high:
+        return values[low]
+    return (high - at) * values[low] + (at - low) * values[high]
+
+
 def _quantile_disc(rows: Rows, share: float) -> Any:
     values = _in_order(rows)
     return values[max(math.ceil(share * len(values)), 1) - 1] if values else None
@@ -405,6 +416,9 @@ _declare("median", "the middle value, or the mean of the two middle ones; of dec
 _declare("quantile_cont", "between the values around a share of them, in millionths of their distance; float64",
          _Constant(float64), numeric=True, distinct=True, options=(float64,), option_rule=_share,
          substrait=("quantile_cont",), body=_quantile_cont)  # fmt: skip
+_declare("percentile", "between the values around a share of them, each weighed by how near the share is; float64",
+         _Constant(float64), numeric=True, distinct=True, options=(float64,), option_rule=_share,
+         body=_percentile)  # fmt: skip
 _declare("quantile_disc", "the least value that is not below a share of the values", _same, distinct=True,
          options=(float64,), option_rule=_share, substrait=("quantile_disc",), body=_quantile_disc)  # fmt: skip
 _declare("mode", "the value that occurs most; of several the least", _same, body=_mode, substrait=("mode",))

@@ -38,6 +38,11 @@ def _position(site: Site, text: str, pattern: str) -> int:
     return next((begin + 1 for begin, _ in _matches(text, pattern)), 0)
 
 
+def _extract(site: Site, text: str, pattern: str) -> str:
+    begin, end = next(_matches(text, pattern), (0, 0))
+    return text[begin:end]
+
+
 def _replace(site: Site, text: str, pattern: str, by: str) -> str:
     begin, end = next(_matches(text, pattern), (0, -1))
     return text if end < 0 else bounded(text[:begin] + by + text[end:])
@@ -75,6 +80,8 @@ REGEX = (
               finder, "jg_regexp_count({0}, {1})"),
     _declared("regexp_position", "where in a the first match of the pattern b begins, from 1; 0: nowhere", 2, int64,
               _position, finder, "jg_regexp_position({0}, {1})"),
+    _declared("regexp_extract", "the first match of the pattern b in a; empty where there is none", 2, string, _extract,
+              finder, "jg_regexp_extract({0}, {1})"),
     _declared("regexp_replace", "a with its first match of the pattern b replaced by c", 3, string, _replace, finder,
               "jg_regexp_replace(t, {0}, {1}, {2}, &{out})", fails=True),
     _declared("regexp_replace_all", "a with every match of the pattern b (none overlap) replaced by c", 3, string,

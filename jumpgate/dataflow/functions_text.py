@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.function import Function, Types
 from jumpgate.dataflow.reference import Site
-from jumpgate.dataflow.signatures import all_of, always, exactly
+from jumpgate.dataflow.signatures import all_of, always, exactly, require
 from jumpgate.dataflow.types import DataType, bool_, int64, string
 from jumpgate.errors import ComputeError
 
@@ -119,6 +120,20 @@ def _translate(site: Site, text: str, old: str, new: str) -> Value:
     return bounded(text.translate(table))
 
 
+def _text_or_bytes(types: Types) -> Types:
+    require(types[0].kind in ("string", "binary"), types, "a text or bytes")
+    return types
+
+
+def _digest(name: str, bits: int) -> Function:
+    def body(site: Site, value: str | bytes) -> str:
+        data = value.encode() if isinstance(value, str) else value
+        return hashlib.new(name, data, usedforsecurity=False).hexdigest()
+
+    return Function(name, f"the digest of {bits} bits, in hex digits, of a text's UTF-8 bytes, or of bytes", (1, 1),
+                    _text_or_bytes, always(string), body, cpp=f"jg_{name}(t, {{0}})")  # fmt: skip
+
+
 def _as_separator(types: Types, values: tuple[Value, ...]) -> DataType:
     return string.with_nullable(types[0].nullable)
 
@@ -163,6 +178,9 @@ TEXT = (
              all_of(string), _as_separator, _concat_ws, strict=False),
     _text_only("octet_length", "number of bytes of the UTF-8 text", 1, int64, lambda site, text: len(text.encode()),
                "(int64_t){0}.size", substrait=("octet_length",)),
+    _digest("md5", 128),
+    _digest("sha1", 160),
+    _digest("sha256", 256),
     _text_only("translate", "a with each code point of b (its first occurrence) replaced by c's at that place, or "
                "dropped where c ends before it", 3, string, _translate, "jg_translate(t, {0}, {1}, {2}, &{out})",
                fails=True),

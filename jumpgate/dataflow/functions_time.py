@@ -5,8 +5,10 @@ Dates and timestamps are proleptic Gregorian, of the years 1 to 9999; weeks are 
 
 from __future__ import annotations
 
+import bisect
 import calendar
 import datetime
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +84,37 @@ def _interval_operands(types: Types) -> Types:
     return (types[0], int64, int64, int64)
 
 
+#: the most seconds by which a clock differs from UTC
+_OFFSET_MAX = 86_400
+
+
+def _offsets(table: Value) -> list[int]:
+    """Return the numbers of a table of offsets. Raises TypeMismatch."""
+    try:
+        numbers = [int(n) for n in str(table).split(",")]
+    except ValueError:
+        raise TypeMismatch("add_offset: a table is numbers with commas between them") from None
+    starts, offsets = numbers[1::2], numbers[::2]
+    if any(a >= b for a, b in zip(starts, starts[1:], strict=False)) or any(abs(o) > _OFFSET_MAX for o in offsets):
+        raise TypeMismatch("add_offset: the starts of a table ascend, and offsets are at most a day")
+    return numbers
+
+
+def _add_offset(site: Site, a: datetime.datetime, table: str) -> datetime.datetime:
+    numbers = _offsets(table)
+    offsets = numbers[::2]
+    at = bisect.bisect_right(numbers[1::2], _microseconds(a) // 1_000_000)
+    try:
+        return a + datetime.timedelta(seconds=offsets[at])
+    except (IndexError, OverflowError):
+        raise Overflow(f"{a} is beyond a table of offsets, or moved beyond the years 1 to 9999") from None
+
+
+def _encoded_offsets(table: Value) -> bytes:
+    numbers = _offsets(table)
+    return struct.pack(f"<{len(numbers)}q", *numbers)
+
+
 def _part(name: str, doc: str, body: Callable[[Site, Any], Value], cpp: str, *kinds: str) -> Function:
     return Function(name, doc, (1, 1), temporal(*(kinds or ("date", "timestamp"))), always(int64), body, cpp=cpp)
 
@@ -107,6 +140,10 @@ TIME = (
              "day; dates count whole days of the microseconds; outside years 1 to 9999: overflow",
              (4, 4), _interval_operands, first, _add_interval, fallible=True,
              cpp="jg_{kind}_add_interval({0}, {1}, {2}, {3}, &{out})"),
+    Function("add_offset", "a + the seconds of a table OFFSET,START,OFFSET,… from its last START (seconds since 1970) "
+             "that is not after a; from a START at its end on, and outside years 1 to 9999: overflow", (2, 2),
+             exactly(timestamp, string), always(timestamp), _add_offset, fallible=True, literals=(1,),
+             literal_rule=_offsets, encode=_encoded_offsets, cpp="jg_add_offset({0}, {1}, &{out})"),
     Function("days_between", "days from b to a", (2, 2), exactly(date, date), always(int64),
              lambda site, a, b: (a - b).days, cpp="(int64_t)({0}) - ({1})"),
 )  # fmt: skip

@@ -126,6 +126,11 @@ def quantile_cont(argument: Column, share: float) -> Aggregation:
     return Aggregation("quantile_cont", (as_column(argument),), (share,))
 
 
+def percentile(argument: Column, share: float) -> Aggregation:
+    """Interpolate between the values around `share` (0 to 1) of them; float64."""
+    return Aggregation("percentile", (as_column(argument),), (share,))
+
+
 def quantile_disc(argument: Column, share: float) -> Aggregation:
     """The least value that is not below a `share` (0 to 1) of the values."""
     return Aggregation("quantile_disc", (as_column(argument),), (share,))

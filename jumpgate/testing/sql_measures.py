@@ -32,7 +32,7 @@ def measure_text(measure: Measure, expressions: list[str]) -> str:
         return f"count(CASE WHEN {values[0]} IS NOT NULL AND {values[1]} IS NOT NULL THEN 1 END)"
     if plain == "string_agg":
         return f"string_agg({distinct}{values[0]}, {expressions[1]}{ordered})"
-    if plain in ("median", "quantile_cont", "quantile_disc", "mode"):
+    if plain in ("median", "quantile_cont", "percentile", "quantile_disc", "mode"):
         value = f"CAST({values[0]} AS DOUBLE)" if measure.type.is_float and plain != "mode" else values[0]
         known = f"list({distinct}{value} ORDER BY {value}) FILTER (WHERE {value} IS NOT NULL)"
         return _IN_LISTS[plain](known, measure)
@@ -63,6 +63,13 @@ def _quantile_cont(values: str, measure: Measure) -> str:
     )
 
 
+def _percentile(values: str, measure: Measure) -> str:
+    at = f"(CAST({measure.options[0].value!r} AS DOUBLE) * (len(l) - 1))"
+    low, high = f"l[CAST(floor({at}) AS BIGINT) + 1]", f"l[CAST(ceil({at}) AS BIGINT) + 1]"
+    between = f"(ceil({at}) - {at}) * {low} + ({at} - floor({at})) * {high}"
+    return _let(values, f"CASE WHEN {low} = {high} THEN {low} ELSE {between} END")
+
+
 def _quantile_disc(values: str, measure: Measure) -> str:
     at = f"CAST(greatest(ceil(CAST({measure.options[0].value!r} AS DOUBLE) * len(l)), 1) AS BIGINT)"
     return _let(values, f"l[{at}]")
@@ -78,7 +85,13 @@ def _let(values: str, result: str) -> str:
     return f"list_transform([{values}], lambda l: {result})[1]"
 
 
-_IN_LISTS = {"median": _median, "quantile_cont": _quantile_cont, "quantile_disc": _quantile_disc, "mode": _mode}
+_IN_LISTS = {
+    "median": _median,
+    "quantile_cont": _quantile_cont,
+    "percentile": _percentile,
+    "quantile_disc": _quantile_disc,
+    "mode": _mode,
+}
 
 
 def _varying(name: str, varying: str) -> str:

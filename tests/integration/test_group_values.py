@@ -23,6 +23,7 @@ from jumpgate.client import (
     last_value,
     median,
     mode,
+    percentile,
     quantile_cont,
     quantile_disc,
     regr,
@@ -70,7 +71,7 @@ def of_all_types() -> dict[str, Aggregation]:
         measures |= {f"first{i}": first_value(c, "id"), f"last{i}": last_value(c, [col("c1"), col("id").desc()])}
         measures |= {f"least{i}": arg_min(c, "id"), f"most{i}": arg_max("c10", c)}
         if type in NUMBERS:
-            measures |= {f"mid{i}": median(c), f"cont{i}": quantile_cont(c, 0.85)}
+            measures |= {f"mid{i}": median(c), f"cont{i}": quantile_cont(c, 0.85), f"part{i}": percentile(c, 0.3)}
     return measures
 
 

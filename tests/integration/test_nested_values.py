@@ -296,6 +296,17 @@ def test_structs_of_several_files_have_the_fields_of_all(local: Session, tmp_pat
     assert rows(local.run(fields)) == [{"id": 0, "a": 1, "b": None}, {"id": 1, "a": 2, "b": ["x"]}]
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "orc"])
+def test_a_field_that_is_spelled_in_another_case(local: Session, tmp_path: Path, suffix: str) -> None:
+    """Engines do not agree which rows such files have."""
+    write(pa.table({"id": [1], "s": [{"Name": "x", "a": 1}]}), tmp_path / f"t.{suffix}", 0)
+    data = read(str(tmp_path / f"t.{suffix}"), schema={"id": "int64", "s": "struct<name string, a int64>"})
+    for flow in (data, data.select(x=col("s").field("name"))):
+        with pytest.raises(SchemaMismatch, match="whose field 'name' is spelled in another case"):
+            local.run(flow).to_arrow()
+    assert local.run(data.select(x=col("s").field("a"))).to_pylist() == [{"x": 1}]
+
+
 def test_what_is_too_deep_is_opaque(tmp_path: Path) -> None:
     type, value = pa.int64(), 1
     for _ in range(t.NESTING_MAX + 1):

@@ -403,6 +403,22 @@ def test_auto_waits_for_no_program(
         session.conf.set("spark.jumpgate.address", session.sparkContext.getConf().get("spark.jumpgate.address"))
 
 
+def test_what_has_failed_by_its_values_stays_with_spark(
+    spark: Spark, session: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query, before = of_format("select first(i_item_sk), count(*) from item", "orc"), spark.fallbacks
+    assert session.sql(query).collect() == own(session, query)
+    assert spark.fallbacks == before + 1
+    session.conf.set("spark.jumpgate.offload", "auto")
+    try:
+        session.sql(query).explain()
+        assert "Aggregate stays: [cost] its job has failed: " in capsys.readouterr().out
+        assert session.sql(query).collect() == own(session, query)
+    finally:
+        session.conf.set("spark.jumpgate.offload", "always")
+    assert spark.fallbacks == before + 1
+
+
 def test_row_groups_are_skipped_by_what_orc_s_java_library_writes(session: SparkSession, tmp_path: Path) -> None:
     """Row indexes and Bloom filters: those of the values that a file has, and not of values between them."""
     rows, stride = 40_000, 5_000

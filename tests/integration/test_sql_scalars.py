@@ -85,8 +85,9 @@ CALLS: dict[str, list[str]] = {
     **{name: [f"{name}(s0, 2)", f"{name}(s0, 0)"] for name in ("left", "right", "repeat")},
     **{name: [f"{name}(s0, 3, 'x')", f"{name}(s0, 5, 'é😀')"] for name in ("lpad", "rpad")},
     "instr": ["instr(s0, 'b')", "instr(s0, 'é')"], "strpos": ["strpos(s0, '😀')"], "position": ["position('a' IN s0)"],
-    "translate": ["translate(s0, 'abc', 'xy')"],
+    "translate": ["translate(s0, 'abc', 'xy')"], **{name: [f"{name}(s0)"] for name in ("md5", "sha1", "sha256")},
     "regexp_matches": ["s0 SIMILAR TO '.*b.*'", "regexp_matches(s0, '^[A-K]+.$')", "regexp_matches(s0, 'a.*b')"],
+    "regexp_extract": ["regexp_extract(s0, '[a-z ]+')", "regexp_extract(s0, 'b|bc')"],
     "regexp_full_match": ["regexp_full_match(s0, '[a-z ]+')"],
     "regexp_replace": ["regexp_replace(s0, '[ab]', '<>')", "regexp_replace(s0, 'o+', 'é', 'g')"],
     **{

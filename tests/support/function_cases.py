@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import math
 from decimal import Decimal
 from typing import Any
@@ -226,10 +227,20 @@ CASES: list[tuple[Any, ...]] = [
     ("octet_length", ("é", string), 2),
     ("translate", ("aé b", string), "aé ", "😀", "😀b"),
     ("translate", ("abca", string), ("ba", string), ("xé", string), "éxcé"),
+    ("md5", ("", string), "d41d8cd98f00b204e9800998ecf8427e"),
+    ("md5", (b"\xff" * 64, binary), hashlib.md5(b"\xff" * 64).hexdigest()),
+    ("sha1", ("abc", string), "a9993e364706816aba3e25717850c26c9cd0d89d"),
+    ("sha1", ("é" * 28, string), hashlib.sha1(("é" * 28).encode()).hexdigest()),
+    ("sha256", ("abc", string), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+    ("sha256", ("a" * 119, string), hashlib.sha256(b"a" * 119).hexdigest()),
     ("regexp_like", ("xabcz", string), "a.c", True),
     ("regexp_like", ("a\nc", string), "^a.c$", False),
     ("regexp_like", ("aK", string), r"(?i)^\w[k]$", True),
     ("regexp_like", ("", string), "^(?:a|)$", True),
+    ("regexp_extract", ("xéab1", string), "[a-zé]+[0-9]", "xéab1"),
+    ("regexp_extract", ("éab", string), "a|ab", "a"),
+    ("regexp_extract", ("abc", string), "[0-9]+", ""),
+    ("regexp_extract", (None, string), "a", None),
     ("regexp_count", ("aéaab", string), "a*", 3),
     ("regexp_count", ("aXb1", string), r"[[:alpha:]]\d?", 3),
     ("regexp_position", ("éa12", string), r"\d+$", 3),
@@ -249,6 +260,9 @@ CASES: list[tuple[Any, ...]] = [
     ("date_trunc", "millisecond", (TIME(1969, 12, 31, 0, 0, 0, 1999), timestamp), TIME(1969, 12, 31, 0, 0, 0, 1000)),
     ("add_interval", (DAY(2024, 3, 31), date), -1, -1, 0, DAY(2024, 2, 28)),
     ("add_interval", (DAY(2024, 1, 31), date), 0, 0, -90_000_000_000, DAY(2024, 1, 30)),
+    ("add_offset", (TIME(2024, 3, 31, 0, 59, 59), timestamp), "3600,1711846800,7200", TIME(2024, 3, 31, 1, 59, 59)),
+    ("add_offset", (TIME(2024, 3, 31, 1), timestamp), "3600,1711846800,7200", TIME(2024, 3, 31, 3)),
+    ("add_offset", (TIME(1969, 12, 31, 23, 59, 59, 999999), timestamp), "-1,0", TIME(1969, 12, 31, 23, 59, 58, 999999)),
     ("add_interval", (TIME(2024, 1, 31), timestamp), 1, 1, -1, TIME(2024, 2, 29, 23, 59, 59, 999999)),
     ("days_between", (DAY(2024, 3, 1), date), (DAY(2024, 2, 1), date), 29),
 ]
@@ -282,6 +296,8 @@ FAILURES: list[tuple[Any, ...]] = [
     (ComputeError, "initcap", ("é", string)),
     (Overflow, "add_interval", (DAY(9999, 12, 31), date), 0, 31, 0),
     (Overflow, "add_interval", (TIME(1, 1, 1), timestamp), 0, 0, -1),
+    (Overflow, "add_offset", (TIME(1970, 1, 1), timestamp), "-1,0"),
+    (Overflow, "add_offset", (TIME(1, 1, 1), timestamp), "-1"),
     (Overflow, "multiply", (Decimal("9" * 28), decimal(38, 10)), (11, int16)),
 ]
 

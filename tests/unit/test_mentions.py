@@ -17,7 +17,7 @@ TEXTS = (
     "tests/integration/test_sql_scalars.py", "tests/golden/requests/",
 )  # fmt: skip
 #: engines have names of their own for functions, which their connectors translate
-ENGINES = ("clients/", "tests/integration/test_engine_functions.py", "tests/integration/test_spark_matrix.py")
+ENGINES = ("clients/", "tests/integration/test_engine_functions.py", "tests/support/spark_")
 
 
 @pytest.mark.parametrize("name", ["split_part", "octet_length", "atan2", "day_of_year", "days_between"])

@@ -383,6 +383,7 @@ RULES: Mapping[str, Rule] = {
     "length": _plain("char_length", _TEXT), "len": _plain("char_length", _TEXT),
     "strlen": _plain("octet_length", _TEXT),
     "substring": _substring, "substr": _substring, "||": _plain("concat", _TEXT, _TEXT), "concat": _concat,
+    "md5": _plain("md5", _TEXT), "sha1": _plain("sha1", _TEXT), "sha256": _plain("sha256", _TEXT),
     "replace": _replace, "left": _left, "date_diff": _difference, "datediff": _difference,
     "year": part_of("year", *DAYS), "quarter": part_of("quarter", *DAYS),
     "month": part_of("month", *DAYS), "day": part_of("day", *DAYS),

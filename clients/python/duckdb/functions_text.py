@@ -88,6 +88,11 @@ def _full_match(site: Site) -> Expression:
     return bind("regexp_like", (site.args[0], _literal(f"^(?:{_pattern(site)})$")))
 
 
+def _extracted(site: Site) -> Expression:
+    _check(site, _TEXT, _TEXT)
+    return bind("regexp_extract", (site.args[0], _literal(_pattern(site))))
+
+
 def _replaced(site: Site) -> Expression:
     """Replace matches of patterns without groups that are never empty, by a constant text without references."""
     _check(site, _TEXT, _TEXT, _TEXT, *[_TEXT] * (len(site.types) > 3))
@@ -106,5 +111,6 @@ RULES: Mapping[str, Rule] = {
     "lpad": _with_count("lpad", 0, _TEXT), "rpad": _with_count("rpad", 0, _TEXT),
     "instr": _position, "strpos": _position, "position": _position,
     "reverse": _of_ascii("reverse"), "ascii": _of_ascii("ascii"), "translate": _of_ascii("translate", 2),
-    "regexp_matches": _matches, "regexp_full_match": _full_match, "regexp_replace": _replaced,
+    "regexp_matches": _matches, "regexp_full_match": _full_match, "regexp_extract": _extracted,
+    "regexp_replace": _replaced,
 }  # fmt: skip

@@ -185,6 +185,7 @@ int jg_replace(JgTask* task, JgStr s, JgStr part, JgStr by, JgStr* out);
 int jg_regexp_like(JgStr s, JgStr pattern);
 int64_t jg_regexp_count(JgStr s, JgStr pattern);
 int64_t jg_regexp_position(JgStr s, JgStr pattern);
+JgStr jg_regexp_extract(JgStr s, JgStr pattern);
 int jg_regexp_replace(JgTask* task, JgStr s, JgStr pattern, JgStr by, JgStr* out);
 int jg_regexp_replace_all(JgTask* task, JgStr s, JgStr pattern, JgStr by, JgStr* out);
 JgStr jg_reverse(JgTask* task, JgStr s);
@@ -195,6 +196,9 @@ int jg_chr(JgTask* task, int64_t code, JgStr* out);
 int64_t jg_ascii(JgStr s);
 JgStr jg_concat_ws(JgTask* task, JgStr separator, const JgStr* parts, int n);  // JG_NO_STR: NULL
 int jg_translate(JgTask* task, JgStr s, JgStr from, JgStr to, JgStr* out);
+JgStr jg_md5(JgTask* task, JgStr s);  // digests in hex digits
+JgStr jg_sha1(JgTask* task, JgStr s);
+JgStr jg_sha256(JgTask* task, JgStr s);
 JgStr jg_upper(JgTask* task, JgStr s);
 JgStr jg_lower(JgTask* task, JgStr s);
 JgStr jg_concat(JgTask* task, const JgStr* parts, int n);
@@ -259,6 +263,7 @@ int jg_date_part(int part, int32_t days);
 int64_t jg_date_trunc(int unit, int64_t us);
 int jg_date_add_interval(int32_t date, int64_t months, int64_t days, int64_t us, int32_t* out);
 int jg_timestamp_add_interval(int64_t timestamp, int64_t months, int64_t days, int64_t us, int64_t* out);
+int jg_add_offset(int64_t timestamp, JgStr table, int64_t* out);  // table: int64 offset, start, offset, …
 }
 
 JG_INLINE void jg_fail(JgTask* t, int failure, int site) {

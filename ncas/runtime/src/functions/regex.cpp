@@ -144,6 +144,12 @@ int64_t jg_regexp_position(JgStr s, JgStr pattern) {
   return regex::Finder(pattern).find(s, 0, &m) ? jg_char_length({s.data, m.begin}) + 1 : 0;
 }
 
+JgStr jg_regexp_extract(JgStr s, JgStr pattern) {
+  regex::Match m;
+  if (!regex::Finder(pattern).find(s, 0, &m)) return {s.data, 0};
+  return {s.data + m.begin, m.end - m.begin};
+}
+
 int jg_regexp_replace(JgTask* task, JgStr s, JgStr pattern, JgStr by, JgStr* out) {
   regex::Match m;
   *out = s;

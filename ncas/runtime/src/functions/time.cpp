@@ -1,4 +1,6 @@
 // Functions of dates and timestamps that generated programs call. The oracle is jumpgate/dataflow/functions_time.py.
+#include <cstring>
+
 #include "functions/scalars.h"
 #include "jg/kernel.h"
 
@@ -6,7 +8,7 @@ using namespace jg;
 
 namespace {
 
-constexpr int64_t kDay = 86400000000, kFirstDay = -719162, kLastDay = 2932896;  // years 1 to 9999
+constexpr int64_t kSecond = 1000000, kDay = 86400 * kSecond, kFirstDay = -719162, kLastDay = 2932896;  // years 1 to 9999
 
 bool in_range(int64_t days) { return days >= kFirstDay && days <= kLastDay; }
 
@@ -92,6 +94,26 @@ int jg_timestamp_add_interval(int64_t timestamp, int64_t months, int64_t days, i
   if (__builtin_add_overflow(at, days, &at) || !in_range(at)) return JG_OVERFLOW;
   if (__builtin_add_overflow(at * kDay + within, us, out) || !in_range(floor_div(*out, kDay))) return JG_OVERFLOW;
   return JG_OK;
+}
+
+int jg_add_offset(int64_t timestamp, JgStr table, int64_t* out) {
+  const auto number = [&](uint64_t i) {
+    int64_t found;
+    std::memcpy(&found, table.data + 8 * i, 8);
+    return found;
+  };
+  const int64_t second = floor_div(timestamp, kSecond);
+  const uint64_t count = table.size / 8;
+  uint64_t low = 0, high = count / 2;  // starts that are not after it
+  while (low < high) {
+    const uint64_t middle = (low + high) / 2;
+    if (number(2 * middle + 1) <= second)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (2 * low >= count || __builtin_add_overflow(timestamp, number(2 * low) * kSecond, out)) return JG_OVERFLOW;
+  return in_range(floor_div(*out, kDay)) ? JG_OK : JG_OVERFLOW;
 }
 
 }  // extern "C"

@@ -57,6 +57,8 @@ public enum MeasureFunction {
   MEDIAN_DISTINCT("median_distinct", TypeRule.MIDDLE),
   QUANTILE_CONT("quantile_cont", TypeRule.always(DataType.FLOAT64)),
   QUANTILE_CONT_DISTINCT("quantile_cont_distinct", TypeRule.always(DataType.FLOAT64)),
+  PERCENTILE("percentile", TypeRule.always(DataType.FLOAT64)),
+  PERCENTILE_DISTINCT("percentile_distinct", TypeRule.always(DataType.FLOAT64)),
   QUANTILE_DISC("quantile_disc", TypeRule.NULLABLE_FIRST),
   QUANTILE_DISC_DISTINCT("quantile_disc_distinct", TypeRule.NULLABLE_FIRST),
   MODE("mode", TypeRule.NULLABLE_FIRST),

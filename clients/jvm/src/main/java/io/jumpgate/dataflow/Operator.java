@@ -14,6 +14,7 @@ import io.jumpgate.v1.Send;
 import io.jumpgate.v1.Shuffle;
 import io.jumpgate.v1.Sort;
 import io.jumpgate.v1.UnionAll;
+import io.jumpgate.v1.Unnest;
 import io.jumpgate.v1.Window;
 import java.util.ArrayList;
 import java.util.List;
@@ -186,6 +187,18 @@ public final class Operator {
                     .addAllKeys(request.all(keys))
                     .addAllKeyNames(keyNames)
                     .setPhase(RequestWriter.word(phase))));
+  }
+
+  /**
+   * A row for each element of {@code list}: this operator's columns, then the element. A list that is NULL or empty has
+   * none; with {@code outer} one, whose element is NULL.
+   */
+  public Operator unnest(Expression list, String name, boolean outer) {
+    DataType element = ((DataType.Nested) list.type()).parts().get(0).type();
+    Field added = new Field(name, element.withNullable(element.nullable() || outer));
+    return unary("unnest", Stream.concat(schema.stream(), Stream.of(added)).toList(),
+        (request, out)
+            -> out.setUnnest(Unnest.newBuilder().setList(request.expression(list)).setName(name).setOuter(outer)));
   }
 
   /** All rows in the keys' order. */

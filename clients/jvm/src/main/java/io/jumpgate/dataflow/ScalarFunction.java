@@ -101,10 +101,14 @@ public enum ScalarFunction {
   ASCII("ascii", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.INT64)),
   CONCAT_WS("concat_ws", Nulls.BY_RULE, TypeRule.AS_SEPARATOR),
   OCTET_LENGTH("octet_length", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.INT64)),
+  MD5("md5", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.STRING)),
+  SHA1("sha1", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.STRING)),
+  SHA256("sha256", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.STRING)),
   TRANSLATE("translate", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.STRING)),
   REGEXP_LIKE("regexp_like", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.BOOL)),
   REGEXP_COUNT("regexp_count", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.INT64)),
   REGEXP_POSITION("regexp_position", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.INT64)),
+  REGEXP_EXTRACT("regexp_extract", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.STRING)),
   REGEXP_REPLACE("regexp_replace", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.STRING)),
   REGEXP_REPLACE_ALL("regexp_replace_all", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.STRING)),
   ISO_YEAR("iso_year", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.INT64)),
@@ -116,6 +120,7 @@ public enum ScalarFunction {
   EPOCH("epoch", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.FLOAT64)),
   DATE_TRUNC("date_trunc", Nulls.OF_ARGUMENTS, TypeRule.SECOND),
   ADD_INTERVAL("add_interval", Nulls.ALWAYS, TypeRule.FIRST),
+  ADD_OFFSET("add_offset", Nulls.ALWAYS, TypeRule.always(DataType.TIMESTAMP)),
   DAYS_BETWEEN("days_between", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.INT64));
 
   private enum Nulls { OF_ARGUMENTS, ALWAYS, BY_RULE }

@@ -1,6 +1,8 @@
 package io.jumpgate.spark.exec
 
+import io.jumpgate.dataflow.{DataType => JumpgateType}
 import io.jumpgate.ntf.ColumnarFrame
+import io.jumpgate.spark.plan.Values
 import java.math.BigInteger
 import org.apache.spark.sql.types.{DataType, Decimal}
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarBatch, ColumnarMap}
@@ -12,6 +14,10 @@ final class FrameVector(dataType: DataType, column: ColumnarFrame.Column, rows: 
   private val validity = if (column.hasNulls) column.validity.address else 0L
   private val offsets = if (column.offsets == null) 0L else column.offsets.address
   private val values = column.values.address
+  private lazy val parts = Values.typeOf(dataType) match {
+    case nested: JumpgateType.Nested => NestedColumn.read(dataType, nested, column, rows, isNullAt)
+    case other => throw new UnsupportedOperationException(s"a column of ${other.name} has no parts")
+  }
 
   override def close(): Unit = ()
 
@@ -60,11 +66,11 @@ final class FrameVector(dataType: DataType, column: ColumnarFrame.Column, rows: 
       bytes
     }
 
-  override def getArray(row: Int): ColumnarArray = throw new UnsupportedOperationException("a frame has no arrays")
+  override def getArray(row: Int): ColumnarArray = if (isNullAt(row)) null else parts.getArray(row)
 
-  override def getMap(row: Int): ColumnarMap = throw new UnsupportedOperationException("a frame has no maps")
+  override def getMap(row: Int): ColumnarMap = if (isNullAt(row)) null else parts.getMap(row)
 
-  override def getChild(ordinal: Int): ColumnVector = throw new UnsupportedOperationException("a column has no parts")
+  override def getChild(ordinal: Int): ColumnVector = parts.getChild(ordinal)
 
   private def start(row: Int): Int = Platform.getInt(null, offsets + 4L * row)
 

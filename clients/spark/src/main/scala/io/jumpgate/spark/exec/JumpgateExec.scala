@@ -163,6 +163,7 @@ case class JumpgateExec(
     logWarning(s"Spark computes what Jumpgate should have (${error.code}): ${error.getMessage}")
     metrics("fallbacks") += 1
     Submissions.fellBack()
+    Failed.note(logical, error)
     post()
     Sessions.ownPlan(classic, resolved(subqueryResults))
   }

@@ -157,6 +157,7 @@ object Submissions extends SparkListener {
 
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
     results.clear()
+    Failed.clear()
     History.clear()
     Receivers.begin()
     Streams.clear()

@@ -121,9 +121,14 @@ private final class Measures(input: Scope) {
         val i = measure(Measures.Pairs(f.prettyName), distinct = false, pair)
         if (f.prettyName == "corr" && SQLConf.get.ansiEnabled) correlation(i, measure(MeasureFunction.REGR_COUNT, distinct = false, pair))
         else column => column(i)
-      case p: Percentile if Measures.isMedian(p) && !a.isDistinct =>
-        val i = one(MeasureFunction.MEDIAN, p.child)
+      case Measures.ExactPercentile(e, share) =>
+        val i = measure(MeasureFunction.PERCENTILE, a.isDistinct, Seq(filtered(a, e, Values.cast(_, JumpgateType.FLOAT64)), share))
         column => column(i)
+      case Measures.DiscretePercentile(e, share) =>
+        val i = measure(MeasureFunction.QUANTILE_DISC, a.isDistinct, Seq(filtered(a, e, Values.cast(_, JumpgateType.FLOAT64)), share))
+        column => column(i)
+      case First(e, ignoresNulls) if !a.isDistinct => only(a, e, ignoresNulls)
+      case Last(e, ignoresNulls) if !a.isDistinct => only(a, e, ignoresNulls)
       case MaxBy(x, y) if !a.isDistinct => extreme(a, x, y, descending = true)
       case MinBy(x, y) if !a.isDistinct => extreme(a, x, y, descending = false)
       case other => NotOffloaded(Code.AGGREGATE, s"${other.prettyName} is not offloaded: ${a.sql}")
@@ -142,6 +147,21 @@ private final class Measures(input: Scope) {
       val found = column(low)
       val failing = Values.caseWhen(Seq((fails(column(count)), Request.nullOf(found.dataType))), found)
       Values.caseWhen(Seq((ScalarFunction.IS_DISTINCT.of(found, column(high)), failing)), found)
+    }
+  }
+
+  /** The value that all rows have. Where they differ, Spark takes that of any row: it is the one to do so. */
+  private def only(a: AggregateExpression, e: Expression, ignoresNulls: Boolean): (Int => Value) => Value = {
+    val value = filtered(a, e)
+    val (low, high) = (measure(MeasureFunction.MIN, distinct = false, Seq(value)), measure(MeasureFunction.MAX, distinct = false, Seq(value)))
+    val known = measure(MeasureFunction.COUNT, distinct = false, Seq(value))
+    val all = if (ignoresNulls) known else measure(MeasureFunction.COUNT, distinct = false, Seq(filtered(a, Literal(1))))
+    column => {
+      val missing = ScalarFunction.AND.of(
+        ScalarFunction.NE.of(column(known), column(all)), ScalarFunction.GT.of(column(known), Values.long(0)))
+      val differ = ScalarFunction.OR.of(ScalarFunction.IS_DISTINCT.of(column(low), column(high)), missing)
+      val failing = Values.caseWhen(Seq((fails(column(all)), Request.nullOf(value.dataType))), column(low))
+      Values.caseWhen(Seq((differ, failing)), column(low))
     }
   }
 
@@ -179,9 +199,34 @@ private object Measures {
 
   val Pairs = Map("covar_pop" -> MeasureFunction.COVAR_POP, "covar_samp" -> MeasureFunction.COVAR_SAMP, "corr" -> MeasureFunction.CORR)
 
-  /** Of integers that a double holds: the mean of two of them is exact. */
-  def isMedian(p: Percentile): Boolean =
-    Set[DataType](ByteType, ShortType, IntegerType)(p.child.dataType) && p.percentageExpression == Literal(0.5) && p.frequencyExpression == Literal(1L)
+  /** A share of rows, of which percentiles are of numbers that a double holds. */
+  private def shared(e: Expression, percentage: Expression, frequency: Expression): Option[(Expression, Value)] = {
+    val isHeld = e.dataType match {
+      case d: DecimalType => d.precision <= 15
+      case ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType => true
+      case _ => false
+    }
+    percentage match {
+      case Literal(share: Double, _) if isHeld && frequency == Literal(1L) => Some((e, Request.floating(share, JumpgateType.FLOAT64)))
+      case _ => None
+    }
+  }
+
+  /** A percentile between values, and its share. */
+  object ExactPercentile {
+    def unapply(f: AggregateFunction): Option[(Expression, Value)] = f match {
+      case p: Percentile if !p.reverse => shared(p.child, p.percentageExpression, p.frequencyExpression)
+      case _ => None
+    }
+  }
+
+  /** A percentile that is a value, and its share. */
+  object DiscretePercentile {
+    def unapply(f: AggregateFunction): Option[(Expression, Value)] = f match {
+      case p: PercentileDisc if !p.reverse => shared(p.child, p.percentageExpression, p.frequencyExpression)
+      case _ => None
+    }
+  }
 
   /** An aggregate function with its expression. */
   object Aggregated {

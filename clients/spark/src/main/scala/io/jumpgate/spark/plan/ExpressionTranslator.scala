@@ -15,14 +15,31 @@ import scala.util.control.NonFatal
  */
 object ExpressionTranslator {
   val Whole = Set[DataType](ByteType, ShortType, IntegerType, LongType)
+  /** Java's text of a double has the fewest digits below this number, up to this scale. */
+  private val SureBelow = 9007199254740992.0
+  private val SureScale = 18
 
+  /** A value that is computed with: none of a struct, array or map. */
   def apply(expression: Expression, scope: Scope): Value = {
+    val value = passed(expression, scope)
+    if (Values.isNested(expression.dataType))
+      NotOffloaded(Code.TYPE, s"values of ${expression.dataType.simpleString} are passed on, not computed with: ${expression.sql}")
+    value
+  }
+
+  /** A value that is passed on, also of a struct, array or map that a column has. */
+  def passed(expression: Expression, scope: Scope): Value = expression match {
+    case a: Attribute => scope(a)
+    case Alias(child, _) => passed(child, scope)
+    case g: GetStructField => Request.member(passed(g.child, scope), g.ordinal)
+    case e => plain(e, scope)
+  }
+
+  private def plain(expression: Expression, scope: Scope): Value = {
     def in(e: Expression): Value = apply(e, scope)
 
     expression match {
       case e if isConstant(e) => constant(e)
-      case a: Attribute => scope(a)
-      case a: Alias => in(a.child)
       case e: And => Values.and(conjuncts(e).map(in))
       case e: Or => Values.or(disjuncts(e).map(in))
       case Not(EqualTo(a, b)) => comparison(ScalarFunction.NE, in(a), in(b))
@@ -38,8 +55,8 @@ object ExpressionTranslator {
       case EqualNullSafe(a, b) =>
         val (x, y) = Values.common(in(a), in(b))
         ScalarFunction.IS_NOT_DISTINCT.of(x, y)
-      case e: IsNull => ScalarFunction.IS_NULL.of(in(e.child))
-      case e: IsNotNull => ScalarFunction.IS_NOT_NULL.of(in(e.child))
+      case e: IsNull => ScalarFunction.IS_NULL.of(passed(e.child, scope))
+      case e: IsNotNull => ScalarFunction.IS_NOT_NULL.of(passed(e.child, scope))
       case e: IsNaN =>
         val isNaN = ScalarFunction.IS_NAN.of(in(e.child))
         ScalarFunction.COALESCE.of(isNaN, Request.bool(false))
@@ -199,12 +216,31 @@ object ExpressionTranslator {
       case (FloatType | DoubleType, b) if Whole(b) || b == FloatType || b == DoubleType => Values.cast(child, Values.typeOf(b))
       // a double holds all digits: one division, which rounds once
       case (d: DecimalType, DoubleType) if d.precision <= 15 => Values.cast(child, JumpgateType.FLOAT64)
-      case (DoubleType, d: DecimalType) =>
-        ScalarFunction.FLOAT_TO_DECIMAL.of(child, Values.integer(d.precision), Values.integer(d.scale))
-      case (a, b) if a == DateType && Functions.hasClock(b, e.timeZoneId) || b == DateType && Functions.hasClock(a, e.timeZoneId) =>
-        Values.cast(child, Values.typeOf(b))
-      case _ => NotOffloaded(Code.CAST, s"casts from ${from.simpleString} to ${to.simpleString} are Spark's own: ${e.sql}")
+      case (DoubleType, d: DecimalType) if d.scale <= SureScale => ofDouble(child, d)
+      case _ => ofTime(e, child).getOrElse(
+          NotOffloaded(Code.CAST, s"casts from ${from.simpleString} to ${to.simpleString} are Spark's own: ${e.sql}"))
     }
+  }
+
+  /** By the digits of a double's text, of which Java has other ones for large numbers: these fail in Jumpgate. */
+  private def ofDouble(value: Value, d: DecimalType): Value = {
+    def converted(v: Value) = ScalarFunction.FLOAT_TO_DECIMAL.of(v, Values.integer(d.precision), Values.integer(d.scale))
+    def double(v: Double) = Request.floating(v, JumpgateType.FLOAT64)
+    val isSure = ScalarFunction.LT.of(ScalarFunction.ABS.of(value), double(SureBelow))
+    Values.caseWhen(Seq((isSure, converted(value))), converted(ScalarFunction.MULTIPLY.of(value, double(1e300))))
+  }
+
+  /** Between days, times, moments, and seconds since 1970. */
+  private def ofTime(e: Cast, child: Value): Option[Value] = (e.child.dataType, e.dataType) match {
+    case (DateType, TimestampNTZType) => Some(Values.cast(child, JumpgateType.TIMESTAMP))
+    case (DateType, TimestampType) => e.timeZoneId.map(Zones.startOfDay(child, _))
+    case (TimestampNTZType, TimestampType) => e.timeZoneId.map(Zones.moment(child, _))
+    case (from, DateType) => Zones.clock(child, from, e.timeZoneId).map(Values.cast(_, JumpgateType.DATE))
+    case (TimestampType, TimestampNTZType) => Zones.clock(child, TimestampType, e.timeZoneId)
+    case (TimestampType, LongType) => Some(Times.seconds(child))
+    case (TimestampType, DoubleType) => Some(ScalarFunction.EPOCH.of(child))
+    case (from, TimestampType) if Whole(from) => Some(Times.ofEpoch(child, 1000000))
+    case _ => None
   }
 
   // ---- text

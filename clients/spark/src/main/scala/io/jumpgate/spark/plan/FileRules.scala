@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
+import org.apache.spark.sql.types.StructType
 import scala.util.Try
 
 /**
@@ -36,7 +37,7 @@ private object FileRules {
     "parquet.aggregatePushdown", "parquet.columnarReaderBatchSize", "parquet.compression.codec", "parquet.enable",
     "parquet.filterPushdown", "parquet.inferTimestampNTZ", "parquet.mergeSchema", "parquet.output", "parquet.pushdown",
     "parquet.recordLevelFilter", "parquet.respectSummaryFiles", "parquet.writeLegacyFormat", "parquet.datetimeRebaseModeInWrite",
-    "parquet.int96RebaseModeInWrite", "parquet.fieldId.write", "orc.aggregatePushdown", "orc.columnar", "orc.compression.codec",
+    "parquet.int96RebaseModeInWrite", "parquet.fieldId.read.enabled", "parquet.fieldId.write", "orc.aggregatePushdown", "orc.columnar", "orc.compression.codec",
     "orc.enable", "orc.filterPushdown", "orc.mergeSchema", "files.max", "files.minPartitionNum", "files.openCostInBytes",
     "files.ignoreMissingFiles", "csv.filterPushdown", "csv.parser.columnPruning", "json.filterPushdown", "sources.bucketing",
     "sources.commitProtocolClass", "sources.default", "sources.outputCommitterClass", "sources.parallelPartitionDiscovery",
@@ -70,6 +71,11 @@ private object FileRules {
       NotOffloaded(Code.OPTION, s"$Positional is true, by which columns of ORC files are counted")
   }
 
+  /** Fields that are found by their numbers, where the session says so. */
+  def checkNumbers(schema: StructType): Unit =
+    schema.find(_.metadata.contains(Number)).foreach(f => NotOffloaded(Code.COLUMN, s"${f.name} is found in the files by its number"))
+
+  private val Number = "parquet.field.id"
   private val Positional = "orc.force.positional.evolution"
 
   private def changesRows(name: String): Boolean = Kinds.exists(name.startsWith(_)) && !Harmless.exists(name.startsWith(_))

@@ -3,6 +3,9 @@ package io.jumpgate.spark.plan
 /** A pattern of Java's as dataflows write it. `hasEnd`: it has a `$`, by which a match may take the end of the last line along. */
 private final case class JavaPattern(text: String, hasEnd: Boolean)
 
+/** A pattern, and how many characters of a match are before and after the group that is wanted. */
+private final case class Extracted(pattern: JavaPattern, before: Int, after: Int)
+
 /**
  * Regular expressions of Java's that can be written so that they mean the same to dataflows: literals, classes, groups, alternatives,
  * and greedy repetitions, at most so many that the automaton is small. To Java a point is no end of a line, of which it knows five, and
@@ -18,6 +21,49 @@ private object JavaPatterns {
   /** None: it has other parts, or too many. */
   def translated(pattern: String): Option[JavaPattern] =
     if (pattern.length > LengthMax) None else new Parser(pattern).parsed
+
+  /** A pattern of which a group is wanted: the whole match, or the first group between parts of one character each. */
+  def extracted(pattern: String, group: Int): Option[Extracted] =
+    translated(pattern).filterNot(_.hasEnd).flatMap { whole =>
+      val begin = unescaped(pattern, "(", 0)
+      val end = if (begin < 0) -1 else closing(pattern, begin)
+      if (group == 0) Some(Extracted(whole, 0, 0))
+      else if (group != 1 || end < 0 || pattern.startsWith("(?", begin)) None
+      else
+        for (before <- width(pattern.substring(0, begin).stripPrefix("^")); after <- width(pattern.substring(end + 1)))
+          yield Extracted(whole, before, after)
+    }
+
+  /** The parenthesis that closes a group; -1: there is none, or it is repeated. */
+  private def closing(pattern: String, begin: Int): Int = {
+    var (at, depth) = (begin, 0)
+    do {
+      at = unescaped(pattern, "()", at)
+      if (at >= 0) depth += (if (pattern(at) == '(') 1 else -1)
+      if (at >= 0 && depth > 0) at += 1
+    } while (at >= 0 && depth > 0)
+    if (at + 1 < pattern.length && "*+?{".contains(pattern(at + 1))) -1 else at
+  }
+
+  /** Where one of the signs is from there on, and neither escaped nor in a class; -1: nowhere. */
+  private def unescaped(pattern: String, signs: String, from: Int): Int = {
+    var (at, inClass) = (0, false)
+    while (at < pattern.length && !(at >= from && !inClass && signs.contains(pattern(at)))) {
+      if (pattern(at) == '\\') at += 1
+      else if (pattern(at) == '[') inClass = true
+      else if (pattern(at) == ']') inClass = false
+      at += 1
+    }
+    if (at < pattern.length) at else -1
+  }
+
+  /** How many characters parts without repetitions and alternatives take; None: they have such, or groups. */
+  private def width(parts: String): Option[Int] =
+    if (Plain.pattern.matcher(parts).matches) Some(Single.findAllIn(parts).size) else None
+
+  private val One = "\\\\.|\\[(?:[^\\]\\\\]|\\\\.)+\\]|[^\\\\^$|?*+()\\[\\]{}]"
+  private val Single = One.r
+  private val Plain = s"(?:$One)*".r
 
   private final class Parser(pattern: String) {
     private val out = new StringBuilder

@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -50,6 +51,7 @@ final class PlanTranslator(session: SparkSession) {
         NotOffloaded(Code.NONDETERMINISTIC, s"${e.sql} may give another value each time"))
       plan match {
         case r: LogicalRelation => scans(r)
+        case r: DataSourceV2ScanRelation => scans(r)
         // one of Parquet or ORC becomes a relation of files, unless a setting of Spark's says otherwise
         case h: HiveTableRelation =>
           NotOffloaded(Code.FORMAT, s"rows of ${h.tableMeta.storage.serde.getOrElse("Hive tables")} are Spark's to read")
@@ -89,7 +91,7 @@ final class PlanTranslator(session: SparkSession) {
 
   private def project(child: Operator, input: Seq[Attribute], list: Seq[NamedExpression]): Operator = {
     val scope = Scope.of(child, input)
-    Scope.project(child, list.map(e => e.name -> ExpressionTranslator(e, scope)))
+    Scope.project(child, list.map(e => e.name -> ExpressionTranslator.passed(e, scope)))
   }
 
   private def filter(f: Filter): Operator = {
@@ -145,12 +147,27 @@ final class PlanTranslator(session: SparkSession) {
     val child = translate(e.child)
     val scope = Scope.of(child, e.child.output)
     Operator.unionAll(e.projections.map { projection =>
-      Scope.project(child, e.output.map(_.name).zip(projection.map(ExpressionTranslator(_, scope))))
+      Scope.project(child, e.output.map(_.name).zip(projection.map(ExpressionTranslator.passed(_, scope))))
     }.asJava)
   }
 
+  private def generate(g: Generate): Operator = g.generator match {
+    case Explode(ListColumn(list, of)) => exploded(g, list)(element => Seq(of(element)))
+    case Inline(ListColumn(list, of)) => exploded(g, list)(element => g.generatorOutput.indices.map(Request.member(of(element), _)))
+    case _ => generated(g)
+  }
+
+  /** A row for each element of a list; `columns`: what the generator makes of an element. */
+  private def exploded(g: Generate, list: Expression)(columns: Value => Seq[Value]): Operator = {
+    val child = if (g.outer) translate(g.child) else instead(g, Unfiltered(g.child, Seq(g.generator.children.head, list)))
+    val rows = child.unnest(ExpressionTranslator.passed(list, Scope.of(child, g.child.output)), "e", g.outer)
+    val scope = Scope.over(rows.schema.asScala.toSeq, g.child.output)
+    val made = columns(rows.column(child.schema.size))
+    Scope.project(rows, g.requiredChildOutput.map(a => a.name -> scope(a)) ++ g.generatorOutput.map(_.name).zip(made))
+  }
+
   /** One projection for each row that a generator makes of every row. */
-  private def generate(g: Generate): Operator = {
+  private def generated(g: Generate): Operator = {
     val child = translate(g.child)
     val scope = Scope.of(child, g.child.output)
     val kept = g.requiredChildOutput.map(a => a.name -> scope(a))

@@ -1,8 +1,9 @@
 package io.jumpgate.spark.plan
 
+import io.jumpgate.dataflow.{Expression => Request}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Filter, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.types.ArrayType
 
@@ -60,6 +61,38 @@ private object DistinctTuples {
         case other => Alias(other, attribute.name)(attribute.exprId)
       }
     case other => other.mapChildren(of).asInstanceOf[NamedExpression]
+  }
+}
+
+/** A list that rows have, a column or a field of one, and what of each of its elements is meant. */
+private object ListColumn {
+  def unapply(e: Expression): Option[(Expression, Value => Value)] = e match {
+    case GetArrayStructFields(ListColumn(list, of), _, ordinal, _, _) => Some((list, element => Request.member(of(element), ordinal)))
+    case _ if e.dataType.isInstanceOf[ArrayType] && isColumn(e) => Some((e, identity[Value]))
+    case _ => None
+  }
+
+  private def isColumn(e: Expression): Boolean = e match {
+    case _: Attribute => true
+    case g: GetStructField => isColumn(g.child)
+    case _ => false
+  }
+}
+
+/** A plan without the conditions that Spark infers of a list whose elements become rows: that it has some. */
+private object Unfiltered {
+  def apply(plan: LogicalPlan, lists: Seq[Expression]): LogicalPlan = plan match {
+    case Filter(condition, child) =>
+      val rest = ExpressionTranslator.conjuncts(condition).filterNot {
+        case GreaterThan(Size(e, _), Literal(0, _)) => lists.exists(_.semanticEquals(e))
+        case _ => false
+      }
+      rest.reduceOption(And(_, _)).fold(child)(Filter(_, child))
+    case p: Project =>
+      val values = AttributeMap(p.projectList.collect { case a: Alias => a.toAttribute -> a.child })
+      def below(e: Expression) = e.transform { case a: Attribute => values.getOrElse(a, a) }
+      p.copy(child = apply(p.child, lists.map(below)))
+    case other => other
   }
 }
 

@@ -2,6 +2,7 @@ package io.jumpgate.spark.plan
 
 import org.apache.spark.sql.catalyst.plans.ExistenceJoin
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 
 /** What an offloaded part of a plan does, in a line. */
@@ -22,6 +23,7 @@ object Summary {
         case files: HadoopFsRelation => s"scan of ${files.fileFormat.toString.toLowerCase}"
         case _ => "scan"
       }
+    case r: DataSourceV2ScanRelation => s"scan of ${r.relation.table.name}"
     case j: Join =>
       j.joinType match {
         case _: ExistenceJoin => "existence join" // which has no SQL

@@ -1,6 +1,7 @@
 package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, ScalarFunction}
+import java.time.LocalDate
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -13,15 +14,18 @@ import scala.jdk.CollectionConverters._
 private object TextCasts {
   private val True = Seq("t", "true", "y", "yes", "1")
   private val False = Seq("f", "false", "n", "no", "0")
-  private val Clock = "^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-5][0-9](\\.[0-9]{1,6})?$"
-  private val Day = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+  private val Clock = "^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?$"
+  /** With the offset of its clock. */
+  private val Moment = Clock.dropRight(1) + "(Z|[+-](0[0-9]|1[0-7]):[0-5][0-9])$"
+  val Day = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
   private val DayBytes = 10
+  private val DayMicros = 86400000000L
   /** Up to this scale a decimal's text has no exponent. */
   private val PlainScale = 6
 
   /** None: there is no counterpart. */
   def apply(e: Cast, in: Expression => Value): Option[Value] = (e.child, e.dataType) match {
-    case (OfDay(text), DateType) => Some(guarded(matches(in(text), Day), in(text), JumpgateType.DATE))
+    case (OfDay(text), DateType) => Some(guarded(Day, in(text), JumpgateType.DATE))
     case (child, to) if child.dataType == StringType => from(in(child), to, e.timeZoneId)
     case (child, StringType) => to(in(child), child.dataType, e)
     case _ => None
@@ -38,15 +42,40 @@ private object TextCasts {
     case DateType =>
       val length = ScalarFunction.LE.of(ScalarFunction.OCTET_LENGTH.of(text), Values.long(DayBytes.toLong))
       Some(guarded(Values.and(Seq(length, ScalarFunction.CONTAINS.of(text, Request.string("-")))), text, JumpgateType.DATE))
-    case t if Functions.hasClock(t, zone) => Some(guarded(matches(text, Clock), text, Values.typeOf(t)))
+    case TimestampNTZType => Some(guarded(Clock, text, JumpgateType.TIMESTAMP))
+    case TimestampType => zone.map(moment(text, _))
     case _ => None
   }
 
+  /** A text's moment, by the clocks of a zone or those that it names itself. */
+  def moment(text: Value, zone: String): Value = {
+    val time = Values.cast(text, JumpgateType.TIMESTAMP)
+    Values.caseWhen(
+      Seq((matches(text, Clock), Zones.moment(time, zone)), (matches(text, Moment), Values.cast(time, Zones.Moment))),
+      failing(text, Zones.Moment))
+  }
+
   private def to(value: Value, from: DataType, e: Cast): Option[Value] = from match {
-    case t if ExpressionTranslator.Whole(t) || t == DateType || t == BooleanType => Some(Values.cast(value, JumpgateType.STRING))
+    case t if ExpressionTranslator.Whole(t) || t == BooleanType => Some(Values.cast(value, JumpgateType.STRING))
+    case DateType => Some(ofCalendar(value, Values.cast(value, JumpgateType.STRING)))
     case d: DecimalType if d.scale <= PlainScale || e.evalMode == EvalMode.ANSI => Some(Values.cast(value, JumpgateType.STRING))
-    case t if Functions.hasClock(t, e.timeZoneId) => Some(Values.cast(Values.cast(value, JumpgateType.TIMESTAMP), JumpgateType.STRING))
+    case TimestampType | TimestampNTZType =>
+      Zones.clock(value, from, e.timeZoneId).map { t =>
+        val time = Values.cast(t, JumpgateType.TIMESTAMP)
+        ofCalendar(time, Values.cast(time, JumpgateType.STRING))
+      }
     case _ => None
+  }
+
+  /** A text of a day or a time, or an error where its year has not four digits, of which Spark has texts of its own. */
+  def ofCalendar(at: Value, text: Value): Value = {
+    val isDay = at.dataType.same(JumpgateType.DATE)
+    def bound(day: LocalDate, later: Long): Value =
+      if (isDay) Request.date(day.toEpochDay.toInt) else Request.moment(day.toEpochDay * DayMicros + later, JumpgateType.TIMESTAMP)
+    val isOther = ScalarFunction.OR.of(
+      ScalarFunction.LT.of(at, bound(LocalDate.of(1, 1, 1), 0)), ScalarFunction.GT.of(at, bound(LocalDate.of(9999, 12, 31), DayMicros - 1)))
+    val error = Values.cast(failing(Values.cast(at, JumpgateType.STRING), JumpgateType.INT64), JumpgateType.STRING)
+    Values.caseWhen(Seq((isOther, error)), text)
   }
 
   private def truth(text: Value): Value = {
@@ -56,6 +85,9 @@ private object TextCasts {
   }
 
   private def matches(text: Value, pattern: String): Value = ScalarFunction.REGEXP_LIKE.of(text, Request.string(pattern))
+
+  /** A text's value where a pattern matches it, else an error. */
+  def guarded(pattern: String, text: Value, to: JumpgateType): Value = guarded(matches(text, pattern), text, to)
 
   private def guarded(condition: Value, text: Value, to: JumpgateType): Value =
     Values.caseWhen(Seq((condition, Values.cast(text, to))), failing(text, to))

@@ -1,6 +1,6 @@
 package io.jumpgate.spark.plan
 
-import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, ScalarFunction}
+import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Field, ScalarFunction}
 import io.jumpgate.explain.Code
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 
 /** Spark's types and values as a request has them, and the rules of types of the functions that it calls. */
 object Values {
-  private val Moment = JumpgateType.timestamptz("UTC")
+  private val Moment = Zones.Moment
 
   /** Nullable. */
   def typeOf(dataType: DataType): JumpgateType = dataType match {
@@ -25,6 +25,10 @@ object Values {
     case TimestampType => Moment
     case StringType => JumpgateType.STRING
     case BinaryType => JumpgateType.BINARY
+    case StructType(fields) if fields.nonEmpty && fields.map(_.name).distinct.length == fields.length =>
+      JumpgateType.struct(fields.map(f => new Field(f.name, typeOf(f.dataType))).toSeq.asJava)
+    case a: ArrayType => JumpgateType.list(typeOf(a.elementType))
+    case m: MapType => JumpgateType.map(typeOf(m.keyType), typeOf(m.valueType))
     case other => NotOffloaded(Code.TYPE, s"there is no exact counterpart of ${other.simpleString}")
   }
 
@@ -35,6 +39,12 @@ object Values {
       true
     } catch { case _: NotOffloaded => false }
 
+  /** Of structs, arrays and maps, which are passed on and taken apart, and no more. */
+  def isNested(dataType: DataType): Boolean = dataType match {
+    case _: StructType | _: ArrayType | _: MapType => true
+    case _ => false
+  }
+
   /** Whether a column is what the attribute says: one of a table may be a place that nothing can be read from. */
   def fits(dataType: DataType, column: JumpgateType): Boolean = hasType(dataType) && typeOf(dataType).same(column)
 
@@ -42,7 +52,12 @@ object Values {
   val Unread: Value = Request.nullOf(JumpgateType.TIME)
 
   /** A value of Catalyst's. */
-  def literal(value: Any, dataType: DataType): Value = ((value, typeOf(dataType)): @unchecked) match {
+  def literal(value: Any, dataType: DataType): Value = {
+    if (isNested(dataType)) NotOffloaded(Code.TYPE, s"${dataType.simpleString} is a type without literals")
+    scalar(value, dataType)
+  }
+
+  private def scalar(value: Any, dataType: DataType): Value = ((value, typeOf(dataType)): @unchecked) match {
     case (null, t) => Request.nullOf(t)
     case (b: Boolean, _) => Request.bool(b)
     case (days: Int, JumpgateType.DATE) => Request.date(days)
@@ -50,7 +65,8 @@ object Values {
     case (f: Float, t) => Request.floating(f, t)
     case (d: Double, t) => Request.floating(d, t)
     case (d: Decimal, t: JumpgateType.Decimal) => Request.decimal(d.toJavaBigDecimal, t.precision, t.scale)
-    case (s: UTF8String, _) => Request.string(s.toString)
+    case (s: UTF8String, _) if s == UTF8String.fromString(s.toString) => Request.string(s.toString)
+    case (_: UTF8String, _) => NotOffloaded(Code.TYPE, "a text that is not UTF-8")
     case (b: Array[Byte], _) => Request.binary(b)
     case (n: Number, t) => Request.integer(n.longValue, t)
   }

@@ -25,4 +25,17 @@ class JavaPatternsSuite extends AnyFunSuite {
       "*a", "^*", "a\\", "\ud83d\ude00", "[b-a]", "a" * 101, ".*" * 20, "a\n")
     own.foreach(pattern => assert(JavaPatterns.translated(pattern).isEmpty, pattern))
   }
+
+  test("a group between parts of one character each is what is left of a match") {
+    Seq("([a-c]+)", "a(.*)b", "^(a|b)c", "[^a](b+)-", "\\s(ä|-)", "(a)1", "b([^b])[_-]", "([a]|\\.b)").foreach { pattern =>
+      val found = JavaPatterns.extracted(pattern, 1).getOrElse(fail(s"$pattern is not translated"))
+      val java = Pattern.compile(pattern)
+      Texts.map(java.matcher(_)).filter(_.find()).foreach { m =>
+        assert(m.group(1) == m.group.substring(found.before, m.group.length - found.after), pattern)
+      }
+    }
+    Seq("a*(b)", "(a)(b)", "(a)?b", "a|(b)", "(?:a)(b)", "(a)$", "(a){2}", "a").foreach(p => assert(JavaPatterns.extracted(p, 1).isEmpty, p))
+    assert(JavaPatterns.extracted("(a)", 2).isEmpty)
+    assert(JavaPatterns.extracted("a*(b)", 0).nonEmpty)
+  }
 }

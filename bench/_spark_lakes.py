@@ -1,0 +1,172 @@
+"""Tables of Delta Lake and Iceberg beside Parquet's, in Spark 3.5 with the plugin, and what is done to such tables."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench._measure import Figure, counted, geometric_mean, remark
+from bench._runs import Journal, Run
+from bench._spark_comet import Peer, common, environment, fetched, plugged
+from jumpgate.codegen import cache
+from jumpgate.hosts.config import local_hosts
+from jumpgate.service import embedded
+from jumpgate.tpcds.data import path
+from jumpgate.tpcds.suite import TPCDS
+
+JARS = (
+    ("io.delta", "delta-spark_2.12", "3.3.2"), ("io.delta", "delta-storage", "3.3.2"),
+    ("org.apache.iceberg", "iceberg-spark-runtime-3.5_2.12", "1.10.0"),
+)  # fmt: skip
+EXTENSIONS = (
+    "io.delta.sql.DeltaSparkSessionExtension", "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+)  # fmt: skip
+#: schemas of the same tables
+WAYS = {"parquet": "spark_catalog.plain", "delta": "spark_catalog.delta", "iceberg": "ice.db"}
+BESIDE = "lakes beside Parquet"
+ALWAYS, OWN = (
+    {"spark.jumpgate.enabled": "true", "spark.jumpgate.offload": "always"},
+    {"spark.jumpgate.enabled": "false"},
+)
+
+
+@contextlib.contextmanager
+def peer(warehouse: Path, cores: int) -> Iterator[Peer]:
+    """An application of Spark 3.5 with the plugin and both kinds of tables; Iceberg's are kept in the warehouse."""
+    folder = cache.folder("comet")
+    jars = [str(fetched(folder, *jar)) for jar in JARS]
+    service = embedded.start(local_hosts(1))
+    own = plugged(service.address)
+    settings = {
+        **common(folder, cores), **own, "spark.jars": ",".join([own["spark.jars"], *jars]),
+        "spark.driver.extraClassPath": ":".join(jars), "spark.sql.extensions": ",".join(EXTENSIONS),
+        "spark.sql.warehouse.dir": str(warehouse / "spark"),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog", "spark.sql.catalog.ice.type": "hadoop",
+        "spark.sql.catalog.ice.warehouse": str(warehouse / "iceberg"),
+    }  # fmt: skip
+    application = Peer(environment(folder), settings, {})
+    try:
+        yield application
+    finally:
+        application.close()
+        service.close()
+
+
+def beside_parquet(data: Path, cores: int, texts: Mapping[int, str], journal: Journal) -> list[Run]:
+    """Run each query over all kinds of tables, once to warm up and once for the clock."""
+    wanted = [n for n in texts if (n, BESIDE) not in journal.runs]
+    if wanted:
+        with peer(data / "lakes", cores) as application:
+            for statement in _written(data):
+                application.answer(statement, OWN)
+            for number in counted(wanted, BESIDE):
+                seconds = {}
+                for way, schema in WAYS.items():
+                    try:
+                        for _ in range(2):
+                            answer = application.answer(texts[number], ALWAYS, [f"use {schema}"])
+                        seconds[way] = float(answer["seconds"])
+                        remark(f"query {number} over {way}: {answer['offloaded']}")
+                    except RuntimeError as error:
+                        remark(f"query {number} over {way}: {error}")
+                journal.add(Run(number, BESIDE, seconds))
+    return [journal.runs[n, BESIDE] for n in texts]
+
+
+def _written(data: Path) -> Iterator[str]:
+    """Yield statements that make all tables, unless they are there from before."""
+    for schema in WAYS.values():
+        yield f"create database if not exists {schema}"
+    for table in TPCDS.tables:
+        file, delta = path(data, table, "parquet"), data / "lakes" / "delta" / table
+        yield f"create table plain.{table} using parquet location '{file}'"
+        rows = "" if (delta / "_delta_log").exists() else f" as select * from parquet.`{file}`"
+        yield f"create table delta.{table} using delta location '{delta}'{rows}"
+        yield f"create table if not exists ice.db.{table} using iceberg as select * from parquet.`{file}`"
+
+
+def versus_parquet(runs: list[Run], way: str) -> Figure:
+    found = [run.seconds["parquet"] / run.seconds[way] for run in runs if {way, "parquet"} <= run.seconds.keys()]
+    compared = f"seconds over Parquet ÷ over {way}, both offloaded, {len(found)} queries, the least {min(found):.2f}"
+    return Figure(f"{way}_vs_parquet", geometric_mean(found), 0.9, "higher", compared)
+
+
+ROWS = "select cast(id as int) a, concat('r', id) b, cast(id % 3 as int) p from range(1000)"
+
+
+def made(kind: str, property: str = "", partitions: str = "") -> str:
+    """Return the statement that makes a table of ROWS."""
+    by = f" partitioned by ({partitions})" if partitions else ""
+    name, _, value = property.partition("=")
+    return (
+        f"create table t using {kind}{by}" + (f" tblproperties ('{name}' = '{value}')" if name else "") + f" as {ROWS}"
+    )
+
+
+INSERTED, DELETED = "insert into t values (7777, 'x', null)", "delete from t where a = 777"
+VECTORS, NAMED = "delta.enableDeletionVectors=true", "delta.columnMapping.mode=name"
+#: statements, and whether a query over table `t` is offloaded afterwards
+CASES: dict[str, dict[str, tuple[list[str], bool]]] = {
+    "delta": {
+        "plain": ([made("delta")], True),
+        "partitioned": ([made("delta", partitions="p")], True),
+        "appended": ([made("delta"), INSERTED], True),
+        "overwritten": ([made("delta"), "insert overwrite t values (1, 'x', 1)"], True),
+        "rows deleted from files": ([made("delta"), DELETED], True),
+        "rows deleted by vectors": ([made("delta", VECTORS), DELETED], False),
+        "vectors that are purged": ([made("delta", VECTORS), DELETED, "reorg table t apply (purge)"], True),
+        "a renamed column": ([
+            made("delta", NAMED), "alter table t rename column p to q", "alter table t add column p int",
+            "insert into t values (1, 'y', 2, 3)"], True),
+        "a dropped column": ([
+            made("delta", NAMED), "alter table t drop column b", "alter table t add column b string",
+            "insert into t values (1, 2, 'z')"], True),
+        "mapped by id": ([made("delta", "delta.columnMapping.mode=id")], False),
+        "updated": ([made("delta"), "update t set b = null where a < 10"], True),
+        "merged": ([
+            made("delta"), "merge into t using (select 5 a) s on t.a = s.a when matched then delete"], True),
+    },
+    "iceberg": {
+        "plain": ([made("iceberg")], True),
+        "hidden partitions": ([made("iceberg", partitions="bucket(4, a), p")], True),
+        "appended": ([made("iceberg"), INSERTED], True),
+        "rows deleted from files": ([made("iceberg"), DELETED], True),
+        "rows deleted by position": ([made("iceberg", "write.delete.mode=merge-on-read"), DELETED], False),
+        "a column added": ([
+            made("iceberg"), "alter table t add column z int", "insert into t values (1, 'x', 1, 2)"], True),
+        "a renamed column": ([made("iceberg"), "alter table t rename column p to q"], False),
+        "a column dropped and added": ([
+            made("iceberg"), "alter table t drop column p", "alter table t add column p int"], False),
+        "a wider type": ([
+            made("iceberg"), "alter table t alter column a type bigint", "insert into t values (5000000000, 'x', 1)"],
+            True),
+        "files of ORC": ([made("iceberg", "write.format.default=orc")], False),
+    },
+}  # fmt: skip
+QUERIES = (
+    "select * from t",
+    "select count(*), sum(a) from t where a > 500",
+    "select p, count(*) from t where p = 1 group by p",
+)
+
+
+def lakes_right(cores: int) -> Figure:
+    """Compare rows of tables that were changed in many ways, and whether they are offloaded."""
+    right = count = 0
+    with TemporaryDirectory() as folder, peer(Path(folder), cores) as application:
+        for kind, cases in CASES.items():
+            for number, (name, (statements, is_offloaded)) in enumerate(cases.items()):
+                schema = f"ice.s{number}" if kind == "iceberg" else f"spark_catalog.d{number}"
+                made = [f"create database if not exists {schema}", f"use {schema}", *statements]
+                for statement in made:
+                    application.answer(statement, OWN)
+                for query in QUERIES if "dropped" not in name and "renamed" not in name else QUERIES[:1]:
+                    own, ours = application.answer(query, OWN), application.answer(query, ALWAYS)
+                    is_right = own["digest"] == ours["digest"] and ("100 %" in ours["offloaded"]) == is_offloaded
+                    count, right = count + 1, right + is_right
+                    if not is_right:
+                        remark(f"{kind}, {name}: {query}: {ours} instead of {own}")
+    return Figure("lakes_right", right, count, "higher", f"of {count} queries over tables of Delta Lake and Iceberg")
