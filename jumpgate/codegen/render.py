@@ -359,7 +359,7 @@ class PipelineRenderer:
             writer.lines.append(test.format(condition))
         adjacent = live.dense and after.selection and not (after.pointers or after.marks or after.places)
         blocks = plain and adjacent
-        data = {"plain": plain, "blocks": blocks, "adjacent": adjacent, "coded": coded}
+        data: dict[str, Any] = {"plain": plain, "blocks": blocks, "adjacent": adjacent, "coded": coded}
         if column is not None:
             data["coded_type"] = cpp_type(column.type)
         return self._loop("filter", live, after, writer, **data)
