@@ -285,6 +285,26 @@ void append_bytes(const ChunkPlace& place, const RowGroup& group, RowRange rows,
   }
 }
 
+// Fetches, of an object, the Bloom filters of columns that are compared with single values.
+static void expect_filters(InputFile* input, const ParquetFooter& file, const FileSourceOptions& options,
+                           const Bounds& bounds) {
+  const int64_t size = take(input->GetSize());
+  std::vector<ByteRange> ranges;
+  for (int column : bounds.columns()) {
+    const auto i = static_cast<size_t>(column);
+    if (options.columns[i].nesting != Nesting::kNone || file.columns[i].missing()) continue;
+    if (!bounds.has_equality(column)) continue;
+    const int leaf = file.metadata->schema()->ColumnIndex(*file.columns[i].leaves[0]->schema_node());
+    for (int g = 0; g < file.metadata->num_row_groups(); ++g) {
+      const auto chunk = file.metadata->RowGroup(g)->ColumnChunk(leaf);
+      const int64_t begin = chunk->bloom_filter_offset().value_or(0), bytes = chunk->bloom_filter_length().value_or(0);
+      const bool is_read = begin > 0 && bytes > 0 && bytes <= chunk->total_compressed_size();
+      if (is_read && begin < size && bytes <= size - begin) ranges.push_back({begin, begin + bytes});
+    }
+  }
+  input->expect(std::move(ranges));
+}
+
 ParquetFooter read_footer(const std::string& path, const Wanted& wanted) {
   const FileSourceOptions& options = wanted.options;
   const std::vector<RowRange>& deleted = wanted.deleted;
@@ -297,6 +317,10 @@ ParquetFooter read_footer(const std::string& path, const Wanted& wanted) {
   for (const ColumnSpec& column : options.columns)
     file.columns.push_back(find_column(*file.metadata->schema(), column));
   if (refuses_early_days(options) && counts_julian_days(*file.metadata)) require_late_days(options.columns, file);
+  if (input->is_remote()) {
+    expect_filters(input.get(), file, options, wanted.bounds);
+    expect_filters(input.get(), file, options, wanted.partners);
+  }
   int64_t first = 0, end = 0;  // of a row group's rows
   for (int g = 0; g < file.metadata->num_row_groups(); ++g, first = end) {
     GroupReader group(*reader, file_bytes, file.columns, options, g);

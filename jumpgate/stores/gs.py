@@ -17,7 +17,8 @@ from jumpgate import extras
 from jumpgate.errors import FileUnreadable
 from jumpgate.stores import settings
 from jumpgate.stores.names import bucket_and_key
-from jumpgate.stores.s3_protocol import CONNECT_S, S3Protocol, made
+from jumpgate.stores.s3_protocol import ATTEMPTS, CONNECT_S, S3Protocol, made
+from jumpgate.stores.web import BUSY, PAUSE_S
 
 ENDPOINT = "https://storage.googleapis.com"
 #: aim of a request → the scope of its token
@@ -143,7 +144,9 @@ class _Token:
             left = (expiry - datetime.now(UTC).replace(tzinfo=None)).total_seconds() if expiry else LIFE_S
             is_short = left < LIFE_S and time.monotonic() > self._asked_s + ASK_S
             if is_short or not self._credentials.valid:
-                self._credentials.refresh(Request(urllib3.PoolManager(timeout=CONNECT_S)))  # type: ignore[no-untyped-call]
+                retries = urllib3.Retry(ATTEMPTS, allowed_methods=None, status_forcelist=BUSY, backoff_factor=PAUSE_S)
+                http = urllib3.PoolManager(timeout=CONNECT_S, retries=retries)
+                self._credentials.refresh(Request(http))  # type: ignore[no-untyped-call]
                 self._asked_s = time.monotonic()
             return str(self._credentials.token)
 
