@@ -33,7 +33,7 @@ def ask(spark: SparkSession, question: dict[str, Any]) -> dict[str, Any]:
 
 
 def offloaded(spark: SparkSession, frame: DataFrame) -> str:
-    """Return how many operators are offloaded, and why the others are not; empty without the plugin."""
+    """Return how many operators are offloaded, and why others are not; empty in an application without the plugin."""
     if "jumpgate" not in spark.conf.get("spark.plugins", ""):
         return ""
     plan: Any = frame._jdf.queryExecution().executedPlan()
