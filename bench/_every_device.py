@@ -1,7 +1,7 @@
 """One plan over every device: TPC-H over CSV objects of a store that computes, and two hosts with slow links, beside
 which are switches and a card.
 
-    python -m bench._every_device ADDRESS CONFIG CONFIG_WITHOUT_DEVICES RUNS SCALE    # on the service's machine
+    python -m bench._every_device ADDRESS CONFIG CONFIG_WITHOUT_DEVICES RUNS SCALE QUERY…    # on the service's machine
 
 Each query is run by hosts alone, with each device and pairs of them wherever they match, and as the estimate chooses.
 Ways with the same plan are one candidate.
@@ -15,7 +15,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ WAYS = {
 }
 
 
-def points(data: Path, runs: int, scale: float) -> Iterator[dict[str, Any]]:
+def points(data: Path, runs: int, scale: float, queries: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Yield the kinds of devices and the seconds of each way of each query. Needs root."""
     folder = data / "every"
     _pushdown_csv.generate(folder, data, scale)
@@ -86,9 +86,9 @@ def points(data: Path, runs: int, scale: float) -> Iterator[dict[str, Any]]:
                "AWS_EC2_METADATA_DISABLED": "true", **machines.client.variables}  # fmt: skip
         here = machines.here.address
         asking = machines.here.python(
-            "-m", "bench._every_device", here, config, without, str(runs), str(scale), env=env
+            "-m", "bench._every_device", here, config, without, str(runs), str(scale), *map(str, queries), env=env
         )
-        for _ in QUERIES:
+        for _ in queries:
             point = json.loads(line(asking))
             told = (
                 f"{way} {statistics.median(of['seconds']):.2f} s ({'+'.join(of['kinds'])})"
@@ -171,14 +171,14 @@ def measured(ways: dict[str, _Way], query: int, runs: int) -> dict[str, Any]:
     return {"query": query, "ways": found}
 
 
-def main(here: str, config: str, without: str, runs: str, scale: str) -> None:
+def main(here: str, config: str, without: str, runs: str, scale: str, *queries: str) -> None:
     by_hosts, by_any = embedded.start(load(without)), embedded.start(load(config))
     ways = {
         name: _Way((by_hosts if name in ("hosts", "store") else by_any).address, here, bucket, float(scale), kinds)
         for name, (bucket, kinds) in WAYS.items()
     }
-    for query in QUERIES:
-        print(json.dumps(measured(ways, query, int(runs))), flush=True)
+    for query in queries:
+        print(json.dumps(measured(ways, int(query), int(runs))), flush=True)
     by_any.close()
     by_hosts.close()
 

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -149,10 +149,10 @@ def tree_simulator_error() -> Figure:
     )
 
 
-def every_device(runs: int, scale: float) -> Iterator[Figure]:
+def every_device(runs: int, scale: float, queries: Sequence[int]) -> Iterator[Figure]:
     """Measure plans over hosts, a store, switches and a card, in network namespaces."""
     data = Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")).absolute()
-    yield from _every_device.figures([*_every_device.points(data, runs, scale)], scale)
+    yield from _every_device.figures([*_every_device.points(data, runs, scale, queries)], scale)
 
 
 def main() -> None:
@@ -163,6 +163,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=100)
     parser.add_argument("--runs", type=int, default=5, help="of each plan of chosen_vs_best")
     parser.add_argument("--scale", type=float, default=0.2, help="of the tables of chosen_vs_best")
+    parser.add_argument("--query", action="append", type=int, help="of chosen_vs_best; absent: all")
     options = parser.parse_args()
     if not options.only or "simulator_error" in options.only:
         report(simulator_error(), options.json)
@@ -173,7 +174,7 @@ def main() -> None:
     if not options.only or "control_plane_s" in options.only:
         report(control_plane_s(options.hosts, options.jobs), options.json)
     if "chosen_vs_best" in options.only if options.only else permitted():
-        for figure in every_device(options.runs, options.scale):
+        for figure in every_device(options.runs, options.scale, options.query or _every_device.QUERIES):
             report(figure, options.json)
 
 

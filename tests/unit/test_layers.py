@@ -49,7 +49,7 @@ P4_LAYERS: dict[str, set[str]] = {
     "output": {"ir", "walk"},
     "interpret": {"elaboration", "ir", "walk"},
     "judge": {"frontend"},
-    "compile": {"frontend", "elaboration", "checks", "allocation", "output", "ir", "profile"},
+    "compile": {"frontend", "elaboration", "checks", "allocation", "output", "ir", "profile", "walk"},
     "": {"compile", "frontend"},
 }
 
