@@ -212,12 +212,9 @@ def functions() -> Iterator[Case]:
     several = "select * from (select g, d, n, b from t) pivot (max(n) m, min(b) for d in (date'2024-01-31', null))"
     yield Case("a pivot of several", OFFLOADED, table, {}, several)
     yield Case("a pivot of one value", WHOLE, table, {}, pivot.replace("'abc', 'xäx b' as c, ", ""))
-    for name, change in {
-        "complete rows": lambda frame: frame.dropna(),
-        "rows with six values": lambda frame: frame.dropna(thresh=6),
-        "filled rows": lambda frame: frame.fillna(0).fillna("?"),
-    }.items():
-        yield Case(name, WHOLE, lambda session, folder, change=change: change(table(session, folder)))
+    yield Case("complete rows", WHOLE, lambda *at: table(*at).dropna())
+    yield Case("rows with six values", WHOLE, lambda *at: table(*at).dropna(thresh=6))
+    yield Case("filled rows", WHOLE, lambda *at: table(*at).fillna(0).fillna("?"))
     for ansi, outcome in (("true", FALLS_BACK), ("false", WHOLE)):
         constant = "select g, corr(x, g), corr(g, n) from t group by g"
         yield Case(f"constants of a correlation, ansi={ansi}", outcome, table, {ANSI: ansi}, constant)
