@@ -137,9 +137,7 @@ class TypedChunkReader final : public ChunkReader {
 
   // Return whether rows of the batch have no values yet, but the next ones, of the current page, will have. Codes of
   // numbers are not worth spreading between NULLs.
-  bool ends_codes() const {
-    return coded_ && (layout_ != Layout::kDictionary || (!kText && !pages_.validity().all()));
-  }
+  bool ends_codes() const { return coded_ && (layout_ != Layout::kDictionary || (!kText && !pages_.validity().all())); }
 
   // Fill in values of rows that have codes: the first n, or those that `sel` lists.
   void decode(uint8_t* valid, const int32_t* sel, int32_t n, Out* values) {

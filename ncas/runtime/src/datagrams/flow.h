@@ -69,10 +69,10 @@ class FlowSender {
   Sent end_;
   uint32_t oldest_ = 1, next_ = 1, on_the_way_ = 0, halved_before_ = 0, given_up_ = 0;
   uint32_t measured_before_ = 0;  // no round trip of a packet below that number is measured any more
-  uint64_t spread_before_ = 0;  // packets below that number go in bursts
-  double burst_at_ = -kNever;   // when the next may
-  int timeouts_ = 0;            // since the receiver last answered
-  double settled_, answered_;   // packets that were answered or taken for lost, and those answered
+  uint64_t spread_before_ = 0;    // packets below that number go in bursts
+  double burst_at_ = -kNever;     // when the next may
+  int timeouts_ = 0;              // since the receiver last answered
+  double settled_, answered_;     // packets that were answered or taken for lost, and those answered
   double congestion_, threshold_, mean_ = -1, deviation_ = 0, least_ = kNever, timeout_;  // mean_: of round trips
   double newest_ = -kNever;           // when the latest sent of the acknowledged packets was sent
   double earliest_ = -kNever;         // no packet on its way was sent before

@@ -51,8 +51,8 @@ struct FewVerdicts {
 int append_rows(uint64_t rows, int first, int32_t* out) {
   int n = 0;
 #ifdef JG_WIDE_JUDGE
-  __m512i numbers =
-      _mm512_add_epi32(_mm512_set1_epi32(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  __m512i numbers = _mm512_add_epi32(_mm512_set1_epi32(first),
+                                     _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
   for (; rows; rows >>= 16) {
     const auto some = static_cast<__mmask16>(rows);
     _mm512_storeu_si512(out + n, _mm512_maskz_compress_epi32(some, numbers));

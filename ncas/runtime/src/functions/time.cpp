@@ -8,7 +8,8 @@ using namespace jg;
 
 namespace {
 
-constexpr int64_t kSecond = 1000000, kDay = 86400 * kSecond, kFirstDay = -719162, kLastDay = 2932896;  // years 1 to 9999
+constexpr int64_t kSecond = 1000000, kDay = 86400 * kSecond, kFirstDay = -719162,
+                  kLastDay = 2932896;  // years 1 to 9999
 
 bool in_range(int64_t days) { return days >= kFirstDay && days <= kLastDay; }
 

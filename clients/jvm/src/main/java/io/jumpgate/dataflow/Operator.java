@@ -197,8 +197,8 @@ public final class Operator {
     DataType element = ((DataType.Nested) list.type()).parts().get(0).type();
     Field added = new Field(name, element.withNullable(element.nullable() || outer));
     return unary("unnest", Stream.concat(schema.stream(), Stream.of(added)).toList(),
-        (request, out)
-            -> out.setUnnest(Unnest.newBuilder().setList(request.expression(list)).setName(name).setOuter(outer)));
+        (request,
+            out) -> out.setUnnest(Unnest.newBuilder().setList(request.expression(list)).setName(name).setOuter(outer)));
   }
 
   /** All rows in the keys' order. */
