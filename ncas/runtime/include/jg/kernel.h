@@ -550,17 +550,15 @@ JG_DEFINE_IN(jg_in_double, double, jg_compare_double)
 JG_DEFINE_IN(jg_in_str, JgStr, jg_compare_str)
 
 // ---- exact decimals ----
-enum { JG_DIGITS = 38 };  // of a decimal at most
 // A table: no compiler unrolls a loop over so many digits.
 struct JgPowers {
-  jg_i128 of[JG_DIGITS + 1];
+  jg_i128 of[39];
   constexpr JgPowers() : of() {
-    of[0] = 1;
-    for (int n = 1; n <= JG_DIGITS; n++) of[n] = 10 * of[n - 1];
+    for (int n = 0; n < 39; n++) of[n] = n == 0 ? 1 : 10 * of[n - 1];
   }
 };
 static constexpr JgPowers jg_powers;
-JG_INLINE jg_i128 jg_power_of_ten(int n) { return jg_powers.of[n < 0 ? 0 : n < JG_DIGITS ? n : JG_DIGITS]; }
+JG_INLINE jg_i128 jg_power_of_ten(int n) { return jg_powers.of[n < 0 ? 0 : n < 38 ? n : 38]; }
 // v scaled by 10^by (negative: divided, rounding half away from zero); false if it leaves `precision` digits.
 static inline int jg_rescale(jg_i128 v, int by, int precision, jg_i128* out) {
   if (by > 0) {

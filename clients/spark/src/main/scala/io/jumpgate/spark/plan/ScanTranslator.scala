@@ -32,7 +32,7 @@ private final class ScanTranslator(session: SparkSession) {
 
   /** A table of Iceberg. */
   def apply(relation: DataSourceV2ScanRelation): Operator = {
-    val paths = IcebergTables.files(relation.scan, relation.output).map(file => localPath(new Path(file)))
+    val paths = IcebergTables.files(relation.scan, relation.output).map(file => nameOf(new Path(file)))
     FileRules.checkSession(session)
     if (paths.isEmpty) NotOffloaded(Code.SOURCE, "the table has no files")
     columns(relation.output, "parquet", paths, Map("early_days" -> "fail"), Nil, identity)
