@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,4 +127,5 @@ def _rows(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except Exception as error:
-        return [(str(error).partition("]")[0],)]
+        condition = re.search(r"\[[A-Z0-9_.]+", str(error))
+        return [(condition.group() if condition else str(error),)]
