@@ -418,7 +418,7 @@ _declare("quantile_cont", "between the values around a share of them, in million
          substrait=("quantile_cont",), body=_quantile_cont)  # fmt: skip
 _declare("percentile", "between the values around a share of them, each weighed by how near the share is; float64",
          _Constant(float64), numeric=True, distinct=True, options=(float64,), option_rule=_share,
-         body=_percentile)  # fmt: skip
+         substrait=("percentile",), body=_percentile)  # fmt: skip
 _declare("quantile_disc", "the least value that is not below a share of the values", _same, distinct=True,
          options=(float64,), option_rule=_share, substrait=("quantile_disc",), body=_quantile_disc)  # fmt: skip
 _declare("mode", "the value that occurs most; of several the least", _same, body=_mode, substrait=("mode",))

@@ -52,7 +52,7 @@ KNOWN = {"SHOW STATS FOR halves": ("n", "0", "99"), "SHOW STATS FOR t": ("flag",
 CREATED = "SHOW CREATE TABLE t"
 FAILURES = {
     "SELECT * FROM cloud": "JUMPGATE_SERVICE: .*cannot read 's3://no-such-bucket/t'",
-    "SELECT * FROM hadoop": "JUMPGATE_SERVICE: .*hdfs:// is not read yet",
+    "SELECT * FROM hadoop": "JUMPGATE_SERVICE: .*hdfs:// is not read, only s3://",
     "SELECT * FROM missing": "JUMPGATE_SERVICE: .*missing.parquet",
     "SELECT moment FROM t": "SYNTAX_ERROR: .*Column 'moment' cannot be resolved",
     "SELECT * FROM broken": "JUMPGATE_DATA: .*broken.parquet",
