@@ -69,7 +69,9 @@ class ServerFaults:
             assert failed or (right(found, STREAM) and again), found
 
     def test_a_fault_that_comes_after_all_rows_changes_nothing(self, outcomes: dict[str, Any]) -> None:
-        assert all(right({"answer": answer}, STREAM) for answer in outcomes["late"])
+        for victim, answer in outcomes["late"]:  # a server may not yet have heard of the service that all is well
+            away = victim == "service" and re.match(AWAY, str(answer))
+            assert away or right({"answer": answer}, STREAM), (victim, answer)
 
     @pytest.mark.parametrize("case", [str(EARLY), "another host"])
     def test_a_job_that_fails_before_its_rows_is_run_again(self, case: str, outcomes: dict[str, Any]) -> None:

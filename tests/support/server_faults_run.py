@@ -4,8 +4,8 @@
 
 FOLDER has catalog.json (schema main) and plugin/, LIB the server's jars. With WORKERS beside the server (0: none) each
 result is received by SPLITS of them, and one of these may be lost, too. What became of each query goes to stdout as
-JSON, by the trial's name; as "late" the answers where all rows had been sent when the fault came. In a network
-namespace of its own (`presto.in_a_network`).
+JSON, by the trial's name; as "late" the victims and answers where all rows had been sent when the fault came. In a
+network namespace of its own (`presto.in_a_network`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def main(folder: Path, lib: Path, engine: Engine, workers: int) -> None:
         with service(port):
             servers = running(folder, lib, address, AGGREGATE, "", engine, patience, workers)
             trials = Trials(stack.enter_context(servers), engine, session)
-        late: list[Outcome] = []
+        late: list[tuple[str, Outcome]] = []
         outcomes = {str(fault): trials.in_time(fault, late) for fault in FAULTS}
         outcomes[str(EARLY)] = trials.before_rows(hosts=1)
         outcomes["another host"] = trials.before_rows(hosts=2)
@@ -93,7 +93,7 @@ def main(folder: Path, lib: Path, engine: Engine, workers: int) -> None:
             outcomes[str(fault)] = trials.sabotage(fault, query_of(fault))
             trials.servers.revive()
     named = {name: found._asdict() for name, found in outcomes.items()}
-    json.dump({"late": [found.answer for found in late], **named}, sys.stdout)
+    json.dump({"late": [(victim, found.answer) for victim, found in late], **named}, sys.stdout)
 
 
 @contextlib.contextmanager
@@ -129,14 +129,14 @@ class Trials(NamedTuple):
                 break
         return found
 
-    def in_time(self, fault: Fault, late: list[Outcome]) -> Outcome:
+    def in_time(self, fault: Fault, late: list[tuple[str, Outcome]]) -> Outcome:
         """Return the outcome of the first try in which the job had not sent all its rows before the fault, if rows were
         coming; `late` gets the others."""
         for _ in range(TRIES):
             found = self.sabotage(fault, query_of(fault))
             if fault.phase != "stream" or found.jobs != ["done"]:
                 break
-            late.append(found)
+            late.append((fault.victim, found))
         return found
 
     def sabotage(self, fault: Fault, query: str, hosts: int = 1) -> Outcome:
