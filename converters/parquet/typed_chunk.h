@@ -291,9 +291,8 @@ class TypedChunkReader final : public ChunkReader {
     if (index >= dictionary_.size()) malformed("an index beyond the dictionary");
   }
 
-  // The page's values [first, first + count) to out[0 … count), and of a dictionary's their indices to codes[0 …
-  // count); values only where not all of the batch have
-  // codes.
+  // The page's values [first, first + count) to out[0 … count). Of a dictionary, their indices to codes[0 … count),
+  // and values only where not all of the batch have codes.
   void dense(int64_t first, int32_t count, Out* out, uint32_t* codes) {
     switch (layout_) {
       case Layout::kPlain:

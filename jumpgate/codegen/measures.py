@@ -428,7 +428,12 @@ class Median(Values):
         ]
 
 
-class QuantileCont(Values):
+class Between(Values):
+    """A number between the values around a share of them, `a` and `b`, which are `low` and `high` in their order."""
+
+    #: the number, as C++
+    between: str
+
     def result(self, h: Held, out: str) -> list[str]:
         kind = h.elements
         return [
@@ -437,20 +442,16 @@ class QuantileCont(Values):
             f"const double a = {kind.value('jg_select_int(values, 0, n, low)')};",
             f"if (low == high) {out} = a;",
             f"else {{ const double b = {kind.value('jg_select_int(values, high, n, high)')};",
-            f"{out} = a + (b - a) * (double)(int64_t)((at - (double)low) * 1e6) / 1e6; }}",
+            f"{out} = {self.between}; }}",
         ]
 
 
-class Percentile(Values):
-    def result(self, h: Held, out: str) -> list[str]:
-        kind = h.elements
-        return [
-            f"const double at = {h.options[0]} * (double)(n - 1);",
-            "const int64_t low = (int64_t)at, high = low + (at > (double)low);",
-            f"const double a = {kind.value('jg_select_int(values, 0, n, low)')};",
-            f"const double b = low == high ? a : {kind.value('jg_select_int(values, high, n, high)')};",
-            f"{out} = a == b || low == high ? a : ((double)high - at) * a + (at - (double)low) * b;",
-        ]
+class QuantileCont(Between):
+    between = "a + (b - a) * (double)(int64_t)((at - (double)low) * 1e6) / 1e6"
+
+
+class Percentile(Between):
+    between = "a == b ? a : ((double)high - at) * a + (at - (double)low) * b"
 
 
 class QuantileDisc(Values):

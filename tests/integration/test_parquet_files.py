@@ -37,6 +37,14 @@ def scan(path: str, **columns: t.DataType) -> tuple[list[Any], ...]:
     return probe.scan("parquet", [path], Schema.of(**columns)).columns
 
 
+def test_a_file_of_nulls_alone_after_one_of_texts(tmp_path: Path) -> None:
+    """Its dictionary is empty, and its rows have no texts of the file before."""
+    texts = write(tmp_path / "texts.parquet", {"s": ["a long text, which is in memory of its file"] * 3000})
+    nulls = write(tmp_path / "nulls.parquet", {"s": pa.nulls(3000, pa.string())})
+    found = probe.scan("parquet", [texts, nulls, texts], Schema.of(s=t.string)).columns[0]
+    assert found.count(None) == 3000 and len(set(found)) == 2
+
+
 # ---- timestamps ------------------------------------------------------------------------------------------------------
 
 
