@@ -46,9 +46,11 @@ inline Run read_run(const uint8_t*& at, const uint8_t* end, int width) {
   return run;
 }
 
-uint32_t load_le(const uint8_t* data, int bytes) {
+// The value of up to four bytes. A copy of so many would be stored byte by byte and loaded as a word, which waits for
+// the stores.
+inline uint32_t load_le(const uint8_t* data, int bytes) {
   uint32_t value = 0;
-  std::memcpy(&value, data, static_cast<size_t>(bytes));
+  for (int i = 0; i < bytes; ++i) value |= uint32_t{data[i]} << (8 * i);
   return value;
 }
 

@@ -115,16 +115,17 @@ def _logic(w: ExpressionWriter, e: Call) -> Value:
     neutral = "true" if e.function == "and" else "false"
     w.lines.append(f"bool {v} = {neutral};" + (f" bool {n} = false;" if n else ""))
     depth = 0
-    for term in e.args:
-        w.lines.append("{")
-        depth += 1
-        a = w.write(term)
-        known = f"!({a.null}) && " if a.null else ""
-        negation = "!" if decisive == "false" else ""
-        decided = f"{known}{negation}({a.text})"
-        undecided = f"if ({a.null}) {n} = true; " if a.null and n else ""
-        settle = f"{v} = {decisive};" + (f" {n} = false;" if n else "")
-        w.lines.append(f"if ({decided}) {{ {settle} }} else {{ {undecided}")
+    with w.scope():
+        for term in e.args:
+            w.lines.append("{")
+            depth += 1
+            a = w.write(term)
+            known = f"!({a.null}) && " if a.null else ""
+            negation = "!" if decisive == "false" else ""
+            decided = f"{known}{negation}({a.text})"
+            undecided = f"if ({a.null}) {n} = true; " if a.null and n else ""
+            settle = f"{v} = {decisive};" + (f" {n} = false;" if n else "")
+            w.lines.append(f"if ({decided}) {{ {settle} }} else {{ {undecided}")
     w.lines.append(" }" * (2 * depth))
     return Value(v, n)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jumpgate.dataflow.types import DataType
@@ -81,12 +82,15 @@ def hash_keys(keys: list[Value], types: list[DataType]) -> str:
     return functools.reduce(lambda a, b: f"jg_hash_combine({a}, {b})", hashes) if hashes else "0"
 
 
-def hash_group(keys: list[Value], types: list[DataType]) -> str:
-    """Hash of keys of which each may be NULL."""
+def hash_group(keys: list[Value], types: list[DataType], known: Mapping[int, str] | None = None) -> str:
+    """Hash of keys of which each may be NULL. known: by position, the condition under which the other keys determine a
+    key; it is not hashed then."""
     hashes = [
         f"({k.null} ? JG_HASH_NULL : {hash_of(k.text, t)})" if k.null else hash_of(k.text, t)
         for k, t in zip(keys, types, strict=True)
     ]
+    for i, condition in (known or {}).items():
+        hashes[i] = f"({condition} ? JG_HASH_NULL : {hashes[i]})"
     return functools.reduce(lambda a, b: f"jg_hash_combine({a}, {b})", hashes)
 
 

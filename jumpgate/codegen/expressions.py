@@ -6,7 +6,9 @@ generated names only; nothing of a request (names, literals) is ever pasted. dat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from jumpgate.codegen import calls, literals, measures
 from jumpgate.codegen.cpp import Value, any_null, constant, cpp_type
@@ -20,6 +22,7 @@ from jumpgate.codegen.program import (
     RowField,
     SourceColumn,
 )
+from jumpgate.codegen.runs import RUN_MIN
 from jumpgate.dataflow.casts import cannot_fail
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, Expression, Member
@@ -45,13 +48,35 @@ class ExpressionWriter:
         self.places: set[int] = set()
         #: pointers with a name of their own, not read from the chunk (a probe's candidate row)
         self.named: dict[int, str] = {}
+        #: expressions whose statements are in the block being written, or in one around it
+        self.written: ChainMap[Expression, Value] = ChainMap()
 
     def name(self, prefix: str) -> str:
         self.names += 1
         return f"{prefix}{self.names}"
 
     def write(self, e: Expression) -> Value:
-        """The value of `e`; its statements are appended to `lines`."""
+        """The value of `e`; its statements are appended to `lines`, unless they are there already."""
+        if not isinstance(e, Call | Case | Cast | Finished | InParameter | Member):
+            return self._leaf(e)
+        if e not in self.written:
+            self.written[e] = self._composite(e)
+        return self.written[e]
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Write statements whose names are not known after them."""
+        self.written = self.written.new_child()
+        try:
+            yield
+        finally:
+            self.written = self.written.parents
+
+    def unit(self, of: int) -> AbstractContextManager[None]:
+        """Write one of so many units of statements; units that may become rounds of a loop do not share names."""
+        return self.scope() if of >= RUN_MIN else nullcontext()
+
+    def _leaf(self, e: Expression) -> Value:
         match e:
             case SourceColumn(index=i):
                 self.columns[i] = e.type
@@ -69,6 +94,12 @@ class ExpressionWriter:
             case MarkValue(mark=m):
                 self.marks.add(m)
                 return Value(f"(uint8_t)(m{m}[i] == 1)", f"(m{m}[i] == 2)")
+            case Element():
+                return self._element(e)
+        raise TypeError(f"no C++ for {type(e).__name__}")
+
+    def _composite(self, e: Expression) -> Value:
+        match e:
             case Finished():
                 return self._finished(e)
             case InParameter():
@@ -81,8 +112,6 @@ class ExpressionWriter:
                 return calls.write_call(self, e)
             case Member():
                 return self._member(e)
-            case Element():
-                return self._element(e)
         raise TypeError(f"no C++ for {type(e).__name__}")
 
     def condition(self, e: Expression) -> str:
@@ -154,7 +183,8 @@ class ExpressionWriter:
         """Return statements that compute `e` into the declared variables v and n (which is false initially), as one
         block."""
         outer, self.lines = self.lines, []
-        value = self.write(e)
+        with self.scope():
+            value = self.write(e)
         inner, self.lines = self.lines, outer
         null = f"{n} = {value.null}; " if n and value.null else ""
         return "{ " + " ".join(inner) + f" {null}{v} = {value.text}; }}"
@@ -163,12 +193,13 @@ class ExpressionWriter:
         v, n = self.name("e"), self.name("n") if e.type.nullable else None
         self.lines.append(f"{cpp_type(e.type)} {v}{{}};" + (f" bool {n} = false;" if n else ""))
         depth = 0
-        for condition, value in zip(e.branches[::2], e.branches[1::2], strict=True):
-            self.lines.append("{")  # the condition's statements see only their own scope
-            depth += 1
-            test = self.condition(condition)
-            self.lines.append(f"if ({test}) {self.block(value, v, n)} else")
-        self.lines.append(self.block(e.otherwise, v, n) + " }" * depth)
+        with self.scope():
+            for condition, value in zip(e.branches[::2], e.branches[1::2], strict=True):
+                self.lines.append("{")  # the condition's statements see only their own scope
+                depth += 1
+                test = self.condition(condition)
+                self.lines.append(f"if ({test}) {self.block(value, v, n)} else")
+            self.lines.append(self.block(e.otherwise, v, n) + " }" * depth)
         return Value(v, n)
 
     def _member(self, e: Member) -> Value:
@@ -290,6 +321,9 @@ class ExpressionWriter:
                 else f"jg_i128 w = {v};"
             )
             return [shift, fail(f"w < {low} || w > {high}", "JG_OVERFLOW"), f"else {out} = ({c})w;"]
+        if source.kind == "decimal" and source.scale == target.scale:
+            limit = constant(10**target.precision, cpp_type(source))
+            return [fail(f"{v} >= {limit} || {v} <= -{limit}", "JG_OVERFLOW"), f"else {out} = ({c}){v};"]
         return [
             f"jg_i128 w = 0; int ok = jg_rescale({v}, {target.scale - source.scale}, {target.precision}, &w);",
             f"{out} = ({c})w;",

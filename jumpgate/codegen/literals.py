@@ -78,26 +78,39 @@ def carrier(type: DataType) -> str:
     return {"i": "int", "d": "wide", "f": "double", "f32": "float", "s": "text"}[member(type)]
 
 
-def parameterised(e: Expression, program: Program) -> Expression:
+def parameterised(e: Expression, program: Program, alike: dict[Expression, Expression]) -> Expression:
     """Turn literals into parameters of the program (NULLs and a function's shape stay); note the functions of installed
-    packages that the expression calls."""
+    packages that the expression calls. alike: results for expressions, so that equal ones have the same parameters."""
     if isinstance(e, Literal):
         return Null(e.type) if e.value is None else Parameter(e.type, program.parameter(scalar(e.value, e.type)))
+    if not e.children:
+        return e
+    if e not in alike:
+        made = _parameterised(e, program, alike)
+        if any(isinstance(x, Literal) and x.type.is_float and not x.value for x in e.walk()):
+            return made  # zeros are equal, whatever their signs
+        alike[e] = made
+    return alike[e]
+
+
+def _parameterised(e: Expression, program: Program, alike: dict[Expression, Expression]) -> Expression:
     if isinstance(e, InList):
         values = tuple(o.value for o in e.options)
         index = program.parameter(members(values, e.input.type))
-        return InParameter(e.type, parameterised(e.input, program), index, None in values)
+        return InParameter(e.type, parameterised(e.input, program, alike), index, None in values)
     if isinstance(e, Call):
         function = find(e.function)
         if function.name not in BUILT_IN:
             program.installed[function.name] = function.cpp, function.cpp_source
-        return replace(e, args=tuple(_argument(function, i, a, program) for i, a in enumerate(e.args)))
-    return e.with_children(tuple(parameterised(c, program) for c in e.children)) if e.children else e
+        return replace(e, args=tuple(_argument(function, i, a, program, alike) for i, a in enumerate(e.args)))
+    return e.with_children(tuple(parameterised(c, program, alike) for c in e.children))
 
 
-def _argument(function: Function, i: int, argument: Expression, program: Program) -> Expression:
+def _argument(
+    function: Function, i: int, argument: Expression, program: Program, alike: dict[Expression, Expression]
+) -> Expression:
     if i in function.shape:
         return argument
     if function.encode is not None and i in function.literals and isinstance(argument, Literal):
         argument = Literal(binary.with_nullable(False), function.encode(argument.value))
-    return parameterised(argument, program)
+    return parameterised(argument, program, alike)

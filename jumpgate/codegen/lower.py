@@ -121,12 +121,15 @@ class Lowering:
         # places where the rows of an operator pass, by its number
         self.passed: dict[int, list[tuple[Stream, int]]] = {}
         self.pipeline_of: dict[int, int] = {}  # by identity of its stream, which `passed` keeps alive
+        self.alike: dict[int, dict[Expression, Expression]] = {}  # by operator: expressions with parameters
         self.lowering: list[int] = []  # numbers of the operators that are being lowered, the innermost last
 
     # ---- literals ----
 
     def literal(self, e: Expression) -> Expression:
-        return literals.parameterised(e, self.program)
+        """Turn literals into parameters. Equal expressions of an operator have the same ones, so that a loop computes
+        them once."""
+        return literals.parameterised(e, self.program, self.alike.setdefault(self.lowering[-1], {}))
 
     def integer(self, value: int) -> int:
         return self.program.parameter({"type": "int", "value": str(value)})

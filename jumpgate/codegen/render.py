@@ -26,6 +26,7 @@ from jumpgate.codegen.cpp import (
     hashes_added,
     is_word,
 )
+from jumpgate.codegen.determined import determined
 from jumpgate.codegen.expressions import ExpressionWriter
 from jumpgate.codegen.filters import CONSTANT, coded_column, is_plain
 from jumpgate.codegen.first_rows import first_rows_code
@@ -463,15 +464,18 @@ class PipelineRenderer:
             writer.lines = []
             held = table.measures[index]
             state = state_of(held.function)
-            values = [writer.write(a) for a in arguments]
+            with writer.unit(len(sink.updates)):
+                values = [writer.write(a) for a in arguments]
             update = state.merge_columns if merging else state.update
             units.append([*writer.lines, "{ " + " ".join(update(held, values, table.id)) + " }"])
         writer.lines = head
         scope = self._scope(writer, table.id)
-        store_runs, stores = fold(
-            (_store(table, i, k, t, hash="h") for i, (k, t) in enumerate(zip(keys, types, strict=True))), scope
-        )
+        stored = zip(keys, types, map(self._must_keep, sink.keys), strict=True)
+        store_runs, stores = fold((_store(table, i, k, t, keep, "h") for i, (k, t, keep) in enumerate(stored)), scope)
         same = [_same_key(k, i, t, table) for i, (k, t) in enumerate(zip(keys, types, strict=True))]
+        unique = determined(sink, self.pipeline, self.program)
+        for i, joins in unique.items():
+            same[i] = f"({joins.name} || {same[i]})"
         same_runs, same_rest = condition(same, scope)
         ahead = bool(keys) and not head
         hash_runs, hash_rest = fold(hashes_added(keys, types), scope) if ahead else ([], [])
@@ -484,17 +488,23 @@ class PipelineRenderer:
             runs,
             table=table.id,
             keyed=bool(keys),
-            hash=hash_group(keys, types) if keys and not hash_runs else "",
+            hash=hash_group(keys, types, {i: u.name for i, u in unique.items()}) if keys and not hash_runs else "",
             hash_runs=hash_runs,
             hash_rest=hash_rest,
             same=same_rest,
             same_runs=same_runs,
+            unique=list(dict.fromkeys(unique.values())),
             stores=stores,
             store_runs=store_runs,
             updates=updates,
             ahead=ahead,
             **self._words(sink, writer, ahead and not hash_runs),
         )
+
+    def _must_keep(self, value: Expression) -> bool:
+        """Return whether a text must be copied to outlive the batch: rows of joins in memory stay where they are."""
+        table = self.program.tables[value.table] if isinstance(value, RowField) else None
+        return table is None or table.kind != "join" or table.on_disk
 
     def _words(self, sink: GroupSink, writer: ExpressionWriter, wanted: bool) -> dict[str, Any]:
         """Return words of 64 bits that identify a row's group, from what its keys are computed from: joined rows, and
@@ -541,7 +551,8 @@ class PipelineRenderer:
         placed = 0
         many = len(sink.values) >= RUN_MIN
         for i, e in enumerate(sink.values):
-            v = writer.write(e)
+            with writer.unit(len(sink.values)):
+                v = writer.write(e)
             output = Output.of(i, e.type, v.null is not None, placed if many else None)
             placed = output.end
             writer.lines.append(f"{output.data}[i] = {blank(v, e.type)};")
@@ -574,7 +585,8 @@ class PipelineRenderer:
         head, units = writer.lines, []
         for i, e in enumerate(values):
             writer.lines = []
-            v = writer.write(e)
+            with writer.unit(len(values)):
+                v = writer.write(e)
             units.append([*writer.lines, *_store(table, i, v, e.type, keep)])
         runs, rest = fold(units, self._scope(writer, table.id))
         writer.lines = [*head, *rest]

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from jumpgate.compiler.tree import references
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.operators import Aggregate, Join, Operator, column
+from jumpgate.dataflow.operators import Aggregate, Join, Operator, Window, column
 
 Keys = tuple[Expression, ...]
+#: measures and window functions whose values are numbers of rows
+_COUNTING = ("row_number", "rank", "dense_rank", "count", "count_star")
 
 
 def origins(node: Operator, key: Expression) -> Iterator[tuple[Operator, Expression]]:
@@ -50,6 +52,32 @@ def _joined(node: Join, key: Expression) -> list[tuple[Operator, Expression]]:
 def _equal(key: Expression, keys: Keys, other: Operator, other_keys: Keys) -> list[tuple[Operator, Expression]]:
     """Return what a join key equals on the other side."""
     return [(other, theirs) for mine, theirs in zip(keys, other_keys, strict=True) if mine == key]
+
+
+def counts_rows(node: Operator, index: int) -> bool:
+    """Return whether all values of a column, but for NULL, are numbers of rows, such as a rank or a count."""
+    pending, seen = [(node, index)], {(id(node), index)}
+    while pending:
+        node, index = pending.pop()
+        if index in _row_counts(node):
+            continue
+        made = node.lineage(index)
+        if not made or not all(isinstance(e, ColumnRef) for _, e in made):
+            return False
+        below = {(id(node.inputs[n]), e.index): node.inputs[n] for n, e in made if isinstance(e, ColumnRef)}
+        pending += [(input, at) for (key, at), input in below.items() if (key, at) not in seen]
+        seen |= below.keys()
+    return True
+
+
+def _row_counts(node: Operator) -> set[int]:
+    """Return the columns that the operator itself computes as numbers of rows."""
+    match node:
+        case Aggregate(phase="full" | "final"):
+            return {i for i, m in enumerate(node.measures, len(node.keys)) if m.function in _COUNTING}
+        case Window():
+            return {i for i, f in enumerate(node.functions, len(node.input.schema)) if f.function in _COUNTING}
+    return set()
 
 
 def through(keys: Keys, expressions: tuple[Expression, ...]) -> Keys:

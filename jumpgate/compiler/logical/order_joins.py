@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.logical.late_joins import after, may_wait
-from jumpgate.compiler.origins import Keys, columns_of, through
+from jumpgate.compiler.origins import Keys, columns_of, counts_rows, through
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import mirrored, project, references, uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
@@ -83,13 +83,15 @@ class _Condition:
 
     expression: Expression
     columns: frozenset[int]
+    may_fail: bool
 
     @classmethod
-    def of(cls, expression: Expression, before: range) -> _Condition:
-        return cls(expression, expression.columns().union(before if may_fail(expression) else ()))
+    def of(cls, expression: Expression, before: range, leaves: Sequence[Operator]) -> _Condition:
+        fails = may_fail(expression, lambda i: counts_rows(*_leaf_column(leaves, i)))
+        return cls(expression, expression.columns().union(before if fails else ()), fails)
 
     def shifted(self, to: Callable[[int], ColumnRef], by: int) -> _Condition:
-        return _Condition(self.expression.remap(to), frozenset(c + by for c in self.columns))
+        return _Condition(self.expression.remap(to), frozenset(c + by for c in self.columns), self.may_fail)
 
 
 _Equality = tuple[_Condition, _Condition]
@@ -108,8 +110,12 @@ class _Chain:
     output: list[Expression]
 
     @property
-    def conditions(self) -> list[Expression]:
-        return [condition.expression for condition in (*itertools.chain(*self.equal), *self.terms)]
+    def conditions(self) -> list[_Condition]:
+        return [*itertools.chain(*self.equal), *self.terms]
+
+    @property
+    def may_fail(self) -> bool:
+        return any(condition.may_fail for condition in self.conditions)
 
     @property
     def starts(self) -> list[int]:
@@ -240,7 +246,7 @@ class _Orderer:
         own = self._flatten(node, top=True, own=True)
         if not (self._is_known(chain) and self._is_known(own)):
             return chain
-        if any(map(may_fail, own.conditions)):  # the shared joins may drop the rows for which a condition fails
+        if own.may_fail:  # the shared joins may drop the rows for which a condition fails
             return chain
         for shared in chain.leaves:
             inner = self._flatten(shared, top=True, own=True).leaves
@@ -279,9 +285,9 @@ class _Orderer:
     def _late(self, chain: _Chain) -> dict[int, Join]:
         """Return the leaves, by number, that are joins to move above the chain."""
         found: dict[int, Join] = {}
-        if any(map(may_fail, chain.conditions)):
+        if chain.may_fail:
             return found
-        needed = {c for e in chain.conditions for c in e.columns()}
+        needed = {c for condition in chain.conditions for c in condition.expression.columns()}
         for number, (leaf, start) in enumerate(zip(chain.leaves, chain.starts, strict=True)):
             if not (isinstance(leaf, Join) and may_wait(leaf) and self.uses[id(leaf)] == 1):
                 continue
@@ -314,15 +320,16 @@ class _Orderer:
         output = [*left.output, *(e.remap(shift) for e in right.output)]
         end = width + sum(len(leaf.schema) for leaf in right.leaves)
         equal = [*left.equal, *((a.shifted(shift, width), b.shifted(shift, width)) for a, b in right.equal)]
+        leaves = [*left.leaves, *right.leaves]
         for a, b in zip(node.left_keys, node.right_keys, strict=True):
             ours = a.remap(lambda i: output[i])
             theirs = b.remap(lambda i: output[len(left.output) + i])
-            equal.append((_Condition.of(ours, range(width)), _Condition.of(theirs, range(width, end))))
+            equal.append((_Condition.of(ours, range(width), leaves), _Condition.of(theirs, range(width, end), leaves)))
         terms = [*left.terms, *(t.shifted(shift, width) for t in right.terms)]
         if node.residual is not None:
             residual = (t.remap(lambda i: output[i]) for t in conjuncts(node.residual))
-            terms += [_Condition.of(t, range(end)) for t in residual]
-        return _Chain([*left.leaves, *right.leaves], equal, terms, output)
+            terms += [_Condition.of(t, range(end), leaves) for t in residual]
+        return _Chain(leaves, equal, terms, output)
 
     def _ordered(self, node: Join, chain: _Chain) -> Operator | None:
         """Rebuild the chain: join the connected pair with the fewest result rows until one part is left (greedy
@@ -489,12 +496,17 @@ def _is_left_deep(node: Operator, leaves: int) -> bool:
     return joins == leaves - 1
 
 
-def _reference(leaves: list[Operator], index: int, shift: int) -> ColumnRef:
+def _reference(leaves: Sequence[Operator], index: int, shift: int) -> ColumnRef:
     """Return a reference to column `index` over all leaves, shifted by `shift`."""
-    at = index
+    leaf, at = _leaf_column(leaves, index)
+    found = column(leaf.schema, at)
+    return ColumnRef(found.type, index + shift, found.name)
+
+
+def _leaf_column(leaves: Sequence[Operator], index: int) -> tuple[Operator, int]:
+    """Return the leaf that has column `index` over all leaves, and the column's number there."""
     for leaf in leaves:
-        if at < len(leaf.schema):
-            found = column(leaf.schema, at)
-            return ColumnRef(found.type, index + shift, found.name)
-        at -= len(leaf.schema)
+        if index < len(leaf.schema):
+            return leaf, index
+        index -= len(leaf.schema)
     raise IndexError(index)
