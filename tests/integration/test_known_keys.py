@@ -93,7 +93,9 @@ QUERIES = {
 def test_answers_are_those_of_duckdb(tables: tuple[Any, Any], query: str) -> None:
     connection, duck = tables
     found = connection.sql(QUERIES[query]).to_arrow()
-    assert Counter(map(str, found.to_pylist())) == Counter(map(str, duck.sql(QUERIES[query]).to_arrow_table().to_pylist()))
+    assert Counter(map(str, found.to_pylist())) == Counter(
+        map(str, duck.sql(QUERIES[query]).to_arrow_table().to_pylist())
+    )
 
 
 def test_numbers_of_rows_do_not_overflow_so_that_they_are_keys_of_the_first_join(tables: tuple[Any, Any]) -> None:
