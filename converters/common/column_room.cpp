@@ -37,8 +37,7 @@ void decode_values(size_t width, JgCol* column, const int32_t* rows, int32_t n) 
 void fill_with_nulls(ColumnRoom& room, int32_t rows, JgCol* out) {
   std::memset(room.data, 0, static_cast<size_t>(rows) * room.width);
   std::memset(room.valid.get(), 0, static_cast<size_t>(rows));
-  out->data = room.data;
-  out->valid = room.valid.get();
+  *out = {room.data, room.valid.get()};
 }
 
 }  // namespace jg::columnar

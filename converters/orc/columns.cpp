@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/dictionary_number.h"
 #include "common/spread.h"
 #include "orc/packed.h"
 #include "orc/zone.h"
@@ -63,13 +64,16 @@ void OrcColumn::read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out) {
   uint8_t* valid = room.valid.get();
   int32_t count = has_nulls_ ? static_cast<int32_t>(present_.decode(valid, rows)) : rows;
   if (count > 0) read_values(count, room.data);
-  out->data = room.data;
-  out->valid = nullptr;
-  if (count == rows) return;
-  if (!column_.nullable) throw unexpected_null(column_);
-  spread_values(room.data, valid, rows, count);
-  out->valid = valid;
+  *out = {room.data, nullptr};
+  if (count < rows) {
+    if (!column_.nullable) throw unexpected_null(column_);
+    spread_values(room.data, valid, rows, count);
+    out->valid = valid;
+  }
+  describe(valid, rows, count, out);
 }
+
+void OrcColumn::describe(const uint8_t*, int32_t, int32_t, JgCol*) {}
 
 namespace {
 
@@ -373,6 +377,7 @@ class Texts final : public Typed<JgStr> {
       left -= n;
     }
     dictionary_.clear();
+    dictionary_number_ = next_dictionary_number();
     const char* at = bytes_.data();
     for (int64_t size : sizes) {
       dictionary_.push_back({at, static_cast<uint64_t>(size)});
@@ -409,10 +414,12 @@ class Texts final : public Typed<JgStr> {
     JgStr* to = static_cast<JgStr*>(out);
     if (encoding().dictionary) {
       indices_.decode(number_.data(), n);
+      uint64_t largest = 0;
       for (int32_t i = 0; i < n; ++i) {
-        if (static_cast<uint64_t>(number_[i]) >= dictionary_.size()) malformed("an index beyond the dictionary");
-        to[i] = dictionary_[static_cast<size_t>(number_[i])];
+        largest = std::max(largest, static_cast<uint64_t>(number_[i]));
+        codes_[1 + i] = static_cast<uint32_t>(number_[i]);
       }
+      if (largest >= dictionary_.size()) malformed("an index beyond the dictionary");
       return;
     }
     int64_t total = next_lengths(n);
@@ -425,11 +432,29 @@ class Texts final : public Typed<JgStr> {
     }
   }
 
+  // Without a text in the dictionary all rows are NULL.
+  bool has_codes() const { return encoding().dictionary && !dictionary_.empty(); }
+
+  void spread_values(void* out, const uint8_t* valid, int32_t rows, int32_t count) override {
+    if (!has_codes()) Typed::spread_values(out, valid, rows, count);
+  }
+
+  void describe(const uint8_t* valid, int32_t rows, int32_t count, JgCol* out) override {
+    if (!has_codes()) return;
+    if (count < rows) spread(codes_.data() + 1, valid, rows, count);
+    out->codes = codes_.data() + 1;
+    out->dictionary = dictionary_number_;
+    out->code_count = static_cast<uint32_t>(dictionary_.size());
+    out->entries = dictionary_.data();
+  }
+
   OrcStream stream_, length_stream_;
   IntRle lengths_, indices_;
   std::vector<JgStr> dictionary_;
+  uint64_t dictionary_number_ = 0;
   std::vector<char> bytes_;  // of the dictionary, or of the current batch
   std::array<int64_t, JG_BATCH_ROWS> number_;
+  std::array<uint32_t, 1 + JG_BATCH_ROWS> codes_{};  // of rows; the first is read, but never used
 };
 
 const char* kind_name(OrcKind kind) {

@@ -45,6 +45,8 @@ class OrcColumn : public OrcReader {
   virtual void skip_values(int64_t n) = 0;
   virtual void read_values(int32_t n, void* out) = 0;
   virtual void spread_values(void* out, const uint8_t* valid, int32_t rows, int32_t count) = 0;
+  // Gives `out` the codes of the values read last, if they come from a dictionary and are not filled in yet.
+  virtual void describe(const uint8_t* valid, int32_t rows, int32_t count, JgCol* out);
   const OrcStripeFooter* footer_ = nullptr;
 
  private:

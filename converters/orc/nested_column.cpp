@@ -128,6 +128,7 @@ void OrcPart::fill() {
   count_ = static_cast<int32_t>(std::min<int64_t>(expected_ - loaded_, JG_BATCH_ROWS));
   if (count_ == 0) malformed("a list longer than its elements");
   column_->read(loaded_, count_, room_, &col_);
+  decode_values(room_.width, &col_, nullptr, count_);
   loaded_ += count_;
   int64_t inside = 0;
   for (at_ = 0; at_ < count_; ++at_) {
@@ -252,6 +253,8 @@ class FieldColumn final : public OrcReader {
     if (count > 0) field_->read(entry_, count, room, out);
     entry_ += count;
     if (count == rows) return;
+    decode_values(room.width, out, nullptr, count);
+    out->codes = nullptr;
     uint8_t* valid = room.valid.get();
     if (out->valid == nullptr) std::memset(valid, 1, static_cast<size_t>(count));
     for (int32_t i = rows - 1, k = count - 1; i >= 0; --i) {

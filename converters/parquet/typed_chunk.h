@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <map>
 #include <type_traits>
 #include <vector>
 
+#include "common/dictionary_number.h"
 #include "common/read_error.h"
 #include "common/spread.h"
 #include "parquet/chunk_reader.h"
@@ -20,9 +20,6 @@
 #include "parquet/page_stream.h"
 
 namespace jg::columnar {
-
-// Numbers dictionaries of any type: a column may have another physical type in another file.
-inline std::atomic<uint64_t> dictionary_numbers{0};
 
 // The value itself, in a type that holds it.
 template <class Out>
@@ -168,7 +165,7 @@ class TypedChunkReader final : public ChunkReader {
       for (int64_t i = 0; i < count; ++i) entries[i] = convert_(plain_at(i));
     }
     has_dictionary_ = true;
-    dictionary_number_ = ++dictionary_numbers;
+    dictionary_number_ = next_dictionary_number();
   }
 
   void load_page() {
