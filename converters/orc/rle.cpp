@@ -1,6 +1,7 @@
 #include "orc/rle.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "orc/packed.h"
 
@@ -121,6 +122,16 @@ int64_t BitRle::skip(int64_t n) {
 
 uint64_t IntRle::varint() {
   uint64_t value = 0;
+  if (stream_->contiguous() >= kVarintMax) {
+    const uint8_t* at = stream_->position();
+    for (int i = 0; i < kVarintMax; ++i) {
+      value |= static_cast<uint64_t>(at[i] & 0x7F) << (7 * i);
+      if (at[i] & 0x80) continue;
+      stream_->advance(i + 1);
+      return value;
+    }
+    malformed("an integer of more than 64 bits");
+  }
   for (int shift = 0; shift < 64; shift += 7) {
     uint8_t byte = stream_->byte();
     value |= static_cast<uint64_t>(byte & 0x7F) << shift;
@@ -139,6 +150,24 @@ uint64_t IntRle::big_endian(int bytes) {
 
 const uint8_t* IntRle::packed(int width, int n) {
   return stream_->read((static_cast<int64_t>(n) * width + 7) / 8, spare_.data());
+}
+
+// Short repeats follow each other in columns of repeated values, so that what leads to each would take most of the time.
+int64_t IntRle::short_repeats(int64_t* out, int64_t n) {
+  int64_t done = 0;
+  while (n - done >= kShortRepeatMax && stream_->contiguous() >= kShortRepeatBytes) {
+    const uint8_t* at = stream_->position();
+    if (*at >> 6 != 0) break;
+    const int bytes = (*at >> 3 & 7) + 1;
+    uint64_t value;
+    std::memcpy(&value, at + 1, sizeof value);
+    value = __builtin_bswap64(value) >> (64 - 8 * bytes);
+    const int64_t repeated = signed_ ? unzigzag(value) : static_cast<int64_t>(value);
+    for (int i = 0; i < kShortRepeatMax; ++i) out[done + i] = repeated;  // those beyond the run are overwritten
+    done += (*at & 7) + 3;
+    stream_->advance(1 + bytes);
+  }
+  return done;
 }
 
 void IntRle::short_repeat(uint8_t first) {
@@ -248,6 +277,12 @@ void IntRle::seek(OrcPositions& positions) {
 
 void IntRle::decode(int64_t* out, int64_t n) {
   while (n > 0) {
+    if (at_ == size_ && version2_) {
+      const int64_t repeated = short_repeats(out, n);
+      out += repeated;
+      n -= repeated;
+      if (n == 0) break;
+    }
     int64_t take;
     if (at_ == size_ && n >= kRunMax) {
       next_run(out, 0);

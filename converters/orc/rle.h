@@ -60,11 +60,15 @@ class IntRle {
 
  private:
   static constexpr int kRunMax = 512;
+  static constexpr int kVarintMax = 10;                              // bytes
+  static constexpr int kShortRepeatMax = 10, kShortRepeatBytes = 9;  // values; bytes with the header
 
   // Reads a run to `to`, which has room for kRunMax values; one of at most `skipped` values is passed over unread.
   void next_run(int64_t* to, int64_t skipped);
   void next_run_v1(int64_t* to);
   void short_repeat(uint8_t first);
+  // The values of the short repeats that come next, n at most; returns how many.
+  int64_t short_repeats(int64_t* out, int64_t n);
   void direct(uint8_t first, int64_t* to, int64_t skipped);
   void patched_base(uint8_t first, int64_t* to);
   void delta(uint8_t first, int64_t* to, int64_t skipped);

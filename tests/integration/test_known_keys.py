@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -74,9 +73,9 @@ QUERIES = {
     " GROUP BY t",
     "two sources of the same groups": "SELECT k, t, count(*) n FROM (SELECT one.k, t FROM f JOIN one ON a = one.k"
     " UNION ALL SELECT two.k, t FROM f JOIN two ON b = two.k) GROUP BY ALL",
-    "sums of the same products": "SELECT z, sum(v * (1 - z)) a, sum(v * (1 - z) * (1 + z)) b, avg(v * (1 - z)) c,"
-    " sum(CASE WHEN v * (1 - z) > 9 THEN v * (1 - z) END) d FROM f GROUP BY z",
-    "equal terms in branches": "SELECT a, CASE WHEN a > 9 THEN (v + 1) * z WHEN a < 3 THEN (v + 1) * z ELSE v + 1 END x,"
+    "sums of the same products": "SELECT z, sum(v * (1 - z)) a, sum(v * (1 - z) * (1 + z)) b,"
+    " avg(v * (1 - z)) c, sum(CASE WHEN v * (1 - z) > 9 THEN v * (1 - z) END) d FROM f GROUP BY z",
+    "equal terms in branches": "SELECT a, CASE WHEN a > 9 THEN (v + 1) * z WHEN a < 3 THEN (v + 1) * z ELSE v END x,"
     " coalesce(nullif((v + 1) * z, 2), v + 1) y FROM f WHERE (v + 1) * z > -7 OR v + 1 < -900",
     "a division in one branch": "SELECT v, CASE WHEN z <> 0 THEN 100 // z END x, CASE WHEN z > 0 THEN 100 // z END y"
     " FROM f WHERE v < -990",
