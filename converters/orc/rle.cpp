@@ -152,7 +152,7 @@ const uint8_t* IntRle::packed(int width, int n) {
   return stream_->read((static_cast<int64_t>(n) * width + 7) / 8, spare_.data());
 }
 
-// Short repeats follow each other in columns of repeated values, so that what leads to each would take most of the time.
+// Short repeats follow each other in columns of repeated values: finding the way to each would take most of the time.
 int64_t IntRle::short_repeats(int64_t* out, int64_t n) {
   int64_t done = 0;
   while (n - done >= kShortRepeatMax && stream_->contiguous() >= kShortRepeatBytes) {
