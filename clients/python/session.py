@@ -201,7 +201,8 @@ class Session:
         text: what a person wrote, for the job's report.
         """
         asked = _Asked(_without_send(dataflow.root), dialect or DEFAULT, text, self._end())
-        retries, without = self._retries, ()
+        retries = self._retries
+        without: tuple[str, ...] = ()
         while True:
             try:
                 return self._start(asked, without, retries)
