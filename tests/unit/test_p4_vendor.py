@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bench._tna_verdicts import accepted
 from jumpgate.cli.main import cli
 from jumpgate.errors import ConfigError
-from bench._tna_verdicts import accepted
 from jumpgate.p4.compiler import compile_source, front_end
 from jumpgate.p4.compiler.allocation.chain import longest_chain
 from jumpgate.p4.compiler.judge import VARIABLE, find, judge
