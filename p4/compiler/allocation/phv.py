@@ -117,7 +117,7 @@ class Vector:
 
         for cut in sorted(cuts(cluster), key=cost):
             found: list[tuple[Group, list[list[int]]]] = []
-            strips = [*_strips(cluster, cut)]
+            strips = [*_strips(cut)]
             for size, counts in strips:
                 for group in self.groups:
                     rooms = group.rooms(cluster, counts) if group.size == size else None
@@ -132,15 +132,11 @@ class Vector:
         return False
 
 
-def _strips(cluster: Sequence[Piece], cut: Cut) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield the parts of a cut that need not lie in one group: where ALUs work bit by bit on pieces of equal length,
-    each container meets those at the same place of the others."""
-    are_alike = all(not p.is_whole and p.bits == cluster[0].bits for p in cluster)
+def _strips(cut: Cut) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the parts of a cut that need not lie in one group: of what has several containers ALUs combine each with
+    those at the same place of the others, counted from the lowest bits."""
     for size, counts in cut:
-        if are_alike:
-            yield from ((size, (1,) * len(cluster)) for _ in range(counts[0]))
-        else:
-            yield size, counts
+        yield from ((size, tuple(int(at < count) for count in counts)) for at in range(max(counts)))
 
 
 def cuts(cluster: Sequence[Piece]) -> Iterator[Cut]:
