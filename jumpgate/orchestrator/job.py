@@ -331,7 +331,7 @@ class Job:
     def _blame(self, error: JumpgateError) -> None:
         """Name the device, if it is no host, at an edge that got no answer any more: a plan can do without it."""
         known = {edge.id: edge for edge in self.context.plan.edges}
-        edge = known.get(error.fields.get("edge"))
+        edge = known.get(str(error.fields.get("edge")))
         if not isinstance(error, Unreachable) or "device" in error.fields or edge is None:
             return
         ends = {*edge.producers, *edge.consumers}
