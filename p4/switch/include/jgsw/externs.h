@@ -115,8 +115,9 @@ constexpr uint32_t approximate(uint32_t x, const std::array<uint8_t, 16>& values
 // high.
 inline uint16_t ones_complement_sum(const uint8_t* bytes, size_t count, uint64_t start = 0) {
   uint64_t sum = start;
-  for (; count >= 2; count -= 2, bytes += 2) sum += (uint32_t{bytes[0]} << 8) | bytes[1];
-  if (count) sum += uint32_t{bytes[0]} << 8;
+#pragma GCC unroll 32
+  for (size_t i = 0; i + 1 < count; i += 2) sum += (uint32_t{bytes[i]} << 8) | bytes[i + 1];
+  if (count & 1) sum += uint32_t{bytes[count - 1]} << 8;
   while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<uint16_t>(sum);
 }
