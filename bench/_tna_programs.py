@@ -46,12 +46,12 @@ def programs(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def refusal(file: Path) -> str:
+def refusal(file: Path, profile: str = "none") -> str:
     """Return the first line of why a program is refused; nothing if its C++ and its P4Info are made."""
     folders = [file.parent, file.parent.parent, *(file.parent.parent / name for name in FOLDERS)]
     includes = [folder for folder in folders if folder.is_dir()]
     try:
-        compiled = compile_source(file.read_text(errors="replace"), str(file), profile="none", includes=includes)
+        compiled = compile_source(file.read_text(errors="replace"), str(file), profile=profile, includes=includes)
         assert compiled.cpp and compiled.p4info
     except P4Error as error:
         return str(error).splitlines()[0]

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench import _switch_grid, _switch_trees, _tna_programs
+from bench import _switch_grid, _switch_trees, _tna_programs, _tna_verdicts
 from bench import _switch_load as load
 from bench._measure import Figure, remark, report
 from jumpgate import client
@@ -365,7 +365,7 @@ NETWORKED = (switch_chosen_right, tree_bytes_saved)
 #: with a compiler in JUMPGATE_P4C
 JUDGED = (tofino_compiles, tofino_stages_error, tofino_sram_error)
 #: with clones of public programs
-PUBLIC = (_tna_programs.tna_compiles,)
+PUBLIC = (_tna_programs.tna_compiles, _tna_verdicts.verdicts_agree)
 
 
 def main() -> None:

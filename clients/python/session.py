@@ -122,7 +122,8 @@ class Session:
     starting. token_file: a file with the token to show there (None: $JUMPGATE_TOKEN_FILE, else that of a service of
     this user on this machine). tls: the folder of this machine's certificate (None: $JUMPGATE_TLS where the service is
     on another machine; without either the connection is not encrypted). retries: how often a dataflow is run again
-    whose host, device or service was lost before any of its result arrived (a service that is restarted is waited for).
+    whose host, device or service was lost before any of its result arrived (a service that is restarted is waited for);
+    around a device that is no host it is planned again in any case.
     progress: whether a job of more than a second shows how far it is while somebody waits for its result, in notebooks
     and, on stderr, in terminals.
     results: `push` has instances send results to a port that this process opens, `pull` has the service receive them,
@@ -201,14 +202,18 @@ class Session:
         """
         asked = _Asked(_without_send(dataflow.root), dialect or DEFAULT, text, self._end())
         retries = self._retries
+        without: tuple[str, ...] = ()
         while True:
             try:
-                return self._start(asked, (), retries)
+                return self._start(asked, without, retries)
             except (InstanceFailed, Unreachable) as failure:
-                if not retries or not _is_of_a_machine(failure):
+                if retries and _is_of_a_machine(failure):
+                    retries -= 1
+                    self._await_restart(failure, asked.end)
+                elif around := _around(failure, without):
+                    without = around
+                else:
                     raise
-                retries -= 1
-                self._await_restart(failure, asked.end)
 
     def _end(self) -> float | None:
         """When a query that begins now has taken too long."""
@@ -230,7 +235,7 @@ class Session:
             time.sleep(RESTART_POLL_S)
 
     def _start(self, asked: _Asked, without: tuple[str, ...], retries: int) -> Result:
-        """One job; another one without the device that is too small for it, or after a host or device was lost."""
+        """One job; another one without a device that is too small for it or was lost, or after a host was lost."""
         root, dialect, text = asked.root, asked.dialect, asked.text
         options = replace(self._options, without=without)
         if asked.end is not None:
@@ -271,11 +276,13 @@ class Session:
             if is_unreached and self._results_come == "auto" and not self._calls.is_local:
                 self._results_come = "pull"
                 return self._start(asked, without, retries)
-            if isinstance(failure, CapacityExceeded) and "device" in failure.fields:
-                return self._start(asked, (*without, str(failure.fields["device"])), retries)
-            if retries and isinstance(failure, InstanceFailed | Unreachable) and _is_of_a_machine(failure):
+            is_lost = isinstance(failure, InstanceFailed | Unreachable)
+            if retries and is_lost and _is_of_a_machine(failure):
                 self._await_restart(failure, asked.end)
                 return self._start(asked, without, retries - 1)
+            if is_lost or isinstance(failure, CapacityExceeded):
+                around = _around(failure, without)
+                return self._start(asked, around, retries) if around else None
             return None
 
         schema, restore = _delivered(root.schema, arrow_schema(descriptor.schema))
@@ -416,6 +423,12 @@ def _without_send(root: Operator) -> Operator:
     if isinstance(root, Send):
         raise InvalidDataflow("run and explain add the send to this client themselves; leave it out", operator="send")
     return root
+
+
+def _around(failure: JumpgateError, without: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the devices to plan without once a device has failed or is too small; () where none is to blame."""
+    device = str(failure.fields.get("device", ""))
+    return (*without, device) if device and device not in without else ()
 
 
 def _is_of_a_machine(failure: JumpgateError) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from jumpgate.nca.interface import Device
     from jumpgate.service.link_speeds import Way
+    from jumpgate.stores.settings import Store
 
 ROOT = "network"
 
@@ -32,15 +33,15 @@ def command() -> None:
 @config_option
 @json_option
 def show(config: Path | None, as_json: bool) -> None:
-    """Draw the tree of networks, hosts and devices, with the speed and delay of each link."""
+    """Draw the tree of networks, hosts, devices and stores, with the speed and delay of each link."""
     from jumpgate.hosts.config import load
 
     found = load(config)
-    devices = [*(host.device for host in found.hosts), *found.devices]
+    links = [*_links([*(host.device for host in found.hosts), *found.devices]), *map(_store_link, found.stores)]
     if as_json:
-        output.print_json({"links": _links(devices)})
+        output.print_json({"links": links})
     else:
-        output.console().print(_tree(devices))
+        output.console().print(_tree(links))
 
 
 @command.command("measure")
@@ -91,11 +92,21 @@ def _links(devices: Iterable[Device]) -> list[dict[str, Any]]:
     return [*found.values()]
 
 
-def _tree(devices: Iterable[Device]) -> Tree:
+def _store_link(store: Store) -> dict[str, Any]:
+    """Return the way to a store, which is at the root; its latency is that of a request and its answer."""
+    return {
+        "name": store.url,
+        "bits_per_s": store.bits_per_s,
+        "delay_s": store.latency_ms / 2000,
+        "network": "",
+        "kind": "store",
+    }
+
+
+def _tree(links: list[dict[str, Any]]) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
-    links = _links(devices)
     nodes = {"": Tree(Text(ROOT))}
     waiting = links
     while waiting:

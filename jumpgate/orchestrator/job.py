@@ -323,9 +323,21 @@ class Job:
         elif not isinstance(error, JumpgateError):
             error = InternalError(f"{type(error).__name__}: {error}", job=self.id)
         error.fields.setdefault("job", self.id)
+        self._blame(error)
         self.record.error, self.record.ended_ns = error.to_dict(), ended_ns
         self._enter("cancelled" if isinstance(error, Cancelled) else "failed", error=error)
         return error
+
+    def _blame(self, error: JumpgateError) -> None:
+        """Name the device, if it is no host, at an edge that got no answer any more: a plan can do without it."""
+        known = {edge.id: edge for edge in self.context.plan.edges}
+        edge = known.get(str(error.fields.get("edge")))
+        if not isinstance(error, Unreachable) or "device" in error.fields or edge is None:
+            return
+        ends = {*edge.producers, *edge.consumers}
+        devices = [i.device for i in self.instances if i.id in ends and i.device.kind != "host"]
+        if devices:
+            error.fields["device"] = devices[0].name
 
     def _is_clients(self, error: BaseException) -> bool:
         """Return whether it says that the edge to the client broke."""

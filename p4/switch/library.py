@@ -20,6 +20,8 @@ HERE = Path(__file__).resolve().parent
 INCLUDE = HERE / "include"
 INCLUDES = ("-I", str(INCLUDE), "-I", str(udp.INCLUDE))
 PROGRAMS_BYTES_MAX = 256 << 20
+#: a packet's fields are computed with one by one: in vectors they would only be moved to and fro
+PROGRAM_FLAGS = ("-fno-tree-vectorize", "-x", "c++")
 FLAGS = ("-std=gnu++20", "-march=native", "-fPIC", "-shared", "-pipe", "-pthread", "-fno-semantic-interposition")
 
 
@@ -86,8 +88,8 @@ def _first_error(output: str) -> str:
 def build_program(name: str, source: str, variant: str | None = None) -> Path:
     """Compiles a program's generated C++ (include/jgsw/program.h) into a cached shared library; returns its path."""
     variant = variant or toolchain.default_variant()
-    target = cache.root() / "switch" / "programs" / f"{digest(base_key(variant), source)}.so"
-    return _compile(f"the P4 program {name}", ["-x", "c++", "-"], target, variant, source)
+    target = cache.root() / "switch" / "programs" / f"{digest(base_key(variant), *PROGRAM_FLAGS, source)}.so"
+    return _compile(f"the P4 program {name}", [*PROGRAM_FLAGS, "-"], target, variant, source)
 
 
 def build_shared(what: str, name: str, sources: Sequence[Path], flags: Sequence[str]) -> Path:

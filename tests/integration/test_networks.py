@@ -68,11 +68,11 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 
 def test_a_network_is_drawn_and_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "jumpgate.toml"
-    file.write_text(RACKS)
+    file.write_text(RACKS + '[[store]]\nurl = "s3://lake"\nbits_per_s = 1e9\nlatency_ms = 20\n')
     assert said(capsys, "show", "--config", str(file)) == (0, _DRAWN)
     links = json.loads(said(capsys, "show", "--config", str(file), "--json")[1])["links"]
     assert {link["name"]: link["network"] for link in links} == {
-        "a": "rack1", "b": "rack2", "rack1": "spine", "rack2": "spine", "spine": "",
+        "a": "rack1", "b": "rack2", "rack1": "spine", "rack2": "spine", "spine": "", "s3://lake": "",
     }  # fmt: skip
     status, text = said(capsys, "measure", "--config", str(file), "--seconds", "0.1", "--json")
     found = json.loads(text)
@@ -88,9 +88,10 @@ def test_a_network_is_drawn_and_measured(tmp_path: Path, capsys: pytest.CaptureF
 
 _DRAWN = """\
 network
-└── spine  network  speed unknown
-    ├── rack1  network  40 Gbit/s  5 µs
-    │   └── a  host  10 Gbit/s
-    └── rack2  network  speed unknown
-        └── b  host  speed unknown
+├── spine  network  speed unknown
+│   ├── rack1  network  40 Gbit/s  5 µs
+│   │   └── a  host  10 Gbit/s
+│   └── rack2  network  speed unknown
+│       └── b  host  speed unknown
+└── s3://lake  store  1 Gbit/s  10 ms
 """

@@ -233,17 +233,21 @@ def test_bypass_egress(switch: Switch) -> None:
     assert left(switch, ask) == [(9, ask.bytes)]
 
 
+def test_deflection_is_of_what_full_queues_drop() -> None:
+    """There are none."""
+    assert compile_source(FRAME.replace("tm.qid = ", "tm.deflect_on_drop = 1;\ntm.qid = "), "x.p4", profile="none").cpp
+
+
 @pytest.mark.parametrize(
     ("field", "what"),
     [
-        ("tm.deflect_on_drop", "does not deflect packets"),
         ("egress.coalesce_flush", "does not coalesce"),
         ("egress.coalesce_length", "does not coalesce"),
         ("oport.update_delay_on_tx", "has no clock"),
     ],
 )
 def test_what_the_switch_does_not_do_is_refused(field: str, what: str) -> None:
-    place = "tm.qid = " if field.startswith("tm.") else "hdr.seen.setValid();"
+    place = "hdr.seen.setValid();"
     line = f"{field.replace('egress.', 'dprsr.')} = {{}};\n"
     compile_source(FRAME.replace(place, line.format(0) + place), "x.p4", profile="none")
     with pytest.raises(P4Error, match=f"'{field.split('.')[1]}': the software switch {what}"):

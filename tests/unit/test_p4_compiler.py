@@ -52,3 +52,13 @@ def test_registers_that_one_index_reaches_lie_together() -> None:
     )
     assert all(end <= begin for (_, end), (begin, _) in pairwise(spans)) and spans[-1][1] <= 64
     assert found["window"] == Place(0, 0, 4) and len({at.home for at in found.values()}) == 5
+
+
+def test_lines_of_large_registers_are_fetched_ahead() -> None:
+    """Once each, as soon as the packet's bucket is known, and before any slot's registers are used."""
+    lines = compile_source(render.render(render.PROGRAMS["aggregate"]), "aggregate.p4", profile="none").cpp.splitlines()
+    ahead = [i for i, line in enumerate(lines) if line.lstrip().startswith("fetch_ahead(context.registers")]
+    used = [i for i, line in enumerate(lines) if "// claim_" in line]
+    assert len(ahead) == len(used) == 4 and max(ahead) < min(used)
+    registers = [re.search(r"registers\[(\d+)\]", lines[at + 1])[1] for at in used]  # type: ignore[index]
+    assert [re.search(r"registers\[(\d+)\]", lines[at])[1] for at in ahead] == registers  # type: ignore[index]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 
 from jumpgate.p4.compiler import P4Error, compile_source, front_end
@@ -265,3 +267,24 @@ def test_intrinsic_fields_are_invalidated() -> None:
             assert done is not None and done.field(kind, field) == value
     with pytest.raises(P4Error, match="invalidate takes a field of the intrinsic metadata"):
         ran("", "invalidate(hdr.data.a);")
+
+
+# ---- hashes ----
+
+
+@pytest.mark.parametrize(
+    "symmetric", ['@symmetric("hdr.data.a", "hdr.data.b")', '@pragma symmetric "hdr.data.a" "hdr.data.b"\n']
+)
+def test_fields_of_a_symmetric_hash_may_change_places(symmetric: str) -> None:
+    """The hash unit's matrix has in each one's place what tells them apart: crc(kind, a ^ b, b ^ a)."""
+    declared = f"{symmetric} Hash<bit<32>>(HashAlgorithm_t.CRC32) both; Hash<bit<32>>(HashAlgorithm_t.CRC32) plain;"
+    apart = zlib.crc32(bytes((1, *(4 ^ 5).to_bytes(4, "big") * 2)))
+    for first, second in (("a", "b"), ("b", "a")):
+        given = f"{{ hdr.data.kind, hdr.data.{first}, hdr.data.{second} }}"
+        after = ran(declared, f"hdr.data.c = both.get({given}); hdr.data.long = (bit<64>)plain.get({given});")
+        assert after[5] == apart != after[6]
+    with pytest.raises(P4Error, match="names two fields of one type among the inputs of the hash"):
+        ran(declared, "hdr.data.c = both.get({ hdr.data.kind, hdr.data.a });")
+    of_no_hash = '@symmetric("hdr.data.a", "hdr.data.b") Counter<bit<32>, bit<8>>(9, CounterType_t.BYTES) c;'
+    with pytest.raises(P4Error, match="@symmetric is for a Hash"):
+        ran(of_no_hash, "")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bench._tna_verdicts import accepted
 from jumpgate.cli.main import cli
 from jumpgate.errors import ConfigError
 from jumpgate.p4.compiler import compile_source, front_end
@@ -41,6 +42,25 @@ def test_the_model_says_what_is_recorded(case: vendor_cases.Case) -> None:
     assert case.accepted or all(
         REASONS[case.rule] in line for line in said.splitlines() if re.search(r":\d+: error: ", line)
     )
+
+
+def hashed(actions: str, apply: str) -> vendor_cases.Case:
+    declares = f"Hash<bit<64>>(HashAlgorithm_t.CRC64) h; Hash<bit<32>>(HashAlgorithm_t.CRC32) k; {actions}"
+    return vendor_cases.Case("hashed", 5, True, "rule", declares, apply)
+
+
+@pytest.mark.parametrize(
+    ("into", "said"),
+    [
+        ("hdr.data.long[31:0] = k.get({hdr.data.a});", ""),  # of the field the rest stays
+        ("hdr.data.long[47:16] = h.get({hdr.data.a})[31:0];", ""),  # these bits alone are an action's data
+        ("hdr.data.a = h.get({hdr.data.a})[31:0] & hdr.data.b;", "several stages"),
+        ("hdr.data.long[47:0] = h.get({hdr.data.a})[47:0];", "32 bits of them, not 48"),
+    ],
+)
+def test_parts_of_hashes_and_of_fields(into: str, said: str) -> None:
+    for case in (hashed("", into), hashed(f"action a() {{ {into} }}", "a();")):
+        assert said in vendor_cases.refusal(case) if said else not vendor_cases.refusal(case)
 
 
 def test_other_hardware_is_not_held_to_these_rules() -> None:
@@ -191,3 +211,17 @@ action second() {{ {first}hdr.data.a = t ^ hdr.data.b; }}
     assert not vendor_cases.refusal(apart)
     for case in (nested, in_a_row):
         assert REASONS[7] in vendor_cases.refusal(case)
+
+
+def test_programs_of_the_kit_are_those_that_it_builds(tmp_path: Path) -> None:
+    folder = tmp_path / "pkgsrc" / "p4-examples"
+    pair = folder / "p4_16_programs" / "tna_32q_multiprogram"
+    switch = tmp_path / "pkgsrc" / "switch-p4-16" / "p4src"
+    for made in (pair, switch):
+        made.mkdir(parents=True)
+    (folder / "CMakeLists.txt").write_text("set (P4_16_PROGRAMS\n  one\n  two\n)\nforeach(t IN LISTS P4_16_PROGRAMS)\n")
+    targets = " ".join(f"${{program_name}}_{which}-${{target_suffix}}" for which in "ab")
+    (pair / "CMakeLists.txt").write_text(f"add_custom_target(x DEPENDS {targets})\n")
+    (switch / "CMakeLists.txt").write_text('set(X2_TOFINO "${TOFINO_PROGRAMS}/s2.p4")\n')
+    names = ["one.p4", "two.p4", "tna_32q_multiprogram_a.p4", "tna_32q_multiprogram_b.p4", "s2.p4"]
+    assert [file.name for file in accepted(tmp_path)] == names

@@ -9,6 +9,7 @@ What is assumed, on the side of caution but where it says so:
   it; behind that another may have them. It lives from the parser on if some path reads it before it was written.
 - A field that is computed with as a number, or that a stateful ALU gives, is in one container.
 - An ALU's operands and result lie in one group of containers, so fields that are assigned to each other do, cut alike.
+  Of wide fields that are copied, or combined bit by bit, each part may lie in another group.
 - Generous: fields that are combined but cannot be cut alike do not share a group; the bits that say which headers are
   valid are packed; a container belongs to either half of the pipe on its own.
 """
@@ -82,6 +83,11 @@ class Group:
             for at in mine:
                 self.taken[at].append((piece.first, piece.last))
 
+    def give_back(self, cluster: Sequence[Piece], rooms: Sequence[Sequence[int]]) -> None:
+        for piece, mine in zip(cluster, rooms, strict=True):
+            for at in mine:
+                self.taken[at].remove((piece.first, piece.last))
+
     @property
     def free(self) -> int:
         return sum(not times for times in self.taken)
@@ -111,17 +117,26 @@ class Vector:
 
         for cut in sorted(cuts(cluster), key=cost):
             found: list[tuple[Group, list[list[int]]]] = []
-            for size, counts in cut:
+            strips = [*_strips(cut)]
+            for size, counts in strips:
                 for group in self.groups:
                     rooms = group.rooms(cluster, counts) if group.size == size else None
                     if rooms is not None:
+                        group.take(cluster, rooms)
                         found.append((group, rooms))
                         break
-            if len(found) == len(cut):
-                for group, rooms in found:
-                    group.take(cluster, rooms)
+            if len(found) == len(strips):
                 return True
+            for group, rooms in found:
+                group.give_back(cluster, rooms)
         return False
+
+
+def _strips(cut: Cut) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the parts of a cut that need not lie in one group: of what has several containers ALUs combine each with
+    those at the same place of the others, counted from the lowest bits."""
+    for size, counts in cut:
+        yield from ((size, tuple(int(at < count) for count in counts)) for at in range(max(counts)))
 
 
 def cuts(cluster: Sequence[Piece]) -> Iterator[Cut]:

@@ -4,7 +4,7 @@ seen to follow that order so far that a program's longest branch should come fir
 All accesses to a register, and all applications of a table, are one place: they lie in one stage. A place goes into
 the first stage that its edges allow and that has room. A table whose entries no stage has room for lies in several,
 with as many entries in each as there is room for; what waits for it waits for the last. Two registers that must each
-come before the other cannot be placed. Known to be strict: a table with counters or registers of its own lies in one
+come before the other cannot be placed. Known to be strict: a table with registers of its own lies in one
 stage, branches are not exchanged, and conditions over hits and actions aside every `if` takes a gateway.
 """
 
@@ -56,10 +56,9 @@ class Stage:
             for t in tables
         ]
         stateful = sum(register_blocks(program.registers[r], profile) for r in registers)
-        counted = sum(_blocks(program.counters[c].size * 64, profile) for c in counters)
-        counted += sum(
-            _blocks(program.meters[m].size * 128, profile) for m in {m for u in self.units for m in u.meters}
-        )
+        meters = {m for u in self.units for m in u.meters}
+        counted = sum(_blocks(self._cells(program.counters[c]) * 64, profile) for c in counters)
+        counted += sum(_blocks(self._cells(program.meters[m]) * 128, profile) for m in meters)
         guards = {(u.gress, u.guard) for u in self.units if u.kind not in ("table", "gateway")}
         gateways = [u for u in self.units if u.kind == "gateway" and u.crossbar]
         deciding = {u.guard[-1][0] for u in self.units if u.guard}
@@ -78,6 +77,10 @@ class Stage:
             "hash_slices": sum(-(-bits // 16) for bits in hashes.values()),
             "gateways": sum(needed.values()),
         }
+
+    def _cells(self, of: ir.Counter | ir.Meter) -> int:
+        """Return how many of them are here: one that belongs to a table's entries lies where these do."""
+        return self.entries.get(of.table, of.size) if of.table >= 0 else of.size
 
 
 def _bytes(fields: set[tuple[str, ir.Slot]]) -> int:
@@ -196,7 +199,9 @@ def _spreads(place: Place, program: ir.Program, profile: Profile) -> bool:
     return (
         over is not None
         and over[0] in ("sram_blocks", "tcam_blocks")
-        and all(u.kind == "table" and not (u.registers or u.counters or u.meters) for u in place.units)
+        and all(u.kind == "table" and not u.registers for u in place.units)
+        and all(program.counters[c].table >= 0 for u in place.units for c in u.counters)
+        and all(program.meters[m].table >= 0 for u in place.units for m in u.meters)
     )
 
 

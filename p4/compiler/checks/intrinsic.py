@@ -6,13 +6,12 @@ from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.frontend.source import Diagnostics
 from jumpgate.p4.compiler.walk import applied
 
-TM, OUT = "ingress_intrinsic_metadata_for_tm_t", "egress_intrinsic_metadata_for_output_port_t"
+OUT = "egress_intrinsic_metadata_for_output_port_t"
 EGRESS = "egress_intrinsic_metadata_for_deparser_t"
 #: what would leave otherwise than on hardware. Not in here: what changes when packets leave, not which
-#: (cut-through, colours at full queues), times of departure that drivers read, and hashes that choose members of LAGs,
-#: which P4Runtime's groups do not have
+#: (cut-through, colours at full queues), times of departure that drivers read, hashes that choose members of LAGs,
+#: which P4Runtime's groups do not have, and deflection of what full queues drop to a port that a driver names
 UNKNOWN = {
-    (TM, "deflect_on_drop"): "does not deflect packets",
     (EGRESS, "coalesce_flush"): "does not coalesce mirrored packets",
     (EGRESS, "coalesce_length"): "does not coalesce mirrored packets",
     (OUT, "update_delay_on_tx"): "has no clock at its ports",

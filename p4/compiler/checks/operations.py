@@ -27,9 +27,19 @@ def is_linear(e: ir.Expr) -> bool:
             return is_linear(e.left) and is_linear(e.right)
         case ir.Binary(op="&" | "<<" | ">>"):
             return isinstance(e.right, ir.Const) and is_linear(e.left)
+        case ir.Binary(op="|", left=ir.Binary(op="&") as kept, right=ir.Binary(op="<<") as moved):
+            return _lie_apart(kept, moved) and is_linear(kept) and is_linear(moved)
         case ir.Hash():
             return e.algorithm != "checksum" and all(is_linear(i) for i in e.inputs)
     return False
+
+
+def _lie_apart(kept: ir.Binary, moved: ir.Binary) -> bool:
+    """Tell whether these are a field without some bits, and what is put into their place."""
+    if not isinstance(kept.right, ir.Const) or not isinstance(moved.right, ir.Const):
+        return False
+    value = moved.left.operand if isinstance(moved.left, ir.Cast) else moved.left
+    return not kept.right.value & ((1 << value.type.width) - 1) << moved.right.value
 
 
 def is_numeric(e: ir.Expr) -> bool:

@@ -17,7 +17,7 @@ from jumpgate.p4.compiler.checks.operations import gateway_operations, is_linear
 from jumpgate.p4.compiler.elaboration.expressions import COMPARISONS
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Position
 from jumpgate.p4.compiler.profile import Profile
-from jumpgate.p4.compiler.walk import every, gets, replaced, walk
+from jumpgate.p4.compiler.walk import every, expressions, gets, parts, replaced, walk
 
 Values = dict[ir.Slot, ir.Expr]
 APART = "give each operation a table without keys"
@@ -43,6 +43,7 @@ class Vendor:
     def __init__(self, program: ir.Program, profile: Profile, diagnostics: Diagnostics) -> None:
         self.program, self.limits, self.diagnostics = program, profile.vendor, diagnostics
         self.title, self.gateway_bits = profile.title, profile.gateway["bits"]
+        self.read = _read_bits(program)
 
     # ---- straight-line code ----
 
@@ -55,7 +56,7 @@ class Vendor:
                 hashed = {}
             match s:
                 case ir.Set(value=ir.Hash()):
-                    hashed[s.slot] = s.value.type.width
+                    hashed[s.slot] = self._bits(s)
                     self._immediate(sum(hashed.values()), s.position)
                     values = _without(values, s.slot)
                 case ir.Set():
@@ -92,6 +93,10 @@ class Vendor:
     def _spans(self, position: Position, what: str) -> None:
         self.diagnostics.error(position, f"one action would take several stages for this and {what}: {APART}")
 
+    def _bits(self, s: ir.Set) -> int:
+        """Return the number of bits of an assigned value that anything reads; of what is read nowhere here all."""
+        return self.read.get(s.slot, 0).bit_count() or s.slot.type.width
+
     def _immediate(self, bits: int, position: Position) -> None:
         if bits > self.limits["immediate_bits"]:
             self.diagnostics.error(
@@ -127,7 +132,7 @@ class Vendor:
                 )  # fmt: skip
             if not isinstance(s, ir.Set):
                 continue
-            hashed += s.value.type.width if isinstance(s.value, ir.Hash | ir.Random) else 0
+            hashed += self._bits(s) if isinstance(s.value, ir.Hash | ir.Random) else 0
             self._immediate(hashed, s.position)
             value = _read(s.value, values)
             if not self.limits["chained"] and operations(value) > 1 and not is_linear(value):
@@ -162,6 +167,31 @@ class Vendor:
                 s.position, f"the index of register '{self.program.registers[s.register].name}' is too complex: "
                 "compute it in a field, by a table without keys",
             )  # fmt: skip
+
+
+def _read_bits(program: ir.Program) -> dict[ir.Slot, int]:
+    """Return the bits of each field or variable that statements and tables' keys read, as a mask."""
+    found: dict[ir.Slot, int] = {}
+
+    def take(e: ir.Expr) -> None:
+        match e:
+            case ir.Get():
+                found[e.slot] = (1 << e.slot.type.width) - 1
+            case ir.Slice(operand=ir.Get(slot=slot)):
+                found[slot] = found.get(slot, 0) | (1 << e.high + 1) - (1 << e.low)
+            case _:
+                for part in parts(e):
+                    take(part)
+
+    for body in (*program.bodies, *(gress.deparser for gress in program.gresses)):
+        for s in walk(body):
+            keys = program.tables[s.table].keys if isinstance(s, ir.Apply) else ()
+            for e in (*expressions(s), *(key.value for key in keys)):
+                take(e)
+            if isinstance(s, ir.Emit):
+                for slot in s.fields:
+                    take(ir.Get(slot))
+    return found
 
 
 def _is_call(e: ir.Expr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.arithmetic import read
@@ -14,6 +14,7 @@ from jumpgate.p4.compiler.elaboration.names import (
     Closure,
     ExternType,
     Group,
+    Hashing,
     Instance,
     Listed,
     Packet,
@@ -98,6 +99,8 @@ class Externs(Lower):
         name = f"{scope.prefix}{node.name}"
         if not isinstance(kind, ExternType):
             raise Mistake(node.position, f"'{node.type.name}' cannot be instantiated")
+        if node.symmetric and kind.name != "Hash":
+            raise Mistake(node.position, "@symmetric is for a Hash")
         if kind.name in GIVEN:
             node = dataclasses.replace(node, arguments=in_order(node.arguments, GIVEN[kind.name], node.position))
         match kind.name:
@@ -115,7 +118,7 @@ class Externs(Lower):
             case "Meter" | "DirectMeter":
                 return self._meter(node, kind, name, scope)
             case "Hash":
-                return Instance(kind, name, data=self._algorithm(node, kind, scope))
+                return Instance(kind, name, data=Hashing(self._algorithm(node, kind, scope), node.symmetric))
             case "CRCPolynomial":
                 return Instance(kind, name, data=self._polynomial(node, kind, scope))
             case "RegisterParam" | "Wred" | "DirectWred" if not node.arguments:
@@ -306,9 +309,10 @@ class Externs(Lower):
             case "Hash", "get":
                 if not inputs or any(not e.type.width for e in inputs):
                     raise Mistake(node.position, "the hash's inputs need widths")
-                assert isinstance(base.data, ir.Crc | str)
+                assert isinstance(base.data, Hashing)
                 kind = self.bits(base.type.arguments[0], node.position)
-                return self._kept(_hash(base.data, tuple(inputs), kind), "hash")
+                taken = _symmetric(inputs, base.data.symmetric, node.position)
+                return self._kept(_hash(base.data.algorithm, taken, kind), "hash")
             case "Random", "get":
                 return self._kept(ir.Random(self.bits(base.type.arguments[0], node.position)), "random")
             case (("Meter" | "DirectMeter"), "execute"):
@@ -468,6 +472,20 @@ def _complement(inputs: Sequence[ir.Expr], position: Position) -> ir.Expr:
         raise Mistake(position, "a checksum is over whole bytes")
     padding = (ir.Const(0, ir.Bits(8)),) if bits % 16 else ()
     return ir.Hash("checksum", (*inputs, *padding), ir.Bits(16))
+
+
+def _symmetric(inputs: Sequence[ir.Expr], pairs: Iterable[tuple[str, ...]], position: Position) -> tuple[ir.Expr, ...]:
+    """Return what is hashed where fields may change places: in that of both of a pair the bits in which they differ, as
+    the hardware's hash matrix has it."""
+    taken = [*inputs]
+    names = [e.slot.name if isinstance(e, ir.Get) else "" for e in inputs]
+    for pair in pairs:
+        at = [i for i, name in enumerate(names) if name in pair]
+        if len(pair) != 2 or len(at) != 2 or inputs[at[0]].type != inputs[at[1]].type:
+            raise Mistake(position, '@symmetric("a", "b") names two fields of one type among the inputs of the hash')
+        one, other = at
+        taken[one] = taken[other] = ir.Binary("^", inputs[one], inputs[other], inputs[one].type)
+    return tuple(taken)
 
 
 def _hash(algorithm: ir.Crc | str, inputs: tuple[ir.Expr, ...], kind: ir.Bits) -> ir.Expr:

@@ -77,6 +77,14 @@ class Instance:
 
 
 @dataclass(frozen=True)
+class Hashing:
+    """The data of a Hash. `symmetric`: pairs of names of inputs, which may change places."""
+
+    algorithm: ir.Crc | str
+    symmetric: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
 class Closure:
     """An action, function, table or control, with the names that it sees."""
 

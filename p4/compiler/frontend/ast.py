@@ -232,6 +232,7 @@ class Instance(Node):
     arguments: tuple[Expression, ...]
     name: str
     body: tuple[Action, ...] = ()  # apply of a RegisterAction
+    symmetric: tuple[tuple[str, ...], ...] = ()  # of a Hash: pairs of inputs, which may change places
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,7 @@ class _Grammar(Syntax):
     def _typed(self) -> ast.Instance | ast.Action:
         """`Type(arguments) name;`, `Type(arguments) name = {…};` or `type function(…) {…}`."""
         token = self.token
+        symmetric = tuple(self.symmetric)
         kind = self.type()
         if self.token.kind == "name":
             name = self.name()
@@ -117,7 +118,7 @@ class _Grammar(Syntax):
                 body.append(ast.Action(function.position, function.text, self.parameters(), self.block(), result))
             self.expect("}")
         self.expect(";", " after the instance")
-        return ast.Instance(name.position, kind, arguments, name.text, tuple(body))
+        return ast.Instance(name.position, kind, arguments, name.text, tuple(body), symmetric)
 
     def _enum(self, token: Token) -> ast.Enum:
         underlying = self.type() if self.sees("bit", "int") else None

@@ -41,6 +41,7 @@ class Syntax:
         self.at = 0
         self.depth = 0
         self.diagnostics = diagnostics
+        self.symmetric: list[tuple[str, ...]] = []  # of the annotations that were taken last
 
     # ---- the cursor ----
 
@@ -122,23 +123,32 @@ class Syntax:
     def annotations(self) -> dict[str, str]:
         """`@name("x")` → {"name": "x"}; arguments other than one string are skipped."""
         found: dict[str, str] = {}
+        self.symmetric = []
         while self.accepts("@"):
             word = self.take()
             name = word.text
             found[name] = ""
+            strings: list[str] = []
             if name == "pragma":  # to the end of its line
+                name = self.token.text
                 while self.token.kind != "end" and self.token.position.line == word.position.line:
-                    self.take()
-                continue
-            if self.sees("("):
+                    strings += self._string()
+            elif self.sees("("):
                 self.take()
                 if self.token.kind == "string":
                     found[name] = self.token.text[1:-1]
                 depth = 1
                 while depth and self.token.kind != "end":
                     depth += self.sees("(") - self.sees(")")
-                    self.take()
+                    strings += self._string()
+            if name == "symmetric":
+                self.symmetric.append(tuple(strings))
         return found
+
+    def _string(self) -> list[str]:
+        """Take the next token; return it, if it is a string."""
+        token = self.take()
+        return [token.text[1:-1]] if token.kind == "string" else []
 
     def type(self) -> ast.TypeName:
         return self.nested(self._type)

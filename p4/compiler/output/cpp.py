@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.output.registers import field_bytes, places
-from jumpgate.p4.compiler.walk import leaves
+from jumpgate.p4.compiler.walk import applied, leaves
 
 #: entries of a table that comparisons tell apart
 FIXED_MAX = 8
+#: of registers, that the caches of a core do not hold beside all else
+AHEAD_BYTES = 1 << 18
 
 
 def cpp_type(kind: ir.Bits) -> str:
@@ -180,6 +182,24 @@ def _equals(key: ir.Expr, value: int, mask: int) -> str:
     return f"{x} == {literal(value & mask, kind)}"
 
 
+def ahead(program: ir.Program, body: Sequence[ir.Stmt]) -> dict[int, list[int]]:
+    """Return by id the assignments behind which an index into a large register is known, and these registers: of those
+    in one memory the first. Caches miss in them, and the misses of several then overlap."""
+    where = places(program)
+    last: dict[ir.Slot, ir.Set] = {}
+    found: dict[int, list[int]] = {}
+    seen = set[tuple[ir.Slot, int]]()
+    for s in applied(program, body):
+        if isinstance(s, ir.Set):
+            last[s.slot] = s
+        elif isinstance(s, ir.Execute) and isinstance(s.index, ir.Get) and s.index.slot in last:
+            slot, place = s.index.slot, where[s.register]
+            if program.registers[s.register].size * place.stride >= AHEAD_BYTES and (slot, place.home) not in seen:
+                seen.add((slot, place.home))
+                found.setdefault(id(last[slot]), []).append(s.register)
+    return found
+
+
 class Writer:
     """Statements of one gress, with indentation."""
 
@@ -191,6 +211,7 @@ class Writer:
         self.depth = 1
         self.scopes = 0
         self.targets: dict[int, str] = {}
+        self.ahead = ahead(program, gress.control)
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)
@@ -210,6 +231,9 @@ class Writer:
         match s:
             case ir.Set():
                 self.line(f"{name(s.slot)} = {expression(s.value)};")
+                for register in self.ahead.get(id(s), ()):
+                    offset = f"u64({name(s.slot)}) * {self.places[register].stride}u"
+                    self.line(f"fetch_ahead(context.registers[{register}], {offset});")
             case ir.If():
                 self.block(f"if ({expression(s.condition)}) {{", s.then, "} else {" if s.otherwise else "}")
                 if s.otherwise:

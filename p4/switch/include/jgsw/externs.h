@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "jgsw/program.h"
 
@@ -26,8 +27,8 @@ class Crc {
   static_assert(Width >= 8 && Width <= 64);
 
   static uint64_t compute(const uint8_t* bytes, size_t count) {
-    // The unreflected register is kept at the top of 64 bits, the reflected one at the bottom.
-    uint64_t crc = Reflect ? reverse_bits(Init, Width) : Init << (64 - Width);
+    // The unreflected register is kept at the top of its word, the reflected one at the bottom.
+    Register crc = static_cast<Register>(Reflect ? reverse_bits(Init, Width) : Init << (kBits - Width));
     while (count >= 8) {
       crc = step8(crc, bytes);
       bytes += 8;
@@ -37,44 +38,44 @@ class Crc {
       if constexpr (Reflect)
         crc = (crc >> 8) ^ kTables[0][(crc ^ *bytes) & 0xff];
       else
-        crc = (crc << 8) ^ kTables[0][(crc >> 56) ^ *bytes];
+        crc = (crc << 8) ^ kTables[0][(crc >> (kBits - 8)) ^ *bytes];
     }
-    return ((Reflect ? crc : crc >> (64 - Width)) ^ XorOut) & low_bits(Width);
+    return (uint64_t{Reflect ? crc : crc >> (kBits - Width)} ^ XorOut) & low_bits(Width);
   }
 
  private:
-  using Tables = std::array<std::array<uint64_t, 256>, 8>;
+  // As narrow as it can be: the tables share the first cache with registers and packets.
+  using Register = std::conditional_t<(Width <= 32), uint32_t, uint64_t>;
+  using Tables = std::array<std::array<Register, 256>, 8>;
+  static constexpr uint32_t kBits = 8 * sizeof(Register);
 
-  static uint64_t step8(uint64_t crc, const uint8_t* bytes) {
-    uint64_t out = 0;
-    if constexpr (Reflect) {
-      uint64_t x = crc;
-      for (uint32_t i = 0; i < 8; ++i) x ^= uint64_t{bytes[i]} << (8 * i);
-      for (uint32_t i = 0; i < 8; ++i) out ^= kTables[7 - i][(x >> (8 * i)) & 0xff];
-    } else {
-      uint64_t x = crc;
-      for (uint32_t i = 0; i < 8; ++i) x ^= uint64_t{bytes[i]} << (56 - 8 * i);
-      for (uint32_t i = 0; i < 8; ++i) out ^= kTables[7 - i][(x >> (56 - 8 * i)) & 0xff];
-    }
+  static Register step8(Register crc, const uint8_t* bytes) {
+    uint64_t x = Reflect ? crc : uint64_t{crc} << (64 - kBits);
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < 8; ++i) x ^= uint64_t{bytes[i]} << (Reflect ? 8 * i : 56 - 8 * i);
+    Register out = 0;
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < 8; ++i) out ^= kTables[7 - i][(x >> (Reflect ? 8 * i : 56 - 8 * i)) & 0xff];
     return out;
   }
 
   static Tables make() {
     Tables tables{};
-    for (uint64_t byte = 0; byte < 256; ++byte) {
-      uint64_t crc = Reflect ? byte : byte << 56;
+    for (Register byte = 0; byte < 256; ++byte) {
+      Register crc = Reflect ? byte : byte << (kBits - 8);
       for (int bit = 0; bit < 8; ++bit) {
         if constexpr (Reflect)
-          crc = (crc >> 1) ^ ((crc & 1) ? reverse_bits(Poly, Width) : 0);
+          crc = (crc >> 1) ^ ((crc & 1) ? static_cast<Register>(reverse_bits(Poly, Width)) : 0);
         else
-          crc = (crc << 1) ^ ((crc >> 63) ? Poly << (64 - Width) : 0);
+          crc = (crc << 1) ^ ((crc >> (kBits - 1)) ? static_cast<Register>(Poly << (kBits - Width)) : 0);
       }
       tables[0][byte] = crc;
     }
     for (size_t k = 1; k < 8; ++k)
       for (size_t byte = 0; byte < 256; ++byte) {
-        const uint64_t crc = tables[k - 1][byte];
-        tables[k][byte] = Reflect ? (crc >> 8) ^ tables[0][crc & 0xff] : (crc << 8) ^ tables[0][crc >> 56];
+        const Register crc = tables[k - 1][byte];
+        tables[k][byte] =
+            Reflect ? (crc >> 8) ^ tables[0][crc & 0xff] : (crc << 8) ^ tables[0][crc >> (kBits - 8)];
       }
     return tables;
   }
@@ -114,8 +115,9 @@ constexpr uint32_t approximate(uint32_t x, const std::array<uint8_t, 16>& values
 // high.
 inline uint16_t ones_complement_sum(const uint8_t* bytes, size_t count, uint64_t start = 0) {
   uint64_t sum = start;
-  for (; count >= 2; count -= 2, bytes += 2) sum += (uint32_t{bytes[0]} << 8) | bytes[1];
-  if (count) sum += uint32_t{bytes[0]} << 8;
+#pragma GCC unroll 32
+  for (size_t i = 0; i + 1 < count; i += 2) sum += (uint32_t{bytes[i]} << 8) | bytes[i + 1];
+  if (count & 1) sum += uint32_t{bytes[count - 1]} << 8;
   while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<uint16_t>(sum);
 }

@@ -35,6 +35,7 @@ struct Table {
 // Mixes whole words; multiplications by odd constants (the golden ratio's and those of splitmix64).
 inline uint64_t hash_words(const uint64_t* key, uint32_t words) {
   uint64_t h = 0x9e3779b97f4a7c15u;
+#pragma GCC unroll 4
   for (uint32_t i = 0; i < words; ++i) {
     h = (h ^ key[i]) * 0xbf58476d1ce4e5b9u;
     h ^= h >> 32;
