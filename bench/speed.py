@@ -7,8 +7,8 @@ The engines take turns in one process, warm, with the same number of threads, ov
 the fastest other engine's median ÷ Jumpgate's, or DuckDB's where the figure's name says so; a figure is their
 geometric mean. Answers are compared first.
 spill_right and spill_vs_memory are of tables on disk, beside Jumpgate's own in memory; parquet_decode_vs_arrow is the
-reader alone, beside Arrow's; clickbench_vs_duckdb is 43 queries over one wide table; scan_vs_memory_bandwidth has no
-other engine.
+reader alone, beside Arrow's; clickbench_vs_duckdb is 43 queries over one wide table; packed_vs_duckdb reads packed
+text; scan_vs_memory_bandwidth has no other engine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 import jumpgate  # noqa: E402
-from bench import _bandwidth, _decode, _orders, _spill, _web_hits  # noqa: E402
+from bench import _bandwidth, _decode, _orders, _packed, _spill, _web_hits  # noqa: E402
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report  # noqa: E402
 
 RUNS, SECONDS_MAX = 7, 30.0
@@ -100,7 +100,7 @@ FIGURES: dict[str, tuple[float, dict[str, str]]] = {
 }
 
 #: figures with tables or queries of their own
-ALONE = (*_spill.TARGETS, _web_hits.FIGURE, _decode.FIGURE, _bandwidth.FIGURE)
+ALONE = (*_spill.TARGETS, _web_hits.FIGURE, _decode.FIGURE, _bandwidth.FIGURE, _packed.FIGURE)
 NAMES = (*FIGURES, *ALONE)
 
 
@@ -212,6 +212,8 @@ def main(as_json: bool, rows: int, data: Path, figures: tuple[str, ...], queries
         report(_decode.figure(data / "decode"), as_json)
     if _bandwidth.FIGURE in wanted:
         report(_bandwidth.figure(data / "bandwidth"), as_json)
+    if _packed.FIGURE in wanted:
+        report(_packed.figure(data / "packed"), as_json)
 
 
 def _beside_others(
