@@ -434,7 +434,7 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
             f"never ÷ auto of the query that loses most, {chosen}",
         ),
         "auto_first_worst": lambda: Figure(
-            "auto_first_worst", bench.auto_first_worst(), 0.8, "higher",
+            "auto_first_worst", bench.auto_first_worst(), 0.9, "higher",
             f"better of always and never ÷ auto, texts that are new, of the query and format that lose most, {chosen} "
             f"on {', '.join(bench.formats)}",
         ),
