@@ -30,7 +30,7 @@ HOST: dict[str, float] = {
     "build": 30e-9,  # a row of a join's table
     "build large": 80e-9,
     "group": 8e-9,  # a row added to its group
-    "group large": 140e-9,
+    "group large": 100e-9,
     "measure": 2e-9,  # per row and measure
     "sort": 5e-9,  # per row and level of the sort (rows × log2 of rows)
     "window": 40e-9,  # per row and function
