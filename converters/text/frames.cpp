@@ -14,6 +14,8 @@ using Frame = Frames::Frame;
 
 constexpr int64_t kPackedBytes = 128 << 10;  // read at once
 constexpr uint32_t kZstd = 0xFD2FB528, kSkipped = 0x184D2A50, kSkippedMask = 0xFFFFFFF0;
+constexpr uint32_t kSeekTable = 0x184D2A5E, kSeekable = 0x8F92EAB1;
+constexpr int64_t kSeekFooter = 9, kSkippedHeader = 8;
 constexpr int64_t kZstdHeaderMax = 18, kGzipHeader = 18, kGzipEnd = 8;
 constexpr int64_t kTextBytesMax = int64_t{1} << 50;  // of a frame, and of all; sums stay far from overflow
 constexpr int64_t kFrameTextBytes = 1 << 20;         // shorter ones count as one with those behind them
@@ -78,6 +80,48 @@ std::optional<Known> gzip_member(FileBytes& file, int64_t at) {
   const int64_t end = at + static_cast<int64_t>(file.number(16, 2)) + 1;
   if (end < at + kGzipHeader + kGzipEnd || !file.read(end - 4, 4)) return std::nullopt;
   return Known{end, static_cast<int64_t>(file.number(0, 4))};
+}
+
+struct Place {
+  int64_t begin, end, text;  // of the file; the length of the text
+};
+
+// Put a frame behind the others; false where there is too much text to be true.
+bool append(Place place, Frames* out) {
+  const int64_t before = out->text_size;
+  if (place.text > kTextBytesMax - before) return false;
+  out->text_size += place.text;
+  std::vector<Frame>& frames = out->frames;
+  if (!frames.empty() && frames.back().end == place.begin &&
+      out->text_size - frames.back().text_begin <= kFrameTextBytes) {
+    frames.back().end = place.end;
+  } else {
+    frames.push_back({place.begin, place.end, before});
+  }
+  return true;
+}
+
+// The frames that a seek table at the file's end lists (zstd's contrib/seekable_format); false where there is none, or
+// it does not fit the file.
+bool by_seek_table(FileBytes& file, Frames* out) {
+  const int64_t size = file.size();
+  if (size < kSeekFooter + kSkippedHeader || !file.read(size - kSeekFooter, kSeekFooter)) return false;
+  if (file.number(5, 4) != kSeekable) return false;
+  const int64_t entry = file[4] >> 7 ? 12 : 8, count = static_cast<int64_t>(file.number(0, 4));
+  const int64_t table = size - kSeekFooter - count * entry;
+  if (table < kSkippedHeader || !file.read(table - kSkippedHeader, kSkippedHeader)) return false;
+  if (file.number(0, 4) != kSeekTable || static_cast<int64_t>(file.number(4, 4)) != size - table) return false;
+  Frames found{out->codec, {}, 0};
+  int64_t at = 0;
+  for (int64_t i = 0; i < count; i++) {
+    if (!file.read(table + i * entry, kSkippedHeader)) return false;
+    const int64_t end = at + static_cast<int64_t>(file.number(0, 4));
+    if (!append({at, end, static_cast<int64_t>(file.number(4, 4))}, &found)) return false;
+    at = end;
+  }
+  if (at != table - kSkippedHeader || found.frames.size() < 2) return false;
+  *out = std::move(found);
+  return true;
 }
 
 // The text of frames, one behind the other.
@@ -165,20 +209,15 @@ std::shared_ptr<const Frames> frames_of(columnar::InputFile* file) {
   auto out = std::make_shared<Frames>();
   const bool gzip = bytes.number(0, 2) == 0x8B1F;
   out->codec = gzip ? arrow::Compression::GZIP : arrow::Compression::ZSTD;
+  if (!gzip && by_seek_table(bytes, out.get())) return out;
   for (int64_t at = 0; at < bytes.size();) {
-    if (!gzip && bytes.read(at, 8) && (bytes.number(0, 4) & kSkippedMask) == kSkipped) {
-      at += 8 + static_cast<int64_t>(bytes.number(4, 4));
+    if (!gzip && bytes.read(at, kSkippedHeader) && (bytes.number(0, 4) & kSkippedMask) == kSkipped) {
+      at += kSkippedHeader + static_cast<int64_t>(bytes.number(4, 4));
       if (at > bytes.size()) return nullptr;
       continue;
     }
     const std::optional<Known> known = gzip ? gzip_member(bytes, at) : zstd_frame(bytes, at);
-    if (!known || (out->text_size += known->text) > kTextBytesMax) return nullptr;
-    std::vector<Frame>& frames = out->frames;
-    if (!frames.empty() && frames.back().end == at && out->text_size - frames.back().text_begin <= kFrameTextBytes) {
-      frames.back().end = known->end;
-    } else {
-      frames.push_back({at, known->end, out->text_size - known->text});
-    }
+    if (!known || !append({at, known->end, known->text}, out.get())) return nullptr;
     at = known->end;
   }
   return out->frames.size() > 1 ? out : nullptr;

@@ -1,5 +1,5 @@
 // Packed text that is made of many frames, of which the lengths of their text are known without unpacking: members of
-// gzip as BGZF has them, frames of zstd that name their size.
+// gzip as BGZF has them, frames of zstd that name their size or are listed in a seek table.
 #pragma once
 #include <arrow/util/compression.h>
 

@@ -45,6 +45,21 @@ def frames(data: bytes, size: int = 300_000) -> bytes:
     return passed.join(pa.compress(data[i : i + size], "zstd", asbytes=True) for i in range(0, len(data), size))
 
 
+def seekable(data: bytes, size: int = 300_000) -> bytes:
+    """The text as frames of zstd that do not say how long they are, and a table of these at the end."""
+    parts = [data[i : i + size] for i in range(0, len(data), size)]
+    packed = []
+    for part in parts:
+        sink = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(sink, "zstd") as out:
+            for i in range(0, len(part), 100_000):
+                out.write(part[i : i + 100_000])
+        packed.append(sink.getvalue().to_pybytes())
+    table = b"".join(struct.pack("<2I", len(p), len(t)) for p, t in zip(packed, parts, strict=True))
+    table += struct.pack("<IBI", len(parts), 0, 0x8F92EAB1)
+    return b"".join(packed) + struct.pack("<2I", 0x184D2A5E, len(table)) + table
+
+
 #: of text whose parts can be unpacked by themselves
 PARTED: dict[str, Callable[[bytes], bytes]] = {"gz": blocks, "zst": frames}
 
@@ -179,13 +194,13 @@ def test_packed_beside_plain(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["csv", "json"])
-@pytest.mark.parametrize("packer", PARTED)
-def test_in_parts(tmp_path: Path, format: str, packer: str) -> None:
+@pytest.mark.parametrize("pack", [blocks, frames, seekable])
+def test_in_parts(tmp_path: Path, format: str, pack: Callable[[bytes], bytes]) -> None:
     """Several threads and instances have rows of one file, each row once."""
     count, long = 60_000, "x" * 300
     row = '{{"a":{},"b":"' + long + '"}}\n' if format == "json" else "{}," + long + "\n"
     whole = ("" if format == "json" else "a,b\n") + "".join(map(row.format, range(count)))
-    (tmp_path / "t").write_bytes(PARTED[packer](whole.encode()))
+    (tmp_path / "t").write_bytes(pack(whole.encode()))
     assert scan(format, tmp_path / "t").columns[0] == list(range(count))
     found = scan(format, tmp_path / "t", threads=2)
     assert sorted(found.columns[0]) == list(range(count)) and set(found.columns[1]) == {long.encode()}
@@ -239,6 +254,14 @@ def test_a_length_that_is_not_true(tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(bytes(data))
     with pytest.raises(MalformedData, match="cut or damaged zstd"):
         scan("json", tmp_path / "t")
+    data = bytearray(seekable(text("json", 60_000)))
+    data[-9 - 4] ^= 1  # of the last frame's text, in the table
+    (tmp_path / "t").write_bytes(bytes(data))
+    with pytest.raises(MalformedData, match="cut or damaged zstd"):
+        scan("json", tmp_path / "t")
+    data[-9 - 8] ^= 1  # a table that does not fit: the frames are read without it
+    (tmp_path / "t").write_bytes(bytes(data))
+    assert scan("json", tmp_path / "t").columns[0] == list(range(60_000))
 
 
 @pytest.mark.parametrize("packer", PARTED)
