@@ -7,7 +7,8 @@ The engines take turns in one process, warm, with the same number of threads, ov
 the fastest other engine's median ÷ Jumpgate's, or DuckDB's where the figure's name says so; a figure is their
 geometric mean. Answers are compared first.
 spill_right and spill_vs_memory are of tables on disk, beside Jumpgate's own in memory; parquet_decode_vs_arrow is the
-reader alone, beside Arrow's.
+reader alone, beside Arrow's; clickbench_vs_duckdb is 43 queries over one wide table; packed_vs_duckdb reads packed
+text; scan_vs_memory_bandwidth has no other engine.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 import jumpgate  # noqa: E402
-from bench import _decode, _orders, _spill  # noqa: E402
+from bench import _bandwidth, _decode, _orders, _packed, _spill, _web_hits  # noqa: E402
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report  # noqa: E402
 
 RUNS, SECONDS_MAX = 7, 30.0
@@ -97,6 +98,10 @@ FIGURES: dict[str, tuple[float, dict[str, str]]] = {
     ),
     **_orders.FIGURES,
 }
+
+#: figures with tables or queries of their own
+ALONE = (*_spill.TARGETS, _web_hits.FIGURE, _decode.FIGURE, _bandwidth.FIGURE, _packed.FIGURE)
+NAMES = (*FIGURES, *ALONE)
 
 
 def generated(rows: int, folder: Path) -> dict[str, Path]:
@@ -190,16 +195,37 @@ def compared(name: str, text: str, engines: dict[str, Callable[[str], pa.Table]]
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--rows", default=10_000_000, show_default=True)
 @click.option("--data", type=click.Path(path_type=Path), default=os.environ.get("JUMPGATE_BENCH_DATA", "data"))
-@click.option("--only", "figures", multiple=True, type=click.Choice([*FIGURES, *_spill.TARGETS, _decode.FIGURE]))
+@click.option("--only", "figures", multiple=True, type=click.Choice(NAMES))
 @click.option("--query", "queries", multiple=True, help="of the figures' queries, by name")
 def main(as_json: bool, rows: int, data: Path, figures: tuple[str, ...], queries: tuple[str, ...]) -> None:
     folder = data / f"speed-{math.log10(rows):g}"
-    files = generated(rows, folder) | _orders.generated(_orders.rows_of(rows), folder)
+    wanted = [name for name in NAMES if name in figures or not (figures or (queries and name in ALONE))]
+    if any(name in FIGURES or name in _spill.TARGETS for name in wanted):
+        files = generated(rows, folder) | _orders.generated(_orders.rows_of(rows), folder)
+        _beside_others(files, rows, [name for name in wanted if name in FIGURES], queries, as_json)
+        if spilled := [name for name in wanted if name in _spill.TARGETS]:
+            for found in _spill.figures(files, spilled):
+                report(found, as_json)
+    if _web_hits.FIGURE in wanted:
+        report(_web_hits.figure(_web_hits.rows_of(rows), folder, queries), as_json)
+    if _decode.FIGURE in wanted:
+        report(_decode.figure(data / "decode"), as_json)
+    if _bandwidth.FIGURE in wanted:
+        report(_bandwidth.figure(data / "bandwidth"), as_json)
+    if _packed.FIGURE in wanted:
+        report(_packed.figure(data / "packed"), as_json)
+
+
+def _beside_others(
+    files: dict[str, Path], rows: int, figures: list[str], queries: tuple[str, ...], as_json: bool
+) -> None:
+    """Report figures of FIGURES."""
     with jumpgate.connect(offload="always") as jg:
         contenders = engines(files, jg)
-        for figure, (target, texts) in FIGURES.items():
+        for figure in figures:
+            target, texts = FIGURES[figure]
             chosen = {name: text for name, text in texts.items() if not queries or name in queries}
-            if not chosen or (figures and figure not in figures):
+            if not chosen:
                 continue
             duckdb_alone = figure.endswith("_vs_duckdb")
             others = (
@@ -210,11 +236,6 @@ def main(as_json: bool, rows: int, data: Path, figures: tuple[str, ...], queries
             size = _orders.rows_of(rows) if figure in _orders.FIGURES else rows
             what = f"geometric mean of {len(ratios)}, beside {beside}, {size:,} rows"
             report(Figure(figure, geometric_mean(ratios), target, "higher", what), as_json)
-    wanted = [name for name in _spill.TARGETS if name in figures or not (figures or queries)]
-    for found in _spill.figures(files, wanted) if wanted else ():
-        report(found, as_json)
-    if _decode.FIGURE in figures or not (figures or queries):
-        report(_decode.figure(data / "decode"), as_json)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #pragma once
 #include <arrow/io/interfaces.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,8 +20,8 @@ class InputFile final : public arrow::io::RandomAccessFile {
   static std::shared_ptr<InputFile> open(const std::string& path, arrow::MemoryPool* pool);
   ~InputFile() override;
 
-  // Bytes read so far; of an object, those that were asked for.
-  int64_t bytes_read() const { return object_ ? object_->bytes_fetched() : bytes_read_; }
+  // Bytes read so far; of an object, those that were asked for. Any thread may ask.
+  int64_t bytes_read() const { return object_ ? object_->bytes_fetched() : bytes_read_.load(); }
   // Of an object: what will be read next, so that it is fetched meanwhile, and that nothing is any more.
   void expect(std::vector<ByteRange> ranges) {
     if (object_) object_->expect(std::move(ranges));
@@ -48,7 +49,8 @@ class InputFile final : public arrow::io::RandomAccessFile {
 
   int fd_ = -1;
   std::unique_ptr<ObjectReader> object_;
-  int64_t size_, position_ = 0, bytes_read_ = 0;
+  int64_t size_, position_ = 0;
+  std::atomic<int64_t> bytes_read_ = 0;
   arrow::MemoryPool* pool_;
 };
 

@@ -1,6 +1,7 @@
 // Reads an object of a store in few, concurrent requests: ranges that will be wanted are fetched ahead, in blocks, of
 // which a bounded number of bytes is held.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <future>
@@ -51,7 +52,8 @@ class ObjectReader {
   const objects::Object& object_;
   Blocks blocks_;  // by where they begin; they do not overlap
   std::deque<ByteRange> expected_;
-  int64_t held_ = 0, bytes_fetched_ = 0;
+  int64_t held_ = 0;
+  std::atomic<int64_t> bytes_fetched_ = 0;
   uint64_t clock_ = 0;
 };
 

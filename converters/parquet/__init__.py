@@ -94,7 +94,7 @@ PARQUET = Format(
     columnar=True,
     converted=False,
     substrait="parquet",
-    speeds=Speeds(number=8e-9, decimal=6e-9, text=30e-9),
+    speeds=Speeds(number=1.6e-9, decimal=2.4e-9, text=6e-9),  # late ones are made where rows are left
     duckdb_speeds=Speeds(number=3.9e-9, decimal=6.6e-9, text=11.5e-9),
     infer_schema=_schema,
     rows=_rows,

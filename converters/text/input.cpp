@@ -29,7 +29,8 @@ Status Input::failed(const std::string& code, const std::string& what) const {
   return {code, code == "io" ? "cannot read " + path_ + ": " + what : path_ + ": " + what, {{"file", path_}}};
 }
 
-Status Input::open(const std::string& path, const How& how, std::unique_ptr<Input>* out) {
+Status Input::open(const std::string& path, const How& how, std::unique_ptr<Input>* out,
+                   std::shared_ptr<const Frames> frames) {
   std::unique_ptr<Input> input(new Input(path, how));
   struct stat info;
   const bool is_here = objects::find(path) == nullptr;
@@ -37,14 +38,18 @@ Status Input::open(const std::string& path, const How& how, std::unique_ptr<Inpu
   if (is_here && !S_ISREG(info.st_mode)) return input->failed("io", "it is not a file");  // opening a pipe would wait
   try {
     input->file_ = columnar::InputFile::open(path, arrow::default_memory_pool());
-    if (input->is_plain()) {
+    if (frames) {
+      input->frames_ = std::move(frames);
+    } else if (input->is_plain()) {
       input->size_ = columnar::take(input->file_->GetSize());
     } else {
-      input->start();
+      input->look_for_frames();
+      if (!input->frames_) input->start(0);
     }
   } catch (const ReadError& e) {
     return input->failed(e.code, e.what());
   }
+  if (input->frames_) input->size_ = input->frames_->text_size;
   *out = std::move(input);
   return {};
 }
@@ -52,26 +57,54 @@ Status Input::open(const std::string& path, const How& how, std::unique_ptr<Inpu
 // Return whether the file's bytes are the text.
 bool Input::is_plain() {
   if (how_.encoding != "utf-8") return false;
-  std::string head(16, '\0');
+  char head[16];
+  const int64_t got = columnar::take(file_->ReadAt(0, sizeof head, head));
+  if (is_packed(path_, {head, static_cast<size_t>(got)})) return false;
+  return begins_plain([&](char* out, int64_t size) { return columnar::take(file_->ReadAt(0, size, out)); });
+}
+
+// Return whether text is UTF-8, and no JSON array; `read` gives its first bytes.
+bool Input::begins_plain(const std::function<int64_t(char*, int64_t)>& read) const {
+  std::string head;
   for (int64_t size : {int64_t{16}, kLookBytes}) {
     head.resize(static_cast<size_t>(size));
-    head.resize(static_cast<size_t>(columnar::take(file_->ReadAt(0, size, head.data()))));
-    if (is_packed(path_, head) || head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF")) return false;
+    head.resize(static_cast<size_t>(read(head.data(), size)));
+    if (head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF")) return false;
     const char first = first_letter(head);
     if (!how_.json || first != 0) return !how_.json || first != '[';
   }
   return true;
 }
 
-void Input::start() {
+void Input::look_for_frames() {
+  if (how_.encoding != "utf-8") return;
+  std::shared_ptr<const Frames> found = frames_of(file_.get());
+  const auto read = [&](char* out, int64_t size) {
+    const std::unique_ptr<Stream> from = unpacked_from(file_, found, 0);
+    int64_t have = 0;
+    for (int64_t got = 1; got > 0 && have < size; have += got) got = from->read(out + have, size - have);
+    return have;
+  };
+  if (found && begins_plain(read)) frames_ = std::move(found);
+}
+
+// Read from `offset` on, or from somewhat before it.
+void Input::start(int64_t offset) {
+  stream_ = nullptr;  // before what it reads is elsewhere
+  if (frames_) {
+    const size_t frame = frames_->at(offset);
+    stream_ = unpacked_from(file_, frames_, frame);
+    at_ = frames_->frames[frame].text_begin;
+    return;
+  }
   file_->expect({{0, columnar::take(file_->GetSize())}});
-  stream_ = decoded(unpacked(path_, file_), how_.encoding);
-  if (how_.json) stream_ = lines_of_array(std::move(stream_));
+  std::unique_ptr<Stream> text = decoded(unpacked(path_, file_), how_.encoding);
+  stream_ = ahead(how_.json ? lines_of_array(std::move(text)) : std::move(text));
   at_ = 0;
 }
 
 void Input::expect(int64_t begin, int64_t end) {
-  if (stream_) return;  // all of it is on its way
+  if (stream_ || frames_) return;  // all of it is on its way, or it is here
   file_->forget();
   file_->expect({{begin, end}});
 }
@@ -79,11 +112,12 @@ void Input::expect(int64_t begin, int64_t end) {
 Status Input::read(int64_t offset, int64_t size, char* out, int64_t* got) {
   *got = 0;
   try {
-    if (!stream_) {
+    if (!stream_ && !frames_) {
       *got = columnar::take(file_->ReadAt(offset, size, out));
       return {};
     }
-    if (offset < at_) start();
+    const bool in_later_frame = frames_ && stream_ && frames_->at(offset) > frames_->at(at_);
+    if (!stream_ || offset < at_ || in_later_frame) start(offset);
     while (at_ < offset) {
       char passed[4096];
       const int64_t n = stream_->read(passed, std::min<int64_t>(sizeof passed, offset - at_));

@@ -18,8 +18,9 @@ Status Ranges::open(const FileSourceOptions& options, Counters* counters) {
   int64_t left = 0;  // bytes, of files that are read in parts
   for (size_t f = 0; f < files_.size(); f++) {
     std::unique_ptr<Input> input;
-    JG_RETURN_IF_ERROR(open_file(static_cast<int>(f), &input));
+    JG_RETURN_IF_ERROR(Input::open(files_[f], how_, &input));
     sizes.push_back(input->size());
+    frames_.push_back(input->frames());
     if (input->in_parts()) left += input->size();
   }
   int64_t number = 0;
@@ -29,7 +30,10 @@ Status Ranges::open(const FileSourceOptions& options, Counters* counters) {
     for (int64_t at = 0, end; at < size; at = end) {
       end = size;
       if (size != kSizeUnknown) {
-        end = std::min(at + std::clamp(left / kPartsLeft, bytes_min_, kMorselBytes), size);
+        end = at + std::clamp(left / kPartsLeft, bytes_min_, kMorselBytes);
+        // the letter before a range decides whether that begins with a line: it is in the range's own frame
+        if (frames_[f]) end = frames_[f]->end_of_frame(end - 1) + 1;
+        end = std::min(end, size);
         left -= end - at;
       }
       if (!options.shares && number++ % options.share_count != options.share_index) continue;

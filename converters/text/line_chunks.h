@@ -22,7 +22,9 @@ class Ranges {
   explicit Ranges(Input::How how, int64_t bytes_min = kMorselBytes) : how_(std::move(how)), bytes_min_(bytes_min) {}
   // Looks at every file; the error names one that cannot be read.
   Status open(const FileSourceOptions& options, Counters* counters);
-  Status open_file(int file, std::unique_ptr<Input>* out) const { return Input::open(files_[file], how_, out); }
+  Status open_file(int file, std::unique_ptr<Input>* out) const {
+    return Input::open(files_[file], how_, out, frames_[file]);
+  }
   struct Range {
     int file;
     int64_t begin, end;  // owns the lines that start in it
@@ -36,6 +38,7 @@ class Ranges {
   const Input::How how_;
   const int64_t bytes_min_;
   std::vector<std::string> files_;
+  std::vector<std::shared_ptr<const Frames>> frames_;  // of each file; null: none
   PartQueue<Range> queue_;
 };
 

@@ -30,6 +30,9 @@ std::unique_ptr<Stream> decoded(std::unique_ptr<Stream> from, const std::string&
 // is left alone.
 std::unique_ptr<Stream> lines_of_array(std::unique_ptr<Stream> from);
 
+// The same text, of which the next pieces are made by a thread of its own while the caller looks at one.
+std::unique_ptr<Stream> ahead(std::unique_ptr<Stream> from);
+
 // The first byte that is not a blank and no byte order mark, or 0.
 char first_letter(std::string_view text);
 

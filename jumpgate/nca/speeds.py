@@ -30,9 +30,9 @@ HOST: dict[str, float] = {
     "build": 30e-9,  # a row of a join's table
     "build large": 80e-9,
     "group": 8e-9,  # a row added to its group
-    "group large": 140e-9,
+    "group large": 100e-9,
     "measure": 2e-9,  # per row and measure
-    "sort": 17e-9,  # per row and level of the sort (rows × log2 of rows)
+    "sort": 5e-9,  # per row and level of the sort (rows × log2 of rows)
     "window": 40e-9,  # per row and function
     "send": 1e-9,  # a byte over an edge, both ends included
     "send datagram": 170e-9,  # a row in datagrams, beside its bytes: a packet takes 0.7 µs and holds at most four rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from jumpgate.compiler.estimate import Estimator, row_bytes
@@ -14,7 +15,8 @@ from jumpgate.v1 import service_pb2 as pb
 
 
 def estimate_of(plan: JobPlan, elsewhere: pb.Speeds) -> pb.Estimate:
-    """The plan's figures. Elsewhere nothing is sent, and what is used several times is computed as often."""
+    """The plan's figures. Elsewhere nothing is sent. What is used several times may be kept there (tables of WITH,
+    grouping sets) or computed as often (equal subqueries): the geometric mean of these is taken."""
     seconds = dict(elsewhere.seconds)
     found = pb.Estimate(known=plan.figures.seconds is not None, seconds=plan.figures.seconds or 0.0)
     total = unit_seconds("job", seconds) if seconds else 0.0
@@ -28,7 +30,7 @@ def estimate_of(plan: JobPlan, elsewhere: pb.Speeds) -> pb.Estimate:
                 continue
             there = 0.0
             if seconds and not isinstance(node, Emit):
-                there = paths[id(node)] * seconds_of(figures.work, seconds, elsewhere.cores)
+                there = math.sqrt(paths[id(node)]) * seconds_of(figures.work, seconds, elsewhere.cores)
             if isinstance(node, Emit) and instance.output == plan.result:
                 found.rows, found.bytes = figures.rows, figures.bytes
             total += there

@@ -410,6 +410,13 @@ def test_fingerprints_of_every_length(shared: Lab) -> None:
     check_all(shared, table, numbered, found, Dialect())
 
 
+def test_lengths_of_texts(shared: Lab) -> None:
+    """Eight bytes are looked at together: characters of one to four bytes lie anywhere among them."""
+    texts: list[list[Value]] = [["é€😀x"[n % 4 :] + "y" * k + "😀é" * (n % 3)] for n in range(12) for k in range(19)]
+    table, rows, columns = make(shared, ["string"], texts, True)
+    check_all(shared, table, rows, [bind("char_length", tuple(columns))], Dialect())
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_in_lists(shared: Lab, dialect: str) -> None:
     """Every type, with and without NULL among the options, one option and many."""

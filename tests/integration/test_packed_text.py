@@ -6,10 +6,13 @@ import bz2
 import gzip
 import lzma
 import random
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -23,6 +26,42 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "bz2": bz2.compress,
     "zst": lambda data: pa.compress(data, "zstd", asbytes=True),
 }
+
+
+def blocks(data: bytes, size: int = 0xFF00) -> bytes:
+    """The text as BGZF: members of gzip that say how long they are, and an empty one at the end."""
+    made = []
+    for begin in range(0, len(data) + size, size):
+        text = data[begin : begin + size]
+        deflated = zlib.compress(text, wbits=-15)
+        head = struct.pack("<4BI2BH2BHH", 31, 139, 8, 4, 0, 0, 255, 6, 66, 67, 2, len(deflated) + 25)
+        made.append(head + deflated + struct.pack("<II", zlib.crc32(text), len(text)))
+    return b"".join(made)
+
+
+def frames(data: bytes, size: int = 300_000) -> bytes:
+    """The text as frames of zstd that say how long they are, with something to pass over between them."""
+    passed = struct.pack("<II", 0x184D2A53, 5) + b"12345"
+    return passed.join(pa.compress(data[i : i + size], "zstd", asbytes=True) for i in range(0, len(data), size))
+
+
+def seekable(data: bytes, size: int = 300_000) -> bytes:
+    """The text as frames of zstd that do not say how long they are, and a table of these at the end."""
+    parts = [data[i : i + size] for i in range(0, len(data), size)]
+    packed = []
+    for part in parts:
+        sink = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(sink, "zstd") as out:
+            for i in range(0, len(part), 100_000):
+                out.write(part[i : i + 100_000])
+        packed.append(sink.getvalue().to_pybytes())
+    table = b"".join(struct.pack("<2I", len(p), len(t)) for p, t in zip(packed, parts, strict=True))
+    table += struct.pack("<IBI", len(parts), 0, 0x8F92EAB1)
+    return b"".join(packed) + struct.pack("<2I", 0x184D2A5E, len(table)) + table
+
+
+#: of text whose parts can be unpacked by themselves
+PARTED: dict[str, Callable[[bytes], bytes]] = {"gz": blocks, "zst": frames}
 
 
 def scan(format: str, path: Path | list[Path], **how: Any) -> probe.Scan:
@@ -152,3 +191,101 @@ def test_packed_beside_plain(tmp_path: Path) -> None:
         paths.append(tmp_path / f"{i}.json")
         paths[-1].write_bytes(PACKERS[name](data) if name in PACKERS else data)
     assert list(zip(*scan("json", paths).columns, strict=True)) == expected(4000)
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+@pytest.mark.parametrize("pack", [blocks, frames, seekable])
+def test_in_parts(tmp_path: Path, format: str, pack: Callable[[bytes], bytes]) -> None:
+    """Several threads and instances have rows of one file, each row once."""
+    count, long = 60_000, "x" * 300
+    row = '{{"a":{},"b":"' + long + '"}}\n' if format == "json" else "{}," + long + "\n"
+    whole = ("" if format == "json" else "a,b\n") + "".join(map(row.format, range(count)))
+    (tmp_path / "t").write_bytes(pack(whole.encode()))
+    assert scan(format, tmp_path / "t").columns[0] == list(range(count))
+    found = scan(format, tmp_path / "t", threads=2)
+    assert sorted(found.columns[0]) == list(range(count)) and set(found.columns[1]) == {long.encode()}
+    shares = [scan(format, tmp_path / "t", share=(i, 2)) for i in range(2)]
+    assert all(share.rows for share in shares)
+    assert sorted(v for share in shares for v in share.columns[0]) == list(range(count))
+
+
+@pytest.mark.parametrize("packer", PARTED)
+def test_parts_that_end_anywhere(tmp_path: Path, packer: str) -> None:
+    """At the end of a line, and beside it; a line is longer than several parts, and the last part is empty."""
+    sizes = [1_100_000, 1_100_001, 1_100_002, 20, 3_500_000, 1_100_003]
+    lines = [f'{{"a":{i},"b":"{"x" * size}"}}\n'.encode() for i, size in enumerate(sizes)]
+    whole, edges = b"".join(lines), [sum(map(len, lines[:i])) for i in range(1, len(lines))]
+    for off in (-1, 0, 1):
+        cuts = [0, *(edge + off for edge in edges), edges[3] + 2_000_000, len(whole), len(whole)]
+        cuts.sort()
+        parts = [whole[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+        (tmp_path / "t").write_bytes(b"".join(map(blocks if packer == "gz" else PACKERS["zst"], parts)))
+        found = sorted(zip(*scan("json", tmp_path / "t", threads=2).columns, strict=True))
+        assert [(a, len(b)) for a, b in found] == list(enumerate(sizes))
+
+
+@pytest.mark.parametrize("packer", PARTED)
+def test_damaged_parts(tmp_path: Path, packer: str) -> None:
+    """A length that is not true, a frame that is cut, and bytes that differ: an error, or what was written."""
+    whole = text("json", 60_000)
+    data = PARTED[packer](whole)
+    path = tmp_path / "t"
+    rng = random.Random(packer)
+    places = [*range(4, 20), len(data) - 1, len(data) - 30, *(rng.randrange(len(data)) for _ in range(30))]
+    for place in places:
+        broken = bytearray(data)
+        broken[place] ^= 1 << rng.randrange(8)
+        path.write_bytes(bytes(broken))
+        try:
+            found = scan("json", path, threads=2)
+        except (MalformedData, SchemaMismatch) as error:
+            assert str(path) in str(error)
+        else:
+            assert packer == "zst" or sorted(zip(*found.columns, strict=True)) == expected(60_000)
+    for keep in (len(data) // 2, len(data) - 40):
+        path.write_bytes(data[:keep])
+        with pytest.raises(MalformedData, match="cut or damaged"):
+            scan("json", path, threads=2)
+
+
+def test_a_length_that_is_not_true(tmp_path: Path) -> None:
+    data = bytearray(frames(text("json", 60_000)))
+    data[5] += 1  # of the first frame's text
+    (tmp_path / "t").write_bytes(bytes(data))
+    with pytest.raises(MalformedData, match="cut or damaged zstd"):
+        scan("json", tmp_path / "t")
+    data = bytearray(seekable(text("json", 60_000)))
+    data[-9 - 4] ^= 1  # of the last frame's text, in the table
+    (tmp_path / "t").write_bytes(bytes(data))
+    with pytest.raises(MalformedData, match="cut or damaged zstd"):
+        scan("json", tmp_path / "t")
+    data[-9 - 8] ^= 1  # a table that does not fit: the frames are read without it
+    (tmp_path / "t").write_bytes(bytes(data))
+    assert scan("json", tmp_path / "t").columns[0] == list(range(60_000))
+
+
+@pytest.mark.parametrize("packer", PARTED)
+def test_errors_inside_parts(tmp_path: Path, packer: str) -> None:
+    good = text("csv", 100_000)
+    more = text("csv", 100_000).removeprefix(b"a,b\n")
+    (tmp_path / "t").write_bytes(PARTED[packer](good + b"1,2,3\n" + more))
+    with pytest.raises(MalformedData, match=rf"line {good.count(10) + 1} \(byte {len(good)}\)"):
+        scan("csv", tmp_path / "t", select=lambda _: [], threads=2)
+    array = b"[" + b",".join(text("json", 90_000).splitlines()) + b"]"
+    (tmp_path / "t").write_bytes(PARTED[packer](array))
+    assert list(zip(*scan("json", tmp_path / "t", threads=2).columns, strict=True)) == expected(90_000)
+
+
+@pytest.mark.parametrize("packer", ["gz", "zst"])
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_duckdb_has_the_same(tmp_path: Path, format: str, packer: str) -> None:
+    quoted = "".join(f'{i},"x, ""{i}""\n{i}"\n' for i in range(60_000))
+    data = text("json", 60_000) if format == "json" else f"a,b\n{quoted}".encode()
+    for name, pack in (("whole", PACKERS[packer]), ("parts", PARTED[packer])):
+        path = tmp_path / f"{name}.{format}.{packer}"
+        path.write_bytes(pack(data))
+        reader = f"read_{format}('{path}', columns = {{'a': 'BIGINT', 'b': 'VARCHAR'}})"
+        with duckdb.connect() as duck:
+            rows = duck.execute(f"SELECT a, b FROM {reader} ORDER BY a").fetchall()
+        found = sorted(zip(*scan(format, path, threads=2).columns, strict=True))
+        assert [(a, b.decode()) for a, b in found] == rows

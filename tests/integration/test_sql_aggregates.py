@@ -69,6 +69,7 @@ def connection(
             "g": pa.array([r.randrange(6) for _ in range(n)], pa.int32()),
             "i": some(pa.int32(), *range(-5, 90)),
             "b": some(pa.int64(), 2**40, -(2**39), 5, 7),
+            "large": some(pa.int64(), 2**63 - 1, 2**63 - 2, 2**62),
             "f": some(pa.float64(), 0.1, 0.7, 1.5, 0.0),
             "h": some(pa.float64(), 0.3, nan, inf, 2.0),
             "d": some(pa.decimal128(9, 2), *cents),
@@ -110,6 +111,15 @@ def test_what_stays_says_why(connection: Connection, judge: duckdb.DuckDBPyConne
     text = f"SELECT g, {call} AS v FROM t GROUP BY g"
     assert STAYS[call] in stays(connection, text)
     assert not differences(connection, judge, text)
+
+
+def test_means_of_large_integers(connection: Connection, judge: duckdb.DuckDBPyConnection) -> None:
+    """Whose sum is no int64."""
+    for text in (
+        "SELECT avg(large) AS a, avg(DISTINCT large) AS b, avg(-large) AS c FROM t",
+        "SELECT g, avg(large) FILTER (WHERE id > 50) AS a FROM t GROUP BY g ORDER BY g",
+    ):
+        assert not differences(connection, judge, text, ordered=True, jobs=True)
 
 
 def test_means_of_infinity(connection: Connection, judge: duckdb.DuckDBPyConnection) -> None:

@@ -17,8 +17,8 @@ from tests.support.plans import equals, grouped, joined, measured, statistics, t
 FACT = table("fact", "parquet", fk=int64, fv=int64)
 DIM = table("dim", "parquet", dk=int64, dv=int64)
 ROWS = statistics({"fact": 1e7, "dim": 1e4})
-#: a tenth of the rows, or all of them
-FEW = joined(FACT, Filter(DIM, equals(DIM, "dv", 1)), "fk", "dk")
+#: a hundredth of the rows, or all of them
+FEW = joined(FACT, Filter(Filter(DIM, equals(DIM, "dv", 1)), equals(DIM, "dk", 1)), "fk", "dk")
 ALL = joined(FACT, DIM, "fk", "dk")
 
 

@@ -93,6 +93,8 @@ def computed(name: str, arguments: tuple[Expression, ...], types: tuple[SqlType,
         return alone("sum", (as_type(arguments[0], int64),))  # of no values it is NULL, as sums are
     function = function_of(name, types, distinct)
     if name == "avg" and types[0].id != "DOUBLE":
+        if types[0].id == "BIGINT":  # their sum is no int64 where values are large, as identifiers are
+            arguments = (as_type(arguments[0], decimal(19)),)
         sums = (Term(function.replace("avg", kind), arguments) for kind in ("sum", "count"))
         return Computed(tuple(sums), lambda values: _mean(*values))
     if name in _OF_PAIRS:
