@@ -74,8 +74,7 @@ class Crc {
     for (size_t k = 1; k < 8; ++k)
       for (size_t byte = 0; byte < 256; ++byte) {
         const Register crc = tables[k - 1][byte];
-        tables[k][byte] =
-            Reflect ? (crc >> 8) ^ tables[0][crc & 0xff] : (crc << 8) ^ tables[0][crc >> (kBits - 8)];
+        tables[k][byte] = Reflect ? (crc >> 8) ^ tables[0][crc & 0xff] : (crc << 8) ^ tables[0][crc >> (kBits - 8)];
       }
     return tables;
   }
