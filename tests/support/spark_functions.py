@@ -107,6 +107,10 @@ def texts_of_values() -> Iterator[Case]:
         ("^x(\\\\d+)y", 1),
         ("(ä|ö).", 1),
         ("z", 0),
+        ("(\\\\w+)[.](\\\\w)-", 2),
+        ("(\\\\w+)@(\\\\w+)[.](\\\\w+)", 2),
+        ("([a-z]*)(\\\\d+)([a-z ])", 2),
+        ("^([^,]*),(\\\\d*)", 2),
     )
     extracted = ", ".join(f"regexp_extract(s, '{p}', {g})" for p, g in found)
     yield Case("matches that are taken out", WHOLE, table, {}, f"select n, {extracted} from t")

@@ -35,7 +35,7 @@ private final class Functions(in: Expression => Value) {
         val found = ScalarFunction.REGEXP_EXTRACT.of(in(s), Request.string(p.text))
         val rest = if (before == 0) found else ScalarFunction.RIGHT.of(found, Values.long(-before.toLong))
         if (after == 0) rest else ScalarFunction.LEFT.of(rest, Values.long(-after.toLong))
-      }.orNull
+      }.orElse(JavaGroups.extracted(pattern, group).map(grouped(in(s), _))).orNull
     case GetArrayItem(StringSplit(s, Text(pattern), Literal(limit: Int, _)), Literal(i: Int, _), fails) if limit <= 0 && s.dataType == StringType =>
       Functions.separator(pattern).filter(SqlFunctions.isPart(_, i + 1L)).map(part(in(s), _, i + 1L, fails)).orNull
     case SubstringIndex(s, Text(separator), Literal(1, _)) if separator.nonEmpty => side(s, separator, 1)
@@ -101,6 +101,17 @@ private final class Functions(in: Expression => Value) {
       val isMissing = ScalarFunction.AND.of(ScalarFunction.IS_NULL.of(found), ScalarFunction.IS_NOT_NULL.of(text))
       Values.caseWhen(Seq((isMissing, Values.cast(TextCasts.failing(text, JumpgateType.INT64), JumpgateType.STRING))), found)
     }
+  }
+
+  /** A group's text: what is left of a match without what comes before, as far as the group takes it. */
+  private def grouped(text: Value, of: Grouped): Value = {
+    def extracted(from: Value, pattern: JavaPattern) = ScalarFunction.REGEXP_EXTRACT.of(from, Request.string(pattern.text))
+    val found = extracted(text, of.whole)
+    val rest = of.before.fold(found) { before =>
+      val start = ScalarFunction.ADD.of(ScalarFunction.CHAR_LENGTH.of(extracted(found, before)), Values.long(1))
+      ScalarFunction.SUBSTRING.of(found, start)
+    }
+    extracted(rest, of.group)
   }
 
   private def side(text: Expression, separator: String, n: Long): Value =
