@@ -30,14 +30,21 @@ def filtered(session: SparkSession) -> DataFrame:
     return session.sql("select n, k, s, x from t where n % 3 <> 1")
 
 
-def doubled(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    for frame in frames:
-        frame["n"] = frame["n"] * 2
-        yield frame
+# functions within functions go to Python's workers, which do not have this module, as they are
+def frames_of_pandas(session: SparkSession) -> list[Any]:
+    def doubled(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for frame in frames:
+            frame["n"] = frame["n"] * 2
+            yield frame
+
+    return filtered(session).mapInPandas(doubled, "n int, k long, s string, x double").collect()
 
 
-def sums(frame: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame({"k": [int(frame["k"].iloc[0])], "n": [int(frame["n"].sum())]})
+def groups_of_pandas(session: SparkSession) -> list[Any]:
+    def sums(frame: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame({"k": [int(frame["k"].iloc[0])], "n": [int(frame["n"].sum())]})
+
+    return filtered(session).select("k", "n").groupBy("k").applyInPandas(sums, "k long, n long").collect()
 
 
 def from_pandas(session: SparkSession, arrow: str) -> list[Any]:
@@ -60,12 +67,8 @@ USES: dict[str, Callable[[SparkSession], list[Any]]] = {
         .agg(f.sum("n"), f.max("s"))
         .collect()
     ),
-    "frames of pandas": lambda session: (
-        filtered(session).mapInPandas(doubled, "n int, k long, s string, x double").collect()
-    ),
-    "groups of pandas": lambda session: (
-        filtered(session).select("k", "n").groupBy("k").applyInPandas(sums, "k long, n long").collect()
-    ),
+    "frames of pandas": frames_of_pandas,
+    "groups of pandas": groups_of_pandas,
     "toPandas": lambda session: from_pandas(session, "false"),
     "toPandas by Arrow": lambda session: from_pandas(session, "true"),
     "toArrow": lambda session: [Row(**row) for row in filtered(session).toArrow().to_pylist()],
@@ -83,6 +86,7 @@ def counted(session: SparkSession) -> list[Any]:
     return [Row(total.value)]
 
 
+@pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("name", USES)
 def test_rows_are_the_same_beside_python(spark: Spark, name: str) -> None:
     session, before = spark.session, spark.fallbacks

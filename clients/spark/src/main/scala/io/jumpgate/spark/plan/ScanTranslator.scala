@@ -140,7 +140,8 @@ private final class ScanTranslator(session: SparkSession) {
     if (read.isEmpty) NotOffloaded(Code.COLUMN, "the files have none of the columns")
     val moments = new Moments(format, session.sessionState.conf.sessionLocalTimeZone)
     val fields = read.map { case (a, name) => new Field(name, if (other.contains(a)) JumpgateType.STRING else moments.stored(a.dataType)) }
-    val folders = if (partitions.isEmpty) Map.empty else Map("partitions" -> partitions.map(encoded).mkString(","))
+    val inFolders = partitions.filter(name => output.exists(_.name == name))
+    val folders = if (inFolders.isEmpty) Map.empty else Map("partitions" -> inFolders.map(encoded).mkString(","))
     val scan = Operator.read(
       paths.asJava,
       format,
