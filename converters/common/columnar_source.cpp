@@ -232,10 +232,10 @@ void ColumnarSource::add_file(const std::string& path, const Wanted& wanted, std
   files_.push_back(std::move(file));
 }
 
-// Whether a file of ORC has no names of columns: those of Hive's old writers stand for positions.
+// Whether a file's names stand for positions.
 bool ColumnarSource::are_numbers(const std::vector<std::string>& names) const {
   auto is_number = [](const std::string& name) { return name.starts_with("_col"); };
-  return format_.name == std::string_view("ORC") && std::all_of(names.begin(), names.end(), is_number);
+  return format_.numbers_columns && std::all_of(names.begin(), names.end(), is_number);
 }
 
 // A column that some files lack is NULL in them; one that all lack, or spell in other cases, is a mistake. With the
