@@ -1,8 +1,8 @@
 """Asks queries in a Spark of its own version, whose environment has PySpark and nothing else of ours: a program.
 
 The first line of stdin has the settings and the tables, files of Parquet by name; each further one a query, settings
-for it and statements before it. For each query a line of stdout has its seconds, its number of rows, a digest of these
-and how many of its operators are offloaded, or the error.
+for it and statements before it; a statement `delete equal` is what `delete_equal` does. For each query a line of stdout
+has its seconds, its number of rows, a digest of these and how many of its operators are offloaded, or the error.
 """
 
 from __future__ import annotations
@@ -15,13 +15,18 @@ from typing import Any, TextIO
 
 from pyspark.sql import DataFrame, SparkSession
 
+EQUAL = "delete equal "
+
 
 def ask(spark: SparkSession, question: dict[str, Any]) -> dict[str, Any]:
     for name, value in question["settings"].items():
         spark.conf.set(name, value)
     try:
         for statement in question.get("statements", ()):
-            spark.sql(statement).collect()
+            if statement.startswith(EQUAL):
+                delete_equal(spark, statement.removeprefix(EQUAL))
+            else:
+                spark.sql(statement).collect()
         start = time.perf_counter()
         frame = spark.sql(question["query"])
         rows = frame.collect()
@@ -30,6 +35,30 @@ def ask(spark: SparkSession, question: dict[str, Any]) -> dict[str, Any]:
         return {"error": str(error).partition("\n")[0]}
     digest = hashlib.sha256("\n".join(sorted(map(repr, rows))).encode()).hexdigest()
     return {"seconds": took, "rows": len(rows), "digest": digest, "offloaded": offloaded(spark, frame)}
+
+
+def delete_equal(spark: SparkSession, words: str) -> None:
+    """Delete the rows of the Iceberg table `t` whose column, the first word, has one of the integers after it, or NULL:
+    by a file of these values, as Flink writes it and Spark does not."""
+    name, *values = words.split()
+    java, gateway = spark._jvm.org.apache.iceberg, spark.sparkContext._gateway
+    place = spark.sql("select current_catalog() || '.' || current_database()").first()[0]
+    table = java.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, f"{place}.t")
+    id = table.schema().findField(name).fieldId()
+    columns = java.types.TypeUtil.select(table.schema(), spark._jvm.java.util.HashSet([id]))
+    ids = gateway.new_array(gateway.jvm.int, 1)
+    ids[0] = id
+    factory = java.data.GenericAppenderFactory(table.schema(), table.spec(), ids, columns, None)
+    file = table.io().newOutputFile(f"{table.location()}/data/equal-{time.time_ns()}.parquet")
+    encrypted = java.encryption.EncryptedFiles.encryptedOutput(file, java.encryption.EncryptionKeyMetadata.EMPTY)
+    writer = factory.newEqDeleteWriter(encrypted, java.FileFormat.PARQUET, None)
+    for value in values:
+        record = java.data.GenericRecord.create(columns)
+        record.setField(name, None if value == "null" else int(value))
+        writer.write(record)
+    writer.close()
+    table.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
+    spark.sql("refresh table t")
 
 
 def offloaded(spark: SparkSession, frame: DataFrame) -> str:

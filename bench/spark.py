@@ -114,7 +114,11 @@ def feature_matrix_right(bench: Bench) -> Figure:
     with bench.spark("local[1]") as spark:
         for case in cases:
             with TemporaryDirectory() as folder:
-                if problem := spark_cases.failure(case, spark, Path(folder)):
+                try:
+                    problem = spark_cases.failure(case, spark, Path(folder))
+                except Exception as error:  # of a case that Spark itself refuses
+                    problem = str(error)
+                if problem:
                     remark(f"{case.name}: {problem}")
                     wrong += 1
     compared = f"of {len(cases)} cases: offloaded or refused as they should be, and Spark's rows"

@@ -38,6 +38,7 @@ class ColumnarSource final : public Source {
  private:
   friend class ColumnarWorker;
   void add_file(const std::string& path, const Wanted& wanted, std::vector<Morsel>* parts);
+  bool are_numbers(const std::vector<std::string>& names) const;
   Status check_columns() const;
 
   const ColumnarFormat& format_;
@@ -231,17 +232,27 @@ void ColumnarSource::add_file(const std::string& path, const Wanted& wanted, std
   files_.push_back(std::move(file));
 }
 
-// A column that some files lack is NULL in them; one that all lack, or spell in other cases, is a mistake.
+// Whether a file's names stand for positions.
+bool ColumnarSource::are_numbers(const std::vector<std::string>& names) const {
+  auto is_number = [](const std::string& name) { return name.starts_with("_col"); };
+  return format_.numbers_columns && std::all_of(names.begin(), names.end(), is_number);
+}
+
+// A column that some files lack is NULL in them; one that all lack, or spell in other cases, is a mistake. With the
+// option `absent = null` one that all lack is NULL, too.
 Status ColumnarSource::check_columns() const {
+  const bool all_may = std::any_of(options_.options.begin(), options_.options.end(), [](const auto& option) {
+    return option.first == "absent" && option.second == "null";
+  });
   for (size_t i = 0; i < options_.columns.size(); ++i) {
     const ColumnSpec& column = options_.columns[i];
     auto lacks = [i](const std::unique_ptr<ColumnarFile>& file) { return file->lacks(i); };
     const auto count = std::count_if(files_.begin(), files_.end(), lacks);
-    const bool may_lack = column.nullable && count < static_cast<int64_t>(files_.size());
+    const bool may_lack = column.nullable && (all_may || count < static_cast<int64_t>(files_.size()));
     for (const auto& file : files_) {
       if (!lacks(file)) continue;
       const std::vector<std::string> present = file->names();
-      if (may_lack && !has_other_case(column.column(), present)) continue;
+      if (may_lack && !has_other_case(column.column(), present) && !are_numbers(present)) continue;
       return guarded(format_.name, file->path, [&] { throw missing_column(column, present); });
     }
   }

@@ -59,6 +59,7 @@ struct ColumnarFormat {
   const char* name;         // as messages have it
   int64_t morsel_rows_min;  // that are worth to be split off
   bool fetches_ahead;       // `start` waits for nothing, and lets bytes of an object come
+  bool numbers_columns;     // files of Hive's old writers have `_col` and a number in place of names
   // Read the footer and, of columns that are compared, statistics. Throws ReadError or a library's exception.
   std::unique_ptr<ColumnarFile> (*open)(const std::string& path, const Wanted& wanted);
 };

@@ -1,10 +1,11 @@
 #include "common/read_error.h"
 
 #include <arrow/status.h>
-#include <strings.h>
 
 #include <algorithm>
 #include <new>
+
+#include "jg/lower_case.h"
 
 namespace jg::columnar {
 
@@ -100,9 +101,9 @@ ReadError missing_column(const ColumnSpec& column, const std::vector<std::string
 }
 
 bool has_other_case(const std::string& name, const std::vector<std::string>& present) {
-  return std::any_of(present.begin(), present.end(), [&](const std::string& other) {
-    return other != name && strcasecmp(name.c_str(), other.c_str()) == 0;
-  });
+  const std::string lower = lower_case(name);
+  return std::any_of(present.begin(), present.end(),
+                     [&](const std::string& other) { return other != name && lower_case(other) == lower; });
 }
 
 void refuse_other_case(const ColumnSpec& column, const std::string& field, const std::vector<std::string>& present) {

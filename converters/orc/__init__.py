@@ -10,7 +10,7 @@ from typing import Any
 from jumpgate.converters import writing
 from jumpgate.converters.footers import FOOTERS_CACHED_MAX, Footer, Range, cached, common_schema, each, unreadable
 from jumpgate.converters.orc.footer import Contents, read_footer
-from jumpgate.dataflow.formats import EARLY_DAYS, Format, Sample, Speeds
+from jumpgate.dataflow.formats import ABSENT, EARLY_DAYS, Format, Sample, Speeds
 from jumpgate.dataflow.opening import opened
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.stores.names import is_remote
@@ -93,7 +93,7 @@ ORC = Format(
     name="orc",
     title="ORC",
     suffixes=(".orc",),
-    options=(EARLY_DAYS,),
+    options=(ABSENT, EARLY_DAYS),
     self_describing=True,
     nested=True,
     columnar=True,

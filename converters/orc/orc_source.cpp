@@ -150,7 +150,7 @@ class OrcFile final : public ColumnarFile {
   OrcFooter footer_;
 };
 
-constexpr ColumnarFormat kOrc = {"ORC", 32768, false,
+constexpr ColumnarFormat kOrc = {"ORC", 32768, false, true,
                                  [](const std::string& path, const Wanted& wanted) -> std::unique_ptr<ColumnarFile> {
                                    return std::make_unique<OrcFile>(path, wanted);
                                  }};

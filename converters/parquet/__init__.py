@@ -9,7 +9,7 @@ from typing import Any
 from jumpgate.converters import writing
 from jumpgate.converters.footers import parquet_footer, parquet_metadata, parquet_schema
 from jumpgate.converters.parquet.segments import segments
-from jumpgate.dataflow.formats import DELETED, EARLY_DAYS, Format, Sample, Speeds
+from jumpgate.dataflow.formats import ABSENT, DELETED, EARLY_DAYS, Format, Sample, Speeds
 from jumpgate.dataflow.opening import opened
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.stores.names import is_remote
@@ -88,7 +88,7 @@ PARQUET = Format(
     name="parquet",
     title="Parquet",
     suffixes=(".parquet", ".pq"),
-    options=(EARLY_DAYS, DELETED),
+    options=(ABSENT, EARLY_DAYS, DELETED),
     self_describing=True,
     nested=True,
     columnar=True,

@@ -84,7 +84,7 @@ class ParquetFile final : public ColumnarFile {
 };
 
 constexpr ColumnarFormat kParquet = {
-    "Parquet", 65536, true, [](const std::string& path, const Wanted& wanted) -> std::unique_ptr<ColumnarFile> {
+    "Parquet", 65536, true, false, [](const std::string& path, const Wanted& wanted) -> std::unique_ptr<ColumnarFile> {
       return std::make_unique<ParquetFile>(path, wanted);
     }};
 

@@ -157,6 +157,12 @@ def _fingerprint(w: ExpressionWriter, e: Call, args: list[Value], null: str | No
     return w.local(e.type, f"(int64_t){combined}", None)
 
 
+def _seeded_hash(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    kind = e.args[0].type.kind
+    routine = f"jg_{e.function}" + (f"_of_{kind}" if kind.startswith("int") else "")
+    return w.local(e.type, f"{routine}({args[0].text}, {args[1].text})", null)
+
+
 def _coupon(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
     type = e.args[0].type
     is_whole = type.kind == "decimal" and type.scale == 0
@@ -435,6 +441,7 @@ WRITERS: dict[str, Writer] = {
     **dict.fromkeys(("like", "ilike"), _like),
     **dict.fromkeys(("lpad", "rpad"), _pad),
     "null_if": _null_if,
+    **dict.fromkeys(("xxhash64", "murmur3"), _seeded_hash),
     "fingerprint": _fingerprint,
     "distinct_coupon": _coupon,
     "sqrt": _square_root,

@@ -42,6 +42,7 @@ from jumpgate.dataflow.partitions import as_option, partition_fields, with_parti
 from jumpgate.dataflow.resolve import Scope, describe, name_of, suggest
 from jumpgate.dataflow.tree import tree
 from jumpgate.dataflow.types import DataType, Field, Schema, parse_type
+from jumpgate.dataflow.unnest import NESTED
 from jumpgate.dataflow.unresolved import Aggregation, Order, Unresolved, as_column, as_expression
 from jumpgate.dataflow.validate import DEPTH_MAX
 from jumpgate.errors import InvalidDataflow
@@ -159,10 +160,11 @@ class Dataflow:
 
     def unnest(self, column: str | Unresolved, *, name: str | None = None, outer: bool = False) -> Dataflow:
         """A row for each element of a list, in a column `name` (the list's name with `_element`) beside all columns. A
-        list that is NULL or empty has no row; with `outer` it has one, whose element is NULL."""
+        map's elements are structs of `key` and `value`. A list that is NULL or empty has no row; with `outer` it has
+        one, whose element is NULL."""
         scope = Scope("unnest", self.schema)
         list = scope.resolve(as_column(column))
-        if list is not None and list.type.kind != "list":
+        if list is not None and list.type.kind not in NESTED:
             scope.problem(f"unnest: {describe(as_column(column))} is {list.type.name}, not a list")
         if list is not None and name is None:
             name = f"{getattr(list, 'name', '') or 'list'}_element"

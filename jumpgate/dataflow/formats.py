@@ -63,6 +63,8 @@ class Option:
 
 #: of formats that say no calendar: `fail` refuses files that may have days before 1582-10-15 by the Julian one
 EARLY_DAYS = Option("early_days", "as_stored", ("as_stored", "fail"))
+#: of columnar formats: what a column is that none of the files has
+ABSENT = Option("absent", "fail", ("fail", "null"))
 #: of Parquet files: the rows that a table has deleted from each
 DELETED = Option("deleted", "", problem=deleted.problem)
 #: of every format: the columns that names of folders hold (partitions.as_option)

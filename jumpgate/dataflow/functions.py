@@ -23,6 +23,7 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Cast, Expression, Literal, Value
 from jumpgate.dataflow.function import GROUP, Function, Types
 from jumpgate.dataflow.functions_core import CORE
+from jumpgate.dataflow.functions_hash import HASHES
 from jumpgate.dataflow.functions_math import MATH
 from jumpgate.dataflow.functions_regex import REGEX
 from jumpgate.dataflow.functions_text import TEXT
@@ -37,6 +38,7 @@ SECTIONS = {
     "Comparison, logic, arithmetic, text and dates": CORE,
     "Numbers": MATH,
     "Text": TEXT,
+    "Hashes": HASHES,
     "Regular expressions": REGEX,
     "Dates and timestamps": TIME,
 }

@@ -9,13 +9,21 @@ from typing import ClassVar
 
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.traits import Unary
-from jumpgate.dataflow.types import Field, Schema
+from jumpgate.dataflow.types import DataType, Field, Schema, struct
+
+#: kinds of types that have elements
+NESTED = ("list", "map")
+
+
+def element_of(type: DataType) -> DataType:
+    """Return the type of a list's elements, or of a map's, which are structs of `key` and `value`."""
+    return type.parts[0].type if type.kind == "list" else struct(*type.parts).with_nullable(False)
 
 
 @dataclass(frozen=True)
 class Unnest(Unary):
-    """The input's columns and an element of `list` beside them: a row for each element, in the list's order. A list
-    that is NULL or empty has no row; with `outer` it has one, whose element is NULL."""
+    """The input's columns and an element of `list`, which may be a map, beside them: a row for each element, in the
+    list's order. A list that is NULL or empty has no row; with `outer` it has one, whose element is NULL."""
 
     uses_all: ClassVar[bool] = False
 
@@ -25,7 +33,7 @@ class Unnest(Unary):
 
     @cached_property
     def schema(self) -> Schema:
-        element = self.list.type.parts[0].type
+        element = element_of(self.list.type)
         return Schema((*self.input.schema, Field(self.name, element.with_nullable(element.nullable or self.outer))))
 
     @property
@@ -48,4 +56,4 @@ class Unnest(Unary):
 
     @property
     def defect(self) -> str:
-        return "" if self.list.type.kind == "list" else f"unnest of {self.list.type.name}, which is no list"
+        return "" if self.list.type.kind in NESTED else f"unnest of {self.list.type.name}, which is no list"

@@ -221,6 +221,8 @@ def test_what_a_file_lacks_is_null_only_if_another_has_it(tmp_path: Path) -> Non
     assert (pruned.columns, pruned.pruned_bytes > 0) == (([2], [3]), True)
     with pytest.raises(SchemaMismatch, match=f"'{a}': column 'y' is not in the file, which has: x"):
         probe.scan("parquet", [a, a], schema)
+    assert probe.scan("parquet", [a, a], schema, options={"absent": "null"}).columns == ([1, 1], [None, None])
+    assert probe.scan("parquet", [a], Schema.of(y=t.int64), options={"absent": "null"}).columns == ([None],)
     with pytest.raises(SchemaMismatch, match=f"'{a}': column 'y' is not in the file, which has: x"):
         probe.scan("parquet", [a, b], Schema.of(y=t.int64.with_nullable(False)))
 

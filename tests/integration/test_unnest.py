@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import random
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -104,6 +105,22 @@ def test_lists_of_lists_and_members(local: Session, path: str) -> None:
     check(local, nested, path, "select id, unnest(l) from (select id, unnest(n) l from {t})")
     fields = jg.read(path, columns=["id", "r"]).unnest("r", name="e").select("id", x=col("e").field("x"))
     check(local, fields, path, "select id, e.x from (select id, unnest(r) e from {t})")
+
+
+def test_entries_of_maps(local: Session, tmp_path: Path) -> None:
+    maps = [[("a", 1), ("b", None)], None, [], [("", -1)]]
+    table = pa.table({"id": range(4), "m": pa.array(maps, pa.map_(pa.string(), pa.int64()))})
+    path = str(tmp_path / "maps.parquet")
+    pq.write_table(table, path)
+    for outer, where in (
+        (False, ""),
+        (True, "union all select id, null, null from {t} where coalesce(cardinality(m), 0) = 0"),
+    ):
+        entries = jg.read(path).unnest("m", name="e", outer=outer)
+        found = entries.select("id", key=col("e").field("key"), value=col("e").field("value"))
+        check(
+            local, found, path, "select id, e.key, e.value from (select id, unnest(map_entries(m)) e from {t}) " + where
+        )
 
 
 def test_many_hosts(cluster: Session, path: str) -> None:

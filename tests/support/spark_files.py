@@ -15,6 +15,7 @@ from tests.support.spark_cases import (
     FORMATS,
     OFFLOADED,
     REFUSED,
+    WHOLE,
     Case,
     catalog,
     files,
@@ -142,7 +143,11 @@ def kinds() -> Iterator[Case]:
     for format in ("parquet", "orc"):
         yield Case(f"{format} that spells a column in other cases", FALLS_BACK,
                    files(format, "a int, z int", "select 1 a, 2 z", "select 3 A, 4 Z"))  # fmt: skip
-        yield Case(f"{format} with columns by number", FALLS_BACK,
+        yield Case(f"{format} that spells ä in other cases", FALLS_BACK,
+                   files(format, "a int, `ä` int", "select 1 a, 2 `ä`", "select 3 a, 4 `Ä`"))  # fmt: skip
+        yield Case(f"{format} with a column that no file has", WHOLE,
+                   files(format, "a int, z int, y struct<x:int>", "select 1 a", "select 3 a"))  # fmt: skip
+        yield Case(f"{format} with columns by number", FALLS_BACK if format == "orc" else WHOLE,
                    files(format, "a int, z int", "select 1 _col0, 2 _col1"))  # fmt: skip
         yield Case(f"{format} of narrower integers", OFFLOADED, files(format, "a bigint", "select 1 a"))
     yield Case("parquet moments", OFFLOADED, files("parquet", "d timestamp", MOMENTS),
@@ -166,6 +171,19 @@ def old_days(session: SparkSession, folder: Path) -> DataFrame:
         return files("parquet", "d date", DAYS)(session, folder)  # type: ignore[no-any-return]
     finally:
         session.conf.unset("spark.sql.parquet.datetimeRebaseModeInWrite")
+
+
+def newer(make: Callable[[SparkSession, Path], DataFrame]) -> Callable[[SparkSession, Path], DataFrame]:
+    """Read a table by the newer of Spark's interfaces for sources."""
+
+    def read(session: SparkSession, folder: Path) -> DataFrame:
+        session.conf.set("spark.sql.sources.useV1SourceList", "")
+        try:
+            return make(session, folder)
+        finally:
+            session.conf.unset("spark.sql.sources.useV1SourceList")
+
+    return read
 
 
 def partitioned(values: str, type: str) -> Callable[[SparkSession, Path], DataFrame]:
@@ -239,6 +257,15 @@ def tables() -> Iterator[Case]:
     yield Case("partitions of dates", OFFLOADED, partitioned("(1, '2024-01-31'), (2, '1500-03-01')", "date"))
     yield Case("partitions of decimals", OFFLOADED, partitioned("(1, '1.50'), (2, '-2.25')", "decimal(9,2)"))
     yield Case("partitions of booleans", OFFLOADED, partitioned("(1, 'true'), (2, 'false')", "boolean"))
+    for format in FORMATS:
+        yield Case(f"{format} by the newer interface", OFFLOADED, newer(plain(format)))
+        yield Case(
+            f"{format} by the newer interface with an option", REFUSED, newer(plain(format, ignoreCorruptFiles="true"))
+        )
+    folders = newer(partitioned("(1, '1'), (2, '7'), (3, '7')", "int"))
+    yield Case("partitions by the newer interface", OFFLOADED, folders, {}, "select a from t where p = 7 and a > 2")
+    yield Case("counts by the newer interface", REFUSED, folders, {"spark.sql.parquet.aggregatePushdown": "true"},
+               "select count(*), max(a) from t")  # fmt: skip
     yield Case("partitions of moments", REFUSED, partitioned("(1, '2024-01-31 12:00:00')", "timestamp"))
     yield Case(
         "the files' names",

@@ -107,6 +107,10 @@ def texts_of_values() -> Iterator[Case]:
         ("^x(\\\\d+)y", 1),
         ("(ä|ö).", 1),
         ("z", 0),
+        ("(\\\\w+)[.](\\\\w)-", 2),
+        ("(\\\\w+)@(\\\\w+)[.](\\\\w+)", 2),
+        ("([a-z]*)(\\\\d+)([a-z ])", 2),
+        ("^([^,]*),(\\\\d*)", 2),
     )
     extracted = ", ".join(f"regexp_extract(s, '{p}', {g})" for p, g in found)
     yield Case("matches that are taken out", WHOLE, table, {}, f"select n, {extracted} from t")
@@ -156,6 +160,10 @@ FUNCTIONS = {
         cast(n > 2 as string), cast(cast(y as decimal(20, 10)) as string), cast(cast(y as decimal(9, 0)) as string),
         concat(n, '-', y)""",
     "digests": "md5(b), sha(b), sha1(b), sha2(b, 256), sha2(b, 0), md5(cast(b as binary)), md5(concat_ws('-', b, n))",
+    "hashes": """xxhash64(b), xxhash64(n), xxhash64(b, n, g), xxhash64(d), xxhash64(y),
+        xxhash64(n > 2, cast(b as binary)), xxhash64(cast(n as bigint)), xxhash64(repeat(b, 30)),
+        hash(b), hash(n), hash(b, n, g), hash(d), hash(y),
+        hash(cast(n as tinyint)), hash(cast(n as bigint) * 10000000000, b || 'xyz'), pmod(hash(b), 7)""",
     "times": "m + interval '1' hour, m - interval '90:30' minute to second, m + interval '2 03' day to hour",
     "numbers": """floor(x), ceil(x), floor(y), ceil(y), ceil(n), sqrt(abs(x)), sqrt(n), ~n, shiftleft(n, 3), n << 33,
         pmod(n, 3), pmod(-n, 3), pmod(3 - n, -2), y % 0.7, y % cast(1.25 as decimal(5, 2)), mod(-y, 0.30),
@@ -180,7 +188,7 @@ VALUES = """select *, cast(v as double) x, cast(v as decimal(7, 3)) y from value
 KEPT = (
     "lpad(b, n, 'x')", "date_format(d, 'G')", "regexp_extract(b, 'a*(b)')", "percentile(n, array(0.25, 0.5))",
     "regexp_replace(b, 'x*', '-')", "lag(n) ignore nulls over (order by n)", "percentile_approx(n, 0.5)",
-    "collect_list(n)", "collect_set(b)", "sha2(b, 512)", "crc32(b)", "xxhash64(b)", "bround(y, 1)",
+    "collect_list(n)", "collect_set(b)", "sha2(b, 512)", "crc32(b)", "xxhash64(x)", "hash(m)", "bround(y, 1)",
     "split(b, 'b')", "cast(x as string)", "cast(b as float)", "approx_count_distinct(n)",
 )  # fmt: skip
 #: of groups, of which one has one row and one none with values
@@ -253,6 +261,8 @@ def functions() -> Iterator[Case]:
     inner = """select n + (select min(n) from t) k, b from t
         where n > (select avg(n) from t) * 0.5 or n < 1 + (select max(n) from t where b = 'none')"""
     yield Case("scalar subqueries", OFFLOADED, table, {}, inner)
+    other = "select n from t where b > (select cast(unhex('ff') as string) || max(b) from t)"
+    yield Case("a scalar subquery of other text", FALLS_BACK, table, {}, other)
 
 
 def cases() -> Iterator[Case]:

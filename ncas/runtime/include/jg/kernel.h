@@ -7,6 +7,7 @@
 
 #include "jg/batch.h"
 #include "jg/filters.h"
+#include "jg/hashes.h"
 #include "jg/nested.h"
 #include "jg/sketches.h"
 

@@ -5,6 +5,7 @@
 
 #include "functions/scalars.h"
 #include "functions/unicode_case.h"
+#include "jg/lower_case.h"
 
 using namespace jg;
 
@@ -90,6 +91,14 @@ JgStr mapped(JgTask* task, JgStr s, char low, const CaseRun (&runs)[R], const Ca
 }
 
 }  // namespace
+
+std::string jg::lower_case(std::string_view text) {
+  std::string lower(text.size() * kGrowth, 0);
+  const char* end =
+      map_unicode(lower.data(), text.data(), text.data() + text.size(), 'A', kLowerRuns, kLowerExpansions);
+  lower.resize(static_cast<size_t>(end - lower.data()));
+  return lower;
+}
 
 extern "C" {
 

@@ -190,11 +190,14 @@ public final class Operator {
   }
 
   /**
-   * A row for each element of {@code list}: this operator's columns, then the element. A list that is NULL or empty has
-   * none; with {@code outer} one, whose element is NULL.
+   * A row for each element of {@code list}: this operator's columns, then the element; a map's is a struct of key and
+   * value. A list that is NULL or empty has none; with {@code outer} one, whose element is NULL.
    */
   public Operator unnest(Expression list, String name, boolean outer) {
-    DataType element = ((DataType.Nested) list.type()).parts().get(0).type();
+    List<Field> parts = ((DataType.Nested) list.type()).parts();
+    boolean isMap = list.type().kind() == DataType.Kind.MAP;
+    List<Field> nullable = parts.stream().map(p -> new Field(p.name(), p.type().withNullable(true))).toList();
+    DataType element = isMap ? DataType.struct(nullable).withNullable(false) : parts.get(0).type();
     Field added = new Field(name, element.withNullable(element.nullable() || outer));
     return unary("unnest", Stream.concat(schema.stream(), Stream.of(added)).toList(),
         (request,

@@ -105,6 +105,8 @@ public enum ScalarFunction {
   SHA1("sha1", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.STRING)),
   SHA256("sha256", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.STRING)),
   TRANSLATE("translate", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.STRING)),
+  XXHASH64("xxhash64", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.INT64)),
+  MURMUR3("murmur3", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.INT32)),
   REGEXP_LIKE("regexp_like", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.BOOL)),
   REGEXP_COUNT("regexp_count", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.INT64)),
   REGEXP_POSITION("regexp_position", Nulls.OF_ARGUMENTS, TypeRule.always(DataType.INT64)),

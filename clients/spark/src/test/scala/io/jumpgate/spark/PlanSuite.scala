@@ -139,7 +139,7 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   test("partition columns come from folders") {
     val read = offloaded("select sum(v) from parts where p = 1").request(Dialect.DEFAULT).getOperatorsList.asScala.head.getRead
-    assert(read.getOptionsMap.asScala == Map("partitions" -> "p", "early_days" -> "fail"))
+    assert(read.getOptionsMap.asScala == Map("partitions" -> "p", "early_days" -> "fail", "absent" -> "null"))
   }
 
   test("reasons for what stays") {

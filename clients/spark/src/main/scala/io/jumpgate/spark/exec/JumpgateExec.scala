@@ -2,8 +2,7 @@ package io.jumpgate.spark.exec
 
 import io.jumpgate.{ErrorCode, JumpgateException}
 import io.jumpgate.dataflow.Operator
-import io.jumpgate.explain.NotOffloaded
-import io.jumpgate.spark.plan.{Dialects, ExpressionTranslator, Summary}
+import io.jumpgate.spark.plan.{Dialects, ExpressionTranslator, NotOffloaded, Summary}
 import io.jumpgate.spark.Settings
 import org.apache.spark.internal.Logging
 import org.apache.spark.rdd.RDD

@@ -31,7 +31,7 @@ object ExpressionTranslator {
   def passed(expression: Expression, scope: Scope): Value = expression match {
     case a: Attribute => scope(a)
     case Alias(child, _) => passed(child, scope)
-    case g: GetStructField => Request.member(passed(g.child, scope), g.ordinal)
+    case g: GetStructField if !isConstant(g) => Request.member(passed(g.child, scope), g.ordinal)
     case e => plain(e, scope)
   }
 
@@ -128,7 +128,8 @@ object ExpressionTranslator {
   // ---- constants
 
   private def constant(e: Expression): Value =
-    if (subqueries(e).nonEmpty) Request.parameter(e, Values.typeOf(e.dataType)) else Values.literal(value(e), e.dataType)
+    if (Values.isNested(e.dataType)) NotOffloaded(Code.TYPE, s"${e.dataType.simpleString} is a type without literals")
+    else if (subqueries(e).nonEmpty) Request.parameter(e, Values.typeOf(e.dataType)) else Values.literal(value(e), e.dataType)
 
   /** The value of a parameter, of the results of its subqueries. */
   def parameter(e: Expression, results: Map[ExprId, Literal]): Value =
@@ -199,7 +200,7 @@ object ExpressionTranslator {
   }
 
   /** A decimal's digits as an integer. */
-  private def unscaled(child: Value, d: DecimalType): Value = {
+  def unscaled(child: Value, d: DecimalType): Value = {
     val factor = Request.decimal(java.math.BigDecimal.TEN.pow(d.scale), d.scale + 1, 0)
     Values.cast(ScalarFunction.MULTIPLY.of(child, factor), JumpgateType.INT64)
   }

@@ -11,7 +11,7 @@ import org.apache.spark.unsafe.types.UTF8String
 private final class Functions(in: Expression => Value) {
   /** None: there is no counterpart. */
   def apply(expression: Expression): Option[Value] =
-    text(expression).orElse(digest(expression)).orElse(new Times(in)(expression)).orElse(new Numbers(in)(expression))
+    text(expression).orElse(digest(expression)).orElse(hash(expression)).orElse(new Times(in)(expression)).orElse(new Numbers(in)(expression))
 
   private def text(expression: Expression): Option[Value] = Option(expression match {
     case StringLPad(s, NotNegative(n), Text(fill)) if fill.nonEmpty => ScalarFunction.LPAD.of(in(s), Values.long(n), Request.string(fill))
@@ -35,7 +35,7 @@ private final class Functions(in: Expression => Value) {
         val found = ScalarFunction.REGEXP_EXTRACT.of(in(s), Request.string(p.text))
         val rest = if (before == 0) found else ScalarFunction.RIGHT.of(found, Values.long(-before.toLong))
         if (after == 0) rest else ScalarFunction.LEFT.of(rest, Values.long(-after.toLong))
-      }.orNull
+      }.orElse(JavaGroups.extracted(pattern, group).map(grouped(in(s), _))).orNull
     case GetArrayItem(StringSplit(s, Text(pattern), Literal(limit: Int, _)), Literal(i: Int, _), fails) if limit <= 0 && s.dataType == StringType =>
       Functions.separator(pattern).filter(SqlFunctions.isPart(_, i + 1L)).map(part(in(s), _, i + 1L, fails)).orNull
     case SubstringIndex(s, Text(separator), Literal(1, _)) if separator.nonEmpty => side(s, separator, 1)
@@ -65,6 +65,34 @@ private final class Functions(in: Expression => Value) {
     case _ => None
   }
 
+  /** Of each value the hash is the next one's seed; a NULL changes none. */
+  private def hash(expression: Expression): Option[Value] = {
+    def all(values: Seq[Expression], function: ScalarFunction, seed: Value): Option[Value] = {
+      val hashed = values.flatMap(hashable)
+      if (values.isEmpty || values.size > Functions.HashedMax || hashed.size < values.size) None
+      else Some(hashed.foldLeft(seed)((before, value) => ScalarFunction.COALESCE.of(function.of(value, before), before)))
+    }
+    expression match {
+      case XxHash64(values, seed) => all(values, ScalarFunction.XXHASH64, Values.long(seed))
+      case Murmur3Hash(values, seed) => all(values, ScalarFunction.MURMUR3, Values.integer(seed))
+      case _ => None
+    }
+  }
+
+  /** A value of the bytes that Spark hashes. */
+  private def hashable(e: Expression): Option[Value] = e.dataType match {
+    case BinaryType => Bytes.unapply(e).map(in)
+    case StringType | IntegerType | LongType => Some(in(e))
+    case ByteType | ShortType => Some(Values.cast(in(e), JumpgateType.INT32))
+    case DateType => Some(number(ScalarFunction.DAYS_BETWEEN, in(e), Request.date(0)))
+    case BooleanType =>
+      val value = in(e)
+      Some(Values.caseWhen(
+        Seq((value, Values.integer(1)), (ScalarFunction.NOT.of(value), Values.integer(0))), Request.nullOf(JumpgateType.INT32)))
+    case d: DecimalType if d.precision <= Functions.LongDigits => Some(ExpressionTranslator.unscaled(in(e), d))
+    case _ => None
+  }
+
   /** Of a text, or an error or NULL where it has fewer parts. */
   private def part(text: Value, separator: String, n: Long, fails: Boolean): Value = {
     val found = SqlFunctions.splitPart(text, separator, n)
@@ -75,6 +103,17 @@ private final class Functions(in: Expression => Value) {
     }
   }
 
+  /** A group's text: what is left of a match without what comes before, as far as the group takes it. */
+  private def grouped(text: Value, of: Grouped): Value = {
+    def extracted(from: Value, pattern: JavaPattern) = ScalarFunction.REGEXP_EXTRACT.of(from, Request.string(pattern.text))
+    val found = extracted(text, of.whole)
+    val rest = of.before.fold(found) { before =>
+      val start = ScalarFunction.ADD.of(ScalarFunction.CHAR_LENGTH.of(extracted(found, before)), Values.long(1))
+      ScalarFunction.SUBSTRING.of(found, start)
+    }
+    extracted(rest, of.group)
+  }
+
   private def side(text: Expression, separator: String, n: Long): Value =
     ScalarFunction.SPLIT_PART.of(in(text), Request.string(separator), Values.long(n))
 
@@ -82,6 +121,12 @@ private final class Functions(in: Expression => Value) {
 }
 
 private object Functions {
+  /** Values of one hash: each is in the request as often as there are values after it. */
+  private val HashedMax = 8
+
+  /** Of decimals whose digits a long holds. */
+  private val LongDigits = 18
+
   /** A pattern whose matches are replaced alike: Java finds an empty one also behind another one. */
   private def replaced(pattern: String, by: String): Option[String] =
     JavaPatterns.translated(pattern)

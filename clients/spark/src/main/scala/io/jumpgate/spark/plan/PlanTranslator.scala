@@ -153,11 +153,12 @@ final class PlanTranslator(session: SparkSession) {
 
   private def generate(g: Generate): Operator = g.generator match {
     case Explode(ListColumn(list, of)) => exploded(g, list)(element => Seq(of(element)))
+    case Explode(MapColumn(map)) => exploded(g, map)(element => Seq(0, 1).map(Request.member(element, _)))
     case Inline(ListColumn(list, of)) => exploded(g, list)(element => g.generatorOutput.indices.map(Request.member(of(element), _)))
     case _ => generated(g)
   }
 
-  /** A row for each element of a list; `columns`: what the generator makes of an element. */
+  /** A row for each element of a list or map; `columns`: what the generator makes of an element. */
   private def exploded(g: Generate, list: Expression)(columns: Value => Seq[Value]): Operator = {
     val child = if (g.outer) translate(g.child) else instead(g, Unfiltered(g.child, Seq(g.generator.children.head, list)))
     val rows = child.unnest(ExpressionTranslator.passed(list, Scope.of(child, g.child.output)), "e", g.outer)
@@ -253,13 +254,7 @@ final class PlanTranslator(session: SparkSession) {
     val keys = terms.map {
       case EqualTo(a, b) => sides(a, b).map(pair => Seq(Values.common(pair._1, pair._2)))
       case EqualNullSafe(a, b) =>
-        sides(a, b).map { pair =>
-          val (x, y) = Values.common(pair._1, pair._2)
-          val default = ExpressionTranslator.default(a.dataType)
-          Seq(
-            (ScalarFunction.COALESCE.of(x, Values.cast(default, x.dataType)), ScalarFunction.COALESCE.of(y, Values.cast(default, y.dataType))),
-            (ScalarFunction.IS_NULL.of(x), ScalarFunction.IS_NULL.of(y)))
-        }
+        sides(a, b).map(pair => Values.sameOrBothNull(pair._1, pair._2, a.dataType))
       case _ => None
     }
     val rest = terms.zip(keys).collect { case (term, None) => term }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Filter, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.util.ArrayData
-import org.apache.spark.sql.types.ArrayType
+import org.apache.spark.sql.types.{ArrayType, MapType}
 
 /** A pivot's projection of the array that [[PivotFirst]] makes, as one aggregate whose values are items of it. */
 private object Pivoted {
@@ -72,11 +72,17 @@ private object ListColumn {
     case _ => None
   }
 
-  private def isColumn(e: Expression): Boolean = e match {
+  def isColumn(e: Expression): Boolean = e match {
     case _: Attribute => true
     case g: GetStructField => isColumn(g.child)
     case _ => false
   }
+}
+
+/** A map that rows have, a column or a field of one. */
+private object MapColumn {
+  def unapply(e: Expression): Option[Expression] =
+    if (e.dataType.isInstanceOf[MapType] && ListColumn.isColumn(e)) Some(e) else None
 }
 
 /** A plan without the conditions that Spark infers of a list whose elements become rows: that it has some. */

@@ -1,5 +1,6 @@
 package io.jumpgate.spark.plan
 
+import io.jumpgate.dataflow.Operator.JoinType
 import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Field, Operator, ScalarFunction}
 import io.jumpgate.explain.Code
 import io.jumpgate.spark.Settings
@@ -10,12 +11,16 @@ import java.util.{Optional, TimeZone}
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.{DEFAULT_PARTITION_NAME, unescapePathName}
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Cast, Literal}
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Cast, Expression, Literal}
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.v2.csv.CSVScan
+import org.apache.spark.sql.execution.datasources.v2.json.JsonScan
+import org.apache.spark.sql.execution.datasources.v2.orc.OrcScan
+import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2ScanRelation, FileScan}
+import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
-import org.apache.spark.sql.types.{ArrayType, BinaryType, DataType, MapType, StructType, TimestampNTZType, TimestampType}
+import org.apache.spark.sql.types.{ArrayType, BinaryType, DataType, DoubleType, FloatType, MapType, StructType, TimestampNTZType, TimestampType}
 import scala.jdk.CollectionConverters._
 
 /** Tables of files as reads of these files. */
@@ -30,44 +35,113 @@ private final class ScanTranslator(session: SparkSession) {
     case other => NotOffloaded(Code.SOURCE, s"${other.getClass.getSimpleName} is not a table of files")
   }
 
-  /** A table of Iceberg. */
-  def apply(relation: DataSourceV2ScanRelation): Operator = {
-    val paths = IcebergTables.files(relation.scan, relation.output).map(file => nameOf(new Path(file)))
+  /** A table of files that Spark reads by its newer interface, or of Iceberg. */
+  def apply(relation: DataSourceV2ScanRelation): Operator = relation.scan match {
+    case scan: FileScan =>
+      val (format, options, dataSchema) = FileScans(scan)
+      read(
+        relation.output, optionsOf(format, CaseInsensitiveMap(options), dataSchema), dataSchema, scan.fileIndex.partitionSchema,
+        scan.fileIndex, scan.partitionFilters)
+    case _ => iceberg(relation)
+  }
+
+  private def iceberg(relation: DataSourceV2ScanRelation): Operator = {
     FileRules.checkSession(session)
-    if (paths.isEmpty) NotOffloaded(Code.SOURCE, "the table has no files")
-    columns(relation.output, "parquet", paths, Map("early_days" -> "fail"), Nil, identity)
+    val scan = IcebergTables.read(relation.scan, session.sessionState.newHadoopConf())
+    if (scan.files.isEmpty) NotOffloaded(Code.SOURCE, "the table has no files")
+    relation.output.find(a => !scan.ids.get(a.name).exists(scan.names.contains)).foreach(a =>
+      NotOffloaded(Code.COLUMN, s"${a.name} is not in the files"))
+    val ids = relation.output.map(a => scan.ids(a.name)).toSet
+    val alike = scan.files.groupBy(file => (file.format, file.equal, file.names.map(_.filter(n => ids(n._1))))).values.toSeq.sortBy(_.head.path)
+    if (alike.size > ScanTranslator.PartsMax)
+      NotOffloaded(Code.SOURCE, s"files of an Iceberg table differ in ${alike.size} ways in names and deletes; rewrite them")
+    val parts = alike.map(part(relation.output, scan, _))
+    if (parts.size == 1) parts.head else Operator.unionAll(parts.asJava)
+  }
+
+  /** Files of an Iceberg table that differ in places of deleted rows only. */
+  private def part(output: Seq[AttributeReference], scan: IcebergScan, files: Seq[IcebergFile]): Operator = {
+    val of = files.head.format match {
+      case "PARQUET" => "parquet"
+      case "ORC" =>
+        output.find(a => a.dataType == TimestampType || a.dataType == TimestampNTZType).foreach(a =>
+          NotOffloaded(Code.TYPE, s"times of ${a.name} in an Iceberg table's files of ORC are Spark's to read"))
+        "orc"
+      case other => NotOffloaded(Code.FORMAT, s"an Iceberg table's files of $other are Spark's to read")
+    }
+    def columnOf(id: Int) = {
+      val found = scan.columns.getOrElse(id, NotOffloaded(Code.SOURCE, "rows of an Iceberg table were deleted by a column that it has no longer"))
+      found.dataType match {
+        case FloatType | DoubleType | _: StructType | _: ArrayType | _: MapType =>
+          NotOffloaded(Code.SOURCE, s"rows of an Iceberg table were deleted by ${found.name}, which is ${found.dataType.simpleString}")
+        case _ => output.find(_.name == found.name).getOrElse(found)
+      }
+    }
+    val compared = files.head.equal.toSeq.sortBy(_._1.mkString(",")).map { case (ids, paths) => (ids.map(columnOf), paths) }
+    val read = output ++ compared.flatMap(_._1).distinct.filterNot(output.contains)
+    def rows(of: Seq[AttributeReference], format: String, paths: Seq[String], options: Map[String, String]) =
+      columns(of, format, paths.map(file => nameOf(new Path(file))), ScanTranslator.Columnar ++ options, Nil, scan.stored(files))
+    val all = rows(read, of, files.map(_.path), Deleted.option(files.map(_.deleted)))
+    if (compared.isEmpty) all
+    else {
+      val left = compared.foldLeft(all) { case (rest, (by, paths)) =>
+        val lost = rows(by, "parquet", paths, Map.empty)
+        val keys = by.indices.map(i => Values.sameOrBothNull(rest.column(read.indexOf(by(i))), lost.column(i), by(i).dataType))
+        rest.join(lost, JoinType.ANTI, keys.flatMap(_.map(_._1)).asJava, keys.flatMap(_.map(_._2)).asJava, Optional.empty())
+      }
+      Scope.project(left, output.indices.map(i => output(i).name -> left.column(i)))
+    }
   }
 
   private def read(relation: HadoopFsRelation, output: Seq[AttributeReference]): Operator = {
-    val (format, options) = formatOf(relation)
-    FileRules.checkSession(session)
-    val stored = if (DeltaTables.isOne(relation)) DeltaTables.names(relation) else Map.empty[String, String]
-    if (!DeltaTables.isOne(relation)) FileRules.checkIndex(relation.location)
-    FileRules.checkNumbers(relation.dataSchema)
-    val partitions = relation.partitionSchema.fieldNames.toSeq
-    val directories = relation.location.listFiles(Nil, Nil)
-    val files = directories.flatMap(_.files.map(_.getPath))
-    if (files.isEmpty) NotOffloaded(Code.SOURCE, "the table has no files")
-    val paths = files.map(nameOf)
-    if (partitions.nonEmpty)
-      directories.foreach(d => d.files.map(f => nameOf(f.getPath)).foreach(requireFolders(_, relation.partitionSchema, d.values)))
-    val names = relation.dataSchema.fieldNames.toSeq ++ partitions
-    output.find(a => !names.contains(a.name)).foreach(a => NotOffloaded(Code.COLUMN, s"${a.name} is not in the files"))
-    if (format == "csv" && output.map(_.name) != names) NotOffloaded(Code.COLUMN, "the columns are not in the order of the files")
-    columns(output, format, paths, options, partitions, name => stored.getOrElse(name, name))
+    val (format, options) = optionsOf(
+      if (DeltaTables.isOne(relation)) "parquet" else FileRules.format(relation.fileFormat), CaseInsensitiveMap(relation.options),
+      relation.dataSchema)
+    if (!DeltaTables.isOne(relation)) read(output, (format, options), relation.dataSchema, relation.partitionSchema, relation.location, Nil)
+    else {
+      val stored = DeltaTables.names(relation)
+      val deleted = DeltaTables.deleted(relation, session.sessionState.newHadoopConf())
+      read(output, (format, options), relation.dataSchema, relation.partitionSchema, relation.location, Nil, stored, deleted, isDelta = true)
+    }
   }
 
-  /** `stored`: names in the files. */
+  /** Of the files below folders that `filters` do not rule out. `stored`: names in the files; `deleted`: rows that files have lost. */
+  private def read(
+      output: Seq[AttributeReference], of: (String, Map[String, String]), dataSchema: StructType, partitionSchema: StructType, index: FileIndex,
+      filters: Seq[Expression], stored: Map[String, String] = Map.empty, deleted: Map[Path, String] = Map.empty,
+      isDelta: Boolean = false): Operator = {
+    val (format, options) = of
+    FileRules.checkSession(session)
+    if (!isDelta) FileRules.checkIndex(index)
+    FileRules.checkNumbers(dataSchema)
+    val partitions = partitionSchema.fieldNames.toSeq
+    val directories = index.listFiles(filters, Nil)
+    val files = directories.flatMap(_.files.map(_.getPath))
+    if (files.isEmpty) NotOffloaded(Code.SOURCE, "the table has no files")
+    if (deleted.keys.exists(!files.contains(_))) NotOffloaded(Code.SOURCE, "a deletion vector is of a file that the table does not have")
+    val paths = files.map(nameOf)
+    if (partitions.nonEmpty)
+      directories.foreach(d => d.files.map(f => nameOf(f.getPath)).foreach(requireFolders(_, partitionSchema, d.values)))
+    val names = dataSchema.fieldNames.toSeq ++ partitions
+    output.find(a => !names.contains(a.name)).foreach(a => NotOffloaded(Code.COLUMN, s"${a.name} is not in the files"))
+    if (format == "csv" && output.map(_.name) != names) NotOffloaded(Code.COLUMN, "the columns are not in the order of the files")
+    val lost = Deleted.option(files.map(deleted.getOrElse(_, "")))
+    columns(output, format, paths, options ++ lost, partitions, name => Seq(stored.getOrElse(name, name)))
+  }
+
+  /** `stored`: names in the files, of which each file has one at most. */
   private def columns(
       output: Seq[AttributeReference], format: String, paths: Seq[String], options: Map[String, String], partitions: Seq[String],
-      stored: String => String): Operator = {
+      stored: String => Seq[String]): Operator = {
     val other = output.filterNot(a => isRead(a, format, partitions.contains(a.name)))
     if (other.size == output.size) NotOffloaded(Code.TYPE, "no column has a type with an exact counterpart")
     // columns of CSV files are counted
-    val read = if (format == "csv") output else output.filterNot(other.contains)
+    val read = (if (format == "csv") output else output.filterNot(other.contains)).flatMap(a => stored(a.name).map(a -> _))
+    if (read.isEmpty) NotOffloaded(Code.COLUMN, "the files have none of the columns")
     val moments = new Moments(format, session.sessionState.conf.sessionLocalTimeZone)
-    val fields = read.map(a => new Field(stored(a.name), if (other.contains(a)) JumpgateType.STRING else moments.stored(a.dataType)))
-    val folders = if (partitions.isEmpty) Map.empty else Map("partitions" -> partitions.map(encoded).mkString(","))
+    val fields = read.map { case (a, name) => new Field(name, if (other.contains(a)) JumpgateType.STRING else moments.stored(a.dataType)) }
+    val inFolders = partitions.filter(name => output.exists(_.name == name))
+    val folders = if (inFolders.isEmpty) Map.empty else Map("partitions" -> inFolders.map(encoded).mkString(","))
     val scan = Operator.read(
       paths.asJava,
       format,
@@ -75,12 +149,17 @@ private final class ScanTranslator(session: SparkSession) {
       fields.indices.map(Int.box).asJava,
       (options ++ folders).asJava,
       Optional.empty())
-    if (other.isEmpty && !read.exists(a => moments.areOther(a.dataType) || stored(a.name) != a.name)) scan
+    def value(a: AttributeReference): Value = {
+      val found = read.indices.filter(read(_)._1 == a).map(scan.column(_))
+      if (found.isEmpty) Request.nullOf(Values.typeOf(a.dataType))
+      else if (found.size == 1) found.head
+      else if (Values.isNested(a.dataType)) NotOffloaded(Code.SOURCE, s"${a.name} has other names in some files")
+      else ScalarFunction.COALESCE.of(found: _*)
+    }
+    if (read.map(_._1) == output && other.isEmpty && !read.exists { case (a, name) => moments.areOther(a.dataType) || name != a.name }) scan
     else
       // a column that is not read keeps its place; whatever names it is refused
-      Scope.project(
-        scan,
-        output.map(a => a.name -> (if (other.contains(a)) Values.Unread else moments.value(scan.column(read.indexOf(a)), a.dataType))))
+      Scope.project(scan, output.map(a => a.name -> (if (other.contains(a)) Values.Unread else moments.value(value(a), a.dataType))))
   }
 
   private def isRead(a: AttributeReference, format: String, inFolders: Boolean): Boolean =
@@ -133,17 +212,36 @@ private final class ScanTranslator(session: SparkSession) {
 
   private def encoded(name: String): String = URLEncoder.encode(name, UTF_8).replace("+", " ")
 
-  private def formatOf(relation: HadoopFsRelation): (String, Map[String, String]) = {
-    val options = CaseInsensitiveMap(relation.options)
-    def text = new TextOptions(options, relation.dataSchema, session.sessionState.conf)
-    (if (DeltaTables.isOne(relation)) "parquet" else FileRules.format(relation.fileFormat)) match {
+  /** A format and its options in Jumpgate's words. */
+  private def optionsOf(format: String, options: CaseInsensitiveMap[String], schema: StructType): (String, Map[String, String]) = {
+    def text = new TextOptions(options, schema, session.sessionState.conf)
+    format match {
       case "json" => ("json", text.json)
       case "csv" => ("csv", text.csv)
       case columnar =>
         FileRules.checkColumnar(options)
-        (columnar, Map("early_days" -> "fail"))
+        (columnar, ScanTranslator.Columnar)
     }
   }
+}
+
+/** Formats that Spark reads by its newer interface, with their options and the columns of their files. */
+private object FileScans {
+  def apply(scan: FileScan): (String, Map[String, String], StructType) = scan match {
+    case p: ParquetScan if p.getClass == classOf[ParquetScan] && p.pushedAggregate.isEmpty => ("parquet", p.options.asScala.toMap, p.dataSchema)
+    case o: OrcScan if o.getClass == classOf[OrcScan] && o.pushedAggregate.isEmpty => ("orc", o.options.asScala.toMap, o.dataSchema)
+    case j: JsonScan if j.getClass == classOf[JsonScan] => ("json", j.options.asScala.toMap, j.dataSchema)
+    case c: CSVScan if c.getClass == classOf[CSVScan] => ("csv", c.options.asScala.toMap, c.dataSchema)
+    case other => NotOffloaded(Code.FORMAT, s"rows of ${other.getClass.getName} are Spark's to read")
+  }
+}
+
+private object ScanTranslator {
+  /** Options of all columnar files: a column that none of them has is NULL. */
+  private val Columnar = Map("early_days" -> "fail", "absent" -> "null")
+
+  /** Of files that are read apart. */
+  private val PartsMax = 100
 }
 
 /** Columns of moments, which are texts in JSON and CSV, by clocks of the zone, and times of a clock in ORC. */

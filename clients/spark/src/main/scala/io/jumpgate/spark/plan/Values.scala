@@ -86,6 +86,15 @@ object Values {
   /** As `target`, but for its nullability; a value that it does not hold fails the job. */
   def cast(value: Value, target: JumpgateType): Value = value.as(target)
 
+  /** Keys of a join that are equal where both values are, or are both NULL. */
+  def sameOrBothNull(a: Value, b: Value, dataType: DataType): Seq[(Value, Value)] = {
+    val (x, y) = common(a, b)
+    val default = ExpressionTranslator.default(dataType)
+    Seq(
+      (ScalarFunction.COALESCE.of(x, cast(default, x.dataType)), ScalarFunction.COALESCE.of(y, cast(default, y.dataType))),
+      (ScalarFunction.IS_NULL.of(x), ScalarFunction.IS_NULL.of(y)))
+  }
+
   /** Both as one type: decimals of different digits as one that holds either. */
   def common(a: Value, b: Value): (Value, Value) = (a.dataType, b.dataType) match {
     case (x, y) if x.same(y) => (a, b)

@@ -38,4 +38,25 @@ class JavaPatternsSuite extends AnyFunSuite {
     assert(JavaPatterns.extracted("(a)", 2).isEmpty)
     assert(JavaPatterns.extracted("a*(b)", 0).nonEmpty)
   }
+
+  test("a group whose place is certain is what is left of a match behind what comes before it") {
+    def taken(text: String, pattern: JavaPattern) = {
+      val m = Pattern.compile(pattern.text).matcher(text)
+      if (m.find()) m.group else ""
+    }
+    val patterns = Seq(
+      "([ab]+)-(\\w*)" -> 2, "([ab]+)-(\\w*)" -> 1, "a*(b)" -> 1, "(a)(b)" -> 2, "(a?)(b)c?(1)" -> 3, "^([a-c]+)(1?)_" -> 2, "(\\w+)\\.([ab]{1,2})" -> 2,
+      "[^-]*-(.)" -> 1)
+    patterns.foreach { case (pattern, group) =>
+      val found = JavaGroups.extracted(pattern, group).getOrElse(fail(s"$pattern is not taken apart"))
+      val java = Pattern.compile(pattern)
+      Texts.map(java.matcher(_)).filter(_.find()).foreach { m =>
+        val rest = found.before.fold(m.group)(before => m.group.drop(taken(m.group, before).length))
+        assert(m.group(group) == taken(rest, found.group), s"$pattern in '${m.group}'")
+      }
+    }
+    Seq("(.*)b(c)" -> 2, "(a*)a(b)" -> 2, "(a|b)(c)" -> 2, "((a)b)" -> 2, "(a)*(b)" -> 2, "(a)" -> 2, "(a*)(b?)([ab])" -> 3, "a" -> 1).foreach {
+      case (pattern, group) => assert(JavaGroups.extracted(pattern, group).isEmpty, pattern)
+    }
+  }
 }
