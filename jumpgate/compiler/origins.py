@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 from jumpgate.compiler.tree import references
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.operators import Aggregate, Join, Operator, Window, column
+from jumpgate.dataflow.operators import Aggregate, Join, Operator, column
 
 Keys = tuple[Expression, ...]
-#: measures and window functions whose values are numbers of rows
-_COUNTING = ("row_number", "rank", "dense_rank", "count", "count_star")
 
 
 def origins(node: Operator, key: Expression) -> Iterator[tuple[Operator, Expression]]:
@@ -55,11 +53,11 @@ def _equal(key: Expression, keys: Keys, other: Operator, other_keys: Keys) -> li
 
 
 def counts_rows(node: Operator, index: int) -> bool:
-    """Return whether all values of a column, but for NULL, are numbers of rows, such as a rank or a count."""
+    """Return whether all values of a column, but for NULL, are numbers of rows, such as a rank."""
     pending, seen = [(node, index)], {(id(node), index)}
     while pending:
         node, index = pending.pop()
-        if index in _row_counts(node):
+        if index in node.row_counts:
             continue
         made = node.lineage(index)
         if not made or not all(isinstance(e, ColumnRef) for _, e in made):
@@ -68,16 +66,6 @@ def counts_rows(node: Operator, index: int) -> bool:
         pending += [(input, at) for (key, at), input in below.items() if (key, at) not in seen]
         seen |= below.keys()
     return True
-
-
-def _row_counts(node: Operator) -> set[int]:
-    """Return the columns that the operator itself computes as numbers of rows."""
-    match node:
-        case Aggregate(phase="full" | "final"):
-            return {i for i, m in enumerate(node.measures, len(node.keys)) if m.function in _COUNTING}
-        case Window():
-            return {i for i, f in enumerate(node.functions, len(node.input.schema)) if f.function in _COUNTING}
-    return set()
 
 
 def through(keys: Keys, expressions: tuple[Expression, ...]) -> Keys:

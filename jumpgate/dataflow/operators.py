@@ -396,12 +396,6 @@ class Skyline(Ordered):
         return self
 
 
-#: window functions that do not inspect the value
-_PASSING = (
-    "count", "count_star", "lag", "lead", "first_value", "last_value", "nth_value", "row_number", "rank", "dense_rank",
-)  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Window(Unary):
     """The input's columns and one more for each function, computed within each partition in the given order.
@@ -445,12 +439,16 @@ class Window(Unary):
         )
 
     @property
+    def row_counts(self) -> Set[int]:
+        return {i for i, f in enumerate(self.functions, len(self.input.schema)) if f.counts}
+
+    @property
     def together(self) -> tuple[Expression, ...]:
         return self.partition_by
 
     @property
     def compared(self) -> tuple[str, tuple[Expression, ...]]:
-        measured = (a for f in self.functions if f.function not in _PASSING for a in f.arguments)
+        measured = (a for f in self.functions if f.inspects for a in f.arguments)
         return "a key or function is of", (*self.partition_by, *(k.expression for k in self.order_by), *measured)
 
     def commutes(self, columns: Set[int], may_fail: bool = False) -> bool:

@@ -121,6 +121,11 @@ class Operator:
             index -= len(schema)
         return ()
 
+    @property
+    def row_counts(self) -> Set[int]:
+        """Return output columns that hold numbers of rows, such as a rank."""
+        return frozenset()
+
     def below(self, expression: Expression, input: int = 0) -> Expression | None:
         """Return an expression over the output as one over an input; None if it reads a column that is not made of that
         input's alone."""

@@ -447,8 +447,7 @@ JG_INLINE void jg_judge_memos(JgGroups* g, int asked, int missed) {
 // ---- comparison; floats in a total order: NaN equals itself and is above everything, -0 equals 0 ----
 JG_INLINE bool jg_equal_str(JgStr a, JgStr b) {
   const uint64_t n = a.size;
-  if (n != b.size) return 0;
-  if (a.data == b.data) return 1;
+  if (n != b.size || a.data == b.data) return n == b.size;
   if (n > 16) return memcmp(a.data, b.data, n) == 0;
   if (n >= 8) return jg_load64(a.data) == jg_load64(b.data) && jg_load64(a.data + n - 8) == jg_load64(b.data + n - 8);
   return n == 0 || jg_load_few(a.data, n) == jg_load_few(b.data, n);
