@@ -254,6 +254,52 @@ def test_what_the_switch_does_not_do_is_refused(field: str, what: str) -> None:
         compile_source(FRAME.replace(place, line.format(1) + place), "x.p4", profile="none")
 
 
+QUEUES = """
+#include <core.p4>
+#include <tna.p4>
+header hops_h { bit<8> hops; bit<8> by; }
+struct headers_t { hops_h hops; }
+struct md_t {}
+parser IngressParser(packet_in pkt, out headers_t hdr, out md_t md, out ingress_intrinsic_metadata_t ig) {
+    state start { pkt.extract(ig); pkt.advance(PORT_METADATA_SIZE); pkt.extract(hdr.hops); transition accept; }
+}
+control Ingress(inout headers_t hdr, inout md_t md, in ingress_intrinsic_metadata_t ig,
+    in ingress_intrinsic_metadata_from_parser_t prsr, inout ingress_intrinsic_metadata_for_deparser_t dprsr,
+    inout ingress_intrinsic_metadata_for_tm_t tm) {
+    apply {
+        if (hdr.hops.hops == 0) { tm.mcast_grp_a = 1; }
+        else if (hdr.hops.hops == 1) {
+            tm.ucast_egress_port = 70;
+            hdr.hops.by = (bit<8>)ig.ingress_port;
+            if (ig.ingress_port == 69) { tm.qid = 3; }
+        } else { tm.ucast_egress_port = 9; }
+        hdr.hops.hops = hdr.hops.hops + 1;
+    }
+}
+control IngressDeparser(packet_out pkt, inout headers_t hdr, in md_t md,
+    in ingress_intrinsic_metadata_for_deparser_t dprsr) { apply { pkt.emit(hdr); } }
+parser EgressParser(packet_in pkt, out headers_t hdr, out md_t md, out egress_intrinsic_metadata_t eg) {
+    state start { pkt.extract(eg); transition accept; }
+}
+control Egress(inout headers_t hdr, inout md_t md, in egress_intrinsic_metadata_t eg,
+    in egress_intrinsic_metadata_from_parser_t prsr, inout egress_intrinsic_metadata_for_deparser_t dprsr,
+    inout egress_intrinsic_metadata_for_output_port_t oport) { apply {} }
+control EgressDeparser(packet_out pkt, inout headers_t hdr, in md_t md,
+    in egress_intrinsic_metadata_for_deparser_t dprsr) { apply { pkt.emit(hdr); } }
+Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+Switch(pipe) main;
+"""
+
+
+def test_a_higher_queue_comes_in_again_first() -> None:
+    """Three copies recirculate at once; the one that the program puts into queue 3 passes the one before it."""
+    cpp = compile_source(QUEUES, "queues.p4", profile="none").cpp
+    with Switch(library.build_program("queues.p4", cpp)) as made:
+        made.set_multicast(1, [(68, 1), (69, 2), (71, 3)])
+        out = made.process([(1, bytes([0, 0]))])
+    assert out == [(9, bytes([3, port])) for port in (69, 68, 71)]
+
+
 @pytest.mark.parametrize("read", ["if (prsr.parser_err != 0) { tm.qid = 1; }", "md.err = prsr.parser_err;"])
 def test_short_packets_go_on_where_the_error_is_read(read: str) -> None:
     """2: a header is cut off; 1: no case of a select is met."""

@@ -139,7 +139,7 @@ void Pipe::copy_to(const Packet& packet, uint16_t port, uint16_t id, bool first)
   copy->packet.egress_port = port;
   copy->packet.replication_id = id;
   copy->packet.egress_first = first;
-  loop(copy, 0);
+  loop(copy, 0, packet.queue);
 }
 
 void Pipe::egress(Buffer* buffer) {
@@ -163,13 +163,14 @@ void Pipe::leave(Buffer* buffer) {
     uint8_t* data = packet.data;
     const uint32_t length = packet.length;
     const uint64_t arrived = packet.arrived_ns;
+    const uint8_t priority = packet.queue;
     packet = {};
     packet.data = data;
     packet.length = length;
     packet.arrived_ns = arrived;
     packet.ingress_port = port;
     packet.egress_port = kNoPort;
-    if (loop(buffer, loop_queue(port))) ++counts.recirculated;
+    if (loop(buffer, loop_queue(port), priority)) ++counts.recirculated;
   } else if (port == cpu_port_) {
     outlet_->packet_in(packet);
     pool.give(buffer);
@@ -178,18 +179,22 @@ void Pipe::leave(Buffer* buffer) {
   }
 }
 
-bool Pipe::loop(Buffer* buffer, uint32_t queue) {
+bool Pipe::loop(Buffer* buffer, uint32_t queue, uint8_t priority) {
   if (waiting_[queue] >= kLoopedMax) {
     drop(buffer, counts.loop_full);
     return false;
   }
-  looped_.push_back({buffer, queue});
+  looped_.push_back({buffer, queue, priority});
   ++waiting_[queue];
   return true;
 }
 
 size_t Pipe::run_looped(Outlet& outlet) {
   outlet_ = &outlet;
+  const auto is_before = [](const Looped& a, const Looped& b) { return a.priority > b.priority; };
+  if (!std::is_sorted(looped_.begin(), looped_.end(), is_before)) {
+    std::stable_sort(looped_.begin(), looped_.end(), is_before);
+  }
   for (size_t left = looped_.size(); left > 0; --left) {
     const Looped next = looped_.front();
     looped_.pop_front();
@@ -230,7 +235,7 @@ void Pipe::mirror(Context& context, const Packet& packet, uint32_t session, cons
   made.arrived_ns = packet.arrived_ns;
   made.egress_port = found->second;
   made.mirrored = true;
-  if (pipe.loop(copy, 0)) ++pipe.counts.mirrored;
+  if (pipe.loop(copy, 0, 0)) ++pipe.counts.mirrored;
 }
 
 void Pipe::digest(Context& context, uint32_t index, const uint64_t* words) {

@@ -64,7 +64,8 @@ class Pipe {
   Buffer* take(Outlet& outlet);
   // Ingress to egress; the copies it makes wait in the loop. Takes the buffer.
   void run(Buffer* buffer, Outlet& outlet);
-  // Runs what waits in the loop now, not what that adds to it. Returns how much waits after it.
+  // Runs what waits in the loop now, not what that adds to it: by queue (qid), the highest first, and in a queue as it
+  // came. Returns how much waits after it.
   size_t run_looped(Outlet& outlet);
   void drop_looped();
 
@@ -87,6 +88,7 @@ class Pipe {
   struct Looped {
     Buffer* buffer;
     uint32_t queue;
+    uint8_t priority;
   };
 
   static void mirror(Context& context, const Packet& packet, uint32_t session, const uint8_t* header,
@@ -98,7 +100,7 @@ class Pipe {
   void copy_to(const Packet& packet, uint16_t port, uint16_t id, bool first);
   void egress(Buffer* buffer);
   void leave(Buffer* buffer);
-  bool loop(Buffer* buffer, uint32_t queue);
+  bool loop(Buffer* buffer, uint32_t queue, uint8_t priority);
   bool recentre(Buffer* buffer);
   void drop(Buffer* buffer, uint64_t& reason) {
     ++reason;
