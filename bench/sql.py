@@ -399,13 +399,13 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
             "parquet_vs_datafusion", bench.ratio("parquet", "datafusion"), 1.0, "higher", speed
         ),
         "tpcds_parquet_vs_duckdb": lambda: Figure(
-            "tpcds_parquet_vs_duckdb", bench.ratio("parquet", "duckdb"), 1.15, "higher", speed
+            "tpcds_parquet_vs_duckdb", bench.ratio("parquet", "duckdb"), 1.5, "higher", speed
         ),
         "tpcds_parquet_worst": lambda: Figure(
-            "tpcds_parquet_worst", min(bench.ratios("parquet", "duckdb")), 0.5, "higher", f"the least of them, {where}"
+            "tpcds_parquet_worst", min(bench.ratios("parquet", "duckdb")), 0.8, "higher", f"the least of them, {where}"
         ),
         "tpch_parquet_vs_duckdb": lambda: Figure(
-            "tpch_parquet_vs_duckdb", bench.ratio("parquet", "duckdb", TPCH), 1.15, "higher",
+            "tpch_parquet_vs_duckdb", bench.ratio("parquet", "duckdb", TPCH), 1.4, "higher",
             f"geometric mean over the 22 queries of TPC-H at scale {bench.scale:g}, {THREADS} threads",
         ),
         "tpch_sf10_parquet_vs_duckdb": lambda: Figure(
@@ -413,7 +413,7 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
             f"geometric mean over the 22 queries of TPC-H at scale {LARGE:g}, answers compared, {THREADS} threads",
         ),
         "orc_vs_parquet": lambda: Figure(
-            "orc_vs_parquet", bench.ratio("orc", "parquet"), 0.75, "higher", f"Jumpgate on Parquet ÷ on ORC: {speed}"
+            "orc_vs_parquet", bench.ratio("orc", "parquet"), 0.95, "higher", f"Jumpgate on Parquet ÷ on ORC: {speed}"
         ),
         "regex_vs_datafusion": lambda: Figure(
             "regex_vs_datafusion", bench.matching("datafusion"), 0.8, "higher", f"{len(PATTERNS)} filters, Parquet"
