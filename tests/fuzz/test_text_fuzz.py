@@ -57,7 +57,7 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, texts: list[st
         *sorted(CONVERTERS.glob("text/*.cpp")),
         *(CONVERTERS / f"common/{name}.cpp" for name in ("column_room", "input_file", "object_reader", "read_error")),
         *cpp.object_sources(),
-        *(cpp.runtime_source() / f"src/functions/{name}.cpp" for name in ("functions", "cast")),
+        *(cpp.runtime_source() / f"src/functions/{name}.cpp" for name in ("functions", "cast", "case")),
         *([SIMDJSON / "simdjson.cpp"] if format == "json" else []),
     ]  # fmt: skip
     flags = ("-I", str(CONVERTERS), "-isystem", str(SIMDJSON), "-isystem", pa.get_include(), f"-L{library}",
