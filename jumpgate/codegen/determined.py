@@ -44,7 +44,6 @@ def _determined(keys: Sequence[Expression], steps: Sequence[Step], tables: Seque
         return {}
     known: dict[_Leaf, frozenset[int]] = dict.fromkeys(places, frozenset())
     found: dict[int, Unique] = {}
-    needed: set[_Leaf] = set()  # by which other keys were found
     for step in steps:
         if not isinstance(step, ProbeStep) or not _is_function(step, tables[step.table]):
             continue
@@ -55,12 +54,11 @@ def _determined(keys: Sequence[Expression], steps: Sequence[Step], tables: Seque
         joins = known[by] | {step.table}
         for field in range(len(tables[step.table].fields)):
             leaf = (step.pointer, field)
-            if leaf in (by, own) or leaf in needed:
+            if leaf == by:
                 continue
             known[leaf] = joins
             if leaf in places:
                 found[places[leaf]] = Unique(tuple(sorted(joins)))
-        needed.add(by)
     return found
 
 

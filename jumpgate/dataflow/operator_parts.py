@@ -60,16 +60,6 @@ class Measure:
         return find_aggregate(self.function)
 
     @property
-    def counts(self) -> bool:
-        """Return whether the values are numbers of rows."""
-        return self.function in ("row_number", "rank", "dense_rank", "count", "count_star")
-
-    @property
-    def inspects(self) -> bool:
-        """Return whether the function looks into values, and does not only count or pass them on."""
-        return not self.counts and self.function not in ("lag", "lead", "first_value", "last_value", "nth_value")
-
-    @property
     def values(self) -> tuple[Expression, ...]:
         """Return the arguments that are computed for each row."""
         return self.arguments[: self.declaration.arity]
