@@ -47,7 +47,7 @@ from jumpgate.errors import (
 )
 from jumpgate.hosts.instances import SPARES, Instance, Process, Spares, released
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Lines, failure
-from jumpgate.hosts.zygote import End, Zygote
+from jumpgate.hosts.zygote import DESTROYED, End, Zygote
 from jumpgate.machine import LOWEST, lift_memory_bound, memory_bytes, raise_open_files, yield_to_others
 from jumpgate.nca.shared import filled
 from jumpgate.ntf.addresses import host_of, joined
@@ -438,16 +438,31 @@ class Connection:
 
     def _give(self, instance: Instance, process: Process) -> None:
         instance.process = process
-        process.ended.add_done_callback(lambda ended: self._ended(instance, ended.result()))
+        process.watch(functools.partial(self._ended, instance))
 
     def _ended(self, instance: Instance, end: End) -> None:
         """Tells the controller, whatever ended the instance."""
         self._forget(instance)
         if instance.process is not None:
             instance.process.caller.close()
-        if self._agent.spares is not None:
-            self._agent.spares.refill()
+            if self._agent.spares is not None:
+                self._agent.spares.refill()
         self.lines.send({"event": "exit", "instance": instance.name, **end._asdict()})
+
+    def _destroy(self, instance: Instance, process: Process, may_stay: bool) -> None:
+        """Have an instance end by itself; its process becomes a spare one where that is fit for it, and wanted."""
+        spares = self._agent.spares if may_stay else None
+        leaving = process.leave(spares is not None and spares.are_missing)
+
+        def left(answer: asyncio.Future[dict[str, Any]]) -> None:
+            if answer.cancelled() or answer.exception() is not None or not answer.result().get("stays"):
+                return  # it ends
+            instance.process = None
+            assert spares is not None
+            spares.keep(process)
+            self._ended(instance, DESTROYED)
+
+        leaving.add_done_callback(left)
 
     def _forget(self, instance: Instance) -> None:
         self._instances.pop(instance.name, None)
@@ -461,7 +476,7 @@ class Connection:
         for instance in left:
             instance.unwanted = True
             if instance.process is not None:
-                instance.process.caller.send("destroy")
+                self._destroy(instance, instance.process, may_stay=patience_s > 0)
             elif not instance.forking:
                 self._forget(instance)
         gone = [i.gone for i in left if i.process is not None]

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 from jumpgate.errors import Cancelled, InstanceFailed
 from jumpgate.hosts.wire import Caller
@@ -25,9 +26,13 @@ class Process:
 
     def __init__(self, forked: Forked, instance: str) -> None:
         self.pid, self.ended, self.instance = forked.pid, forked.ended, instance
+        self._on_end: Callable[[End], None] = lambda _: None
+        self._has_ended = False
+        self.replaced: asyncio.TimerHandle | None = None  #: when another one will wait in its stead
         self.caller = Caller(
             lambda: died(self.instance, self.ended.result() if self.ended.done() else None), explained=forked.ended
         )
+        forked.ended.add_done_callback(self._end)
 
     @staticmethod
     async def fork(zygote: Zygote, instance: str, module: str = "") -> Process:
@@ -37,6 +42,16 @@ class Process:
         lines = process.caller.lines
         await asyncio.get_running_loop().create_connection(lambda: lines, sock=forked.control)
         return process
+
+    def watch(self, on_end: Callable[[End], None]) -> None:
+        """Have this, and nobody else any more, called once with how the process ended."""
+        self._on_end = on_end
+        if self._has_ended:
+            on_end(self.ended.result())
+
+    def _end(self, end: asyncio.Future[End]) -> None:
+        self._has_ended = True
+        self._on_end(end.result())
 
     @property
     def is_alive(self) -> bool:
@@ -48,33 +63,50 @@ class Process:
         self.instance = instance
         self.caller.send("name", {"name": instance})
 
+    def leave(self, stay: bool) -> asyncio.Future[dict[str, Any]]:
+        """Have the instance end. The answer has `stays` if its process does, as fit as a spare one: only if asked."""
+        return self.caller.call("destroy", stay=stay)
+
 
 class Spares:
     """Processes of one zygote that wait to become instances of the runtime."""
 
     def __init__(self, zygote: Zygote, count: int = SPARES) -> None:
         self._zygote, self._count = zygote, count
-        self._idle: deque[Process] = deque()
+        self._idle: list[Process] = []
         self._filling: asyncio.Task[None] | None = None
         self.refill()
 
     def take(self) -> Process | None:
         """One that lives; None if there is none left."""
-        asyncio.get_running_loop().call_later(REFILL_S, self.refill)
+        refill = asyncio.get_running_loop().call_later(REFILL_S, self.refill)
         while self._idle:
-            process = self._idle.popleft()
+            process = self._idle.pop()  # the one that has its memory at hand
             if process.is_alive:
+                process.replaced = refill
                 return process
         return None
 
+    def keep(self, process: Process) -> None:
+        """Take back one that was taken, and is as good as new."""
+        process.instance = SPARE
+        process.watch(lambda _: None)
+        if process.replaced is not None:
+            process.replaced.cancel()
+        self._idle.append(process)
+
+    @property
+    def are_missing(self) -> bool:
+        return len(self._idle) < self._count
+
     def refill(self) -> None:
         """Forks as many as are missing, in the background."""
-        if len(self._idle) < self._count and (self._filling is None or self._filling.done()):
+        if self.are_missing and (self._filling is None or self._filling.done()):
             self._filling = asyncio.create_task(self._fill())
 
     async def _fill(self) -> None:
         with contextlib.suppress(InstanceFailed):  # who needs one now is told
-            while len(self._idle) < self._count:
+            while self.are_missing:
                 self._idle.append(await Process.fork(self._zygote, SPARE))
 
 

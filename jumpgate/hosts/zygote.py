@@ -33,6 +33,8 @@ class End(NamedTuple):
 
 #: with the processes that watched it: nobody knows more
 LOST = End(-1, 0)
+#: as it was asked to
+DESTROYED = End(0, 0)
 
 
 class Forked(NamedTuple):

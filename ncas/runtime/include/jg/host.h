@@ -15,6 +15,9 @@ int run_zygote(int control);
 // an instance is no work of its own.
 int64_t work_cpu_ns();
 
+// The name of a process that waits to become an instance.
+inline constexpr char kSpareName[] = "jgspare";
+
 // Serves the control protocol (docs/protocol.md) on `control` until it closes or `destroy` arrives. Never returns.
 [[noreturn]] void run_instance(int control);
 

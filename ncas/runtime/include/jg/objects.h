@@ -32,6 +32,8 @@ struct Counted {
 void add(const std::string& file, Object object);
 // Null: the file is this machine's. Lives as long as the process.
 const Object* find(const std::string& file);
+// Return whether this process may read any.
+bool knows_any();
 // Keeps ranges that are read on this machine's disk, for later reads of all processes: so many bytes at most.
 void keep_chunks(int64_t bytes_max);
 Counted counted();

@@ -76,6 +76,10 @@ class Executor : public Instance {
   ~Executor() override {
     cancel();
     edges_.stop();
+    emitters.clear();  // all that runs code of the program ends before it goes
+    sources.clear();
+    tables.clear();
+    if (library_) dlclose(library_);
   }
   Status allocate(const std::string& json, std::string* answer) override;
   Status configure(const std::string& json) override;
@@ -109,6 +113,7 @@ class Executor : public Instance {
   Work* claim();
   void invite();
 
+  void* library_ = nullptr;  // of the program
   InstanceEdges edges_;
   std::mutex mutex_;
   std::condition_variable ready_;
@@ -322,9 +327,9 @@ Status Executor::configure(const std::string& json) {
 }
 
 Status Executor::load_artifact() {
-  void* library = dlopen(config.artifact.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return {"internal", std::string("cannot load the generated program: ") + dlerror()};
-  program = static_cast<const JgProgramInfo*>(dlsym(library, "jg_program"));
+  library_ = dlopen(config.artifact.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library_) return {"internal", std::string("cannot load the generated program: ") + dlerror()};
+  program = static_cast<const JgProgramInfo*>(dlsym(library_, "jg_program"));
   if (!program || program->abi != JG_ABI) return {"internal", "the generated program is of another version"};
   if (program->pipeline_count != static_cast<int>(config.pipelines.size()) ||
       program->table_count != static_cast<int>(config.tables.size()))

@@ -282,6 +282,11 @@ const Object* find(const std::string& file) {
   return found == known().objects.end() ? nullptr : &found->second;
 }
 
+bool knows_any() {
+  const std::shared_lock lock(known().mutex);
+  return !known().objects.empty();
+}
+
 void keep_chunks(int64_t bytes_max) {
   Chunks* none = nullptr;
   if (kept.load() != nullptr) return;

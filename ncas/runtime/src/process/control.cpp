@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <deque>
 #include <memory>
@@ -17,17 +18,24 @@
 #include "jg/host.h"
 #include "jg/instance.h"
 #include "jg/json.h"
+#include "process/spare.h"
 #include "simdjson.h"
 
 namespace jg {
 namespace {
 
 std::optional<clockid_t> control_clock;
+int64_t earlier_cpu_ns = 0;  // of instances that this process was before
 
 int64_t read_ns(clockid_t clock) {
   timespec t{};
   clock_gettime(clock, &t);
   return t.tv_sec * 1'000'000'000ll + t.tv_nsec;
+}
+
+int64_t process_cpu_ns() {
+  const int64_t control = control_clock ? read_ns(*control_clock) : 0;
+  return read_ns(CLOCK_PROCESS_CPUTIME_ID) - control;
 }
 
 constexpr size_t kLineMax = 256 << 20;  // a configuration names files: many, but not endlessly many
@@ -87,13 +95,17 @@ class Control {
       }
       ::prctl(PR_SET_NAME, ("jg " + std::string(name)).substr(0, 15).c_str());  // what follows is answered
     } else if (verb == "cancel") {
+      failed_ = true;
       instance_->cancel();
       answer(id, {}, ok);
     } else if (verb == "stats") {
       answer(id, {}, instance_->stats());
     } else if (verb == "destroy") {
-      answer(id, {}, ok);
-      ::_exit(0);
+      bool stay = false;
+      if (has_arguments) (void)found["stay"].get(stay);
+      stay = stay && become_spare();
+      answer(id, {}, stay ? "{\"stays\": true}" : ok);
+      if (!stay) ::_exit(0);
     } else {
       answer(id, Status("internal", "unknown verb " + std::string(verb)), "");
     }
@@ -150,6 +162,23 @@ class Control {
     }
   }
 
+  // Return whether this process waits for its next instance, as fit for it as one that was just forked.
+  bool become_spare() {
+    {
+      const std::lock_guard lock(stages_mutex_);
+      if (busy_ || failed_) return false;
+    }
+    if (running_.joinable()) running_.join();
+    const Status status = guarded([&] {
+      instance_.reset();
+      instance_ = make_instance();
+      return Status();
+    });
+    stages_asked_ = 0;
+    earlier_cpu_ns = process_cpu_ns();
+    return status.ok() && birth_.is_as_new();
+  }
+
   // Exceptions (of the standard library: no memory, no more threads) end a verb, not the process.
   template <typename Verb>
   static Status guarded(Verb verb) {
@@ -163,6 +192,7 @@ class Control {
   }
 
   void answer(int64_t id, const Status& status, const std::string& ok) {
+    if (!status.ok()) failed_ = true;
     JsonWriter json;
     json.begin_object();
     json.member("id", id);
@@ -197,14 +227,13 @@ class Control {
   std::deque<Stage> stages_;  // that wait
   int stages_asked_ = 0;
   bool busy_ = false;
+  std::atomic<bool> failed_{false};
+  const Birth birth_;
 };
 
 }  // namespace
 
-int64_t work_cpu_ns() {
-  const int64_t control = control_clock ? read_ns(*control_clock) : 0;
-  return read_ns(CLOCK_PROCESS_CPUTIME_ID) - control;
-}
+int64_t work_cpu_ns() { return process_cpu_ns() - earlier_cpu_ns; }
 
 void run_instance(int control) {
   ::signal(SIGPIPE, SIG_IGN);

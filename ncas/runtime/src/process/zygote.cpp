@@ -94,7 +94,7 @@ void spawn(int control, int signals, const std::string& request, int descriptor,
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::prctl(PR_SET_NAME, name == "*" ? "jgspare" : ("jg " + name).substr(0, 15).c_str());
+    ::prctl(PR_SET_NAME, name == "*" ? kSpareName : ("jg " + name).substr(0, 15).c_str());
     if (name_end < request.size()) run_program(descriptor, request.substr(name_end + 1));
     run_instance(descriptor);
   }
