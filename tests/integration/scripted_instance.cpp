@@ -5,19 +5,22 @@
 //   STEP = {"do": "nothing" | "wait" | "count" (rows) | "spin" (burns CPU time) | "send" (waits for the client of edge
 //   e0),
 //                each until cancelled | "hang" (deaf to cancel) | "fail" | "throw" | "exit" |
-//                "confine" (to little more memory than it has: there is none for another thread),
+//                "confine" (to little more memory than it has: there is none for another thread) |
+//                "leave file", "leave thread", "leave memory" (behind, when the instance ends),
 //           "after_ms": 0, "code": …, "message": …, "status": 0}
 #include <pthread.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <map>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "jg/host.h"
 #include "jg/instance.h"
@@ -121,6 +124,9 @@ class ScriptedInstance : public Instance {
     if (step.act == "throw") throw std::runtime_error(step.message);
     if (step.act == "confine") return confine();
     if (step.act == "exit") ::_exit(static_cast<int>(step.status));
+    if (step.act == "leave file") return ::dup(1) < 0 ? Status("internal", "no file") : Status();
+    if (step.act == "leave thread") std::thread([] { sleep_ms(60'000); }).detach();
+    if (step.act == "leave memory") std::fill_n(new char[128 << 20], 128 << 20, 'x');
     while (step.act == "hang") sleep_ms(1000);
     while (step.act == "wait" || step.act == "count" || step.act == "spin" || step.act == "send") {
       if (cancelled_) return {"cancelled", "the job was cancelled"};
