@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +40,8 @@ int open_beneath(const std::string& path) {
   return static_cast<int>(file);
 }
 
+int64_t in_ns(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
 }  // namespace
 
 std::shared_ptr<InputFile> InputFile::open(const std::string& path, arrow::MemoryPool* pool) {
@@ -56,7 +59,10 @@ std::shared_ptr<InputFile> InputFile::open(const std::string& path, arrow::Memor
     ::close(fd);
     throw ReadError("io", std::strerror(failure));
   }
-  return std::shared_ptr<InputFile>(new InputFile(fd, status.st_size, pool));
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  const FileIdentity identity{status.st_dev, status.st_ino, status.st_size, in_ns(status.st_mtim), in_ns(now)};
+  return std::shared_ptr<InputFile>(new InputFile(fd, identity, pool));
 }
 
 InputFile::~InputFile() {

@@ -13,6 +13,19 @@
 
 namespace jg::columnar {
 
+// A version of a file of this machine: as long as nobody sets times back, a file that differs has another one.
+struct FileIdentity {
+  uint64_t device = 0, inode = 0;
+  int64_t size = 0, written_ns = 0, seen_ns = 0;  // by the clock of files
+
+  bool operator==(const FileIdentity& other) const {
+    return device == other.device && inode == other.inode && size == other.size && written_ns == other.written_ns;
+  }
+  // Return whether it was written long enough before it was seen that a later change must show in its time. False of an
+  // object of a store.
+  bool is_settled() const { return inode != 0 && seen_ns - written_ns > 2'000'000'000; }
+};
+
 class InputFile final : public arrow::io::RandomAccessFile {
  public:
   // A file, or an object of a store that this process knows by that name. Throws ReadError "io". Buffers that reads
@@ -30,6 +43,7 @@ class InputFile final : public arrow::io::RandomAccessFile {
     if (object_) object_->forget();
   }
   bool is_remote() const { return object_ != nullptr; }
+  const FileIdentity& identity() const { return identity_; }
 
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t bytes, void* out) override;
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t bytes) override;
@@ -42,13 +56,15 @@ class InputFile final : public arrow::io::RandomAccessFile {
   bool closed() const override { return false; }
 
  private:
-  InputFile(int fd, int64_t size, arrow::MemoryPool* pool) : fd_(fd), size_(size), pool_(pool) {}
+  InputFile(int fd, const FileIdentity& identity, arrow::MemoryPool* pool)
+      : fd_(fd), identity_(identity), size_(identity.size), pool_(pool) {}
 
   InputFile(std::unique_ptr<ObjectReader> object, arrow::MemoryPool* pool)
       : object_(std::move(object)), size_(object_->size()), pool_(pool) {}
 
   int fd_ = -1;
   std::unique_ptr<ObjectReader> object_;
+  FileIdentity identity_;
   int64_t size_, position_ = 0;
   std::atomic<int64_t> bytes_read_ = 0;
   arrow::MemoryPool* pool_;

@@ -3,7 +3,6 @@
 #include <arrow/util/key_value_metadata.h>
 #include <parquet/bloom_filter.h>
 #include <parquet/bloom_filter_reader.h>
-#include <parquet/file_reader.h>
 
 #include <algorithm>
 #include <cstring>
@@ -15,6 +14,7 @@
 #include "common/input_file.h"
 #include "common/read_error.h"
 #include "parquet/column_range.h"
+#include "parquet/kept_footers.h"
 #include "parquet/nested_chunk.h"
 #include "parquet/page_bounds.h"
 
@@ -89,12 +89,6 @@ std::unique_ptr<parquet::ColumnChunkMetaData> open_chunk(parquet::RowGroupMetaDa
   }
   if (!chunk || chunk->crypto_metadata()) throw ReadError("io", "it is encrypted, and Jumpgate has no keys");
   return chunk;
-}
-
-void refuse_encrypted_footer(InputFile& input, int64_t file_bytes) {
-  char magic[4] = {};
-  if (file_bytes < 4 || take(input.ReadAt(file_bytes - 4, 4, magic)) < 4) return;
-  if (std::memcmp(magic, "PARE", 4) == 0) throw ReadError("io", "its footer is encrypted, and Jumpgate has no keys");
 }
 
 // One row group of a file: its wanted columns, and the rows that may match.
@@ -311,8 +305,7 @@ ParquetFooter read_footer(const std::string& path, const Wanted& wanted) {
   ParquetFooter file;
   auto input = InputFile::open(path, wanted.pool);
   int64_t file_bytes = take(input->GetSize());
-  refuse_encrypted_footer(*input, file_bytes);
-  auto reader = parquet::ParquetFileReader::Open(input);
+  auto reader = open_parquet(input);
   file.metadata = reader->metadata();
   for (const ColumnSpec& column : options.columns)
     file.columns.push_back(find_column(*file.metadata->schema(), column));

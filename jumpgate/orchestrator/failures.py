@@ -58,7 +58,8 @@ async def on_all(verbs: Iterable[tuple[InstancePlan, Awaitable[Any]]], phase: st
     """Awaits a verb on all instances at once, beside watchers that only end by failing.
 
     Raises the likeliest cause of a failure: at once where it is one, else after CAUSE_WAIT_S. What still runs then is
-    cancelled, and not waited for. A verb of several instances is named by one of them.
+    cancelled, and not waited for. A verb of several instances is named by one of them. Without a phase, the verbs'
+    errors say where they happened.
     """
     running: dict[asyncio.Future[Any], InstancePlan | None] = {asyncio.ensure_future(v): i for i, v in verbs}
     count = len(running)
@@ -97,7 +98,7 @@ async def _until_failure(running: Mapping[asyncio.Future[Any], InstancePlan | No
         instance = running[task]
         left -= instance is not None
         error = None if task.cancelled() else task.exception()
-        if isinstance(error, JumpgateError) and instance is not None:
+        if isinstance(error, JumpgateError) and instance is not None and phase:
             error = located(error, instance, phase)
         if error is not None:  # a watcher sees for itself: what it says is a cause
             failures.append((weight(error) if instance is not None else min(weight(error), CONSEQUENCE - 1), error))

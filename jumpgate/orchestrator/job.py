@@ -77,7 +77,8 @@ class Job:
         self._stall_s = stall_timeout_ms / 1000
         self._artifacts: dict[str, Any] = {}
         self._handles: dict[str, Any] = {}
-        self._ended: set[str] = set()  # instances whose part of the running stage is done
+        self._stage = 0  # that runs
+        self._ended: set[str] = set()  # instances whose part of it is done
         self._task: asyncio.Task[None] | None = None
         self._cancelled: JumpgateError | None = None
         self._cancelling = asyncio.Event()
@@ -192,12 +193,14 @@ class Job:
             with self._phase("configuring", "configure"):
                 configuring, answers = self._begin()
                 await self._set_up(configuring, "configure")
+            if len(answers) == self.context.plan.stages and len(self.instances) == 1:
+                await on_all([(self.instances[0], self._queued(answers))], "", self._watch())
+                return
             for stage in range(1, self.context.plan.stages + 1):
-                self._ended.clear()
                 with self._phase("running", f"stage {stage}", stage):
-                    watchers = [self._watch(stage), *(d.watch(self.id) for d in self.context.drivers.values())]
+                    watchers = [self._watch(), *(d.watch(self.id) for d in self.context.drivers.values())]
                     executing = answers[stage] if stage in answers else self._execute(stage)
-                    executed = [(i, self._executed(i, answer, stage)) for i, answer in executing]
+                    executed = [(i, self._executed(i, answer)) for i, answer in executing]
                     await on_all(executed, f"stage {stage}", *watchers)
         finally:
             for _, answer in (pair for pairs in answers.values() for pair in pairs):
@@ -287,24 +290,37 @@ class Job:
             found += zip(group, answers, strict=True)
         return found
 
-    async def _executed(self, i: InstancePlan, answer: Awaitable[dict[str, Any]], stage: int) -> None:
+    async def _queued(self, answers: dict[int, list[tuple[InstancePlan, Answer]]]) -> None:
+        """The stages of the only instance, which goes from each to the next by itself."""
+        for stage, [(i, answer)] in answers.items():
+            with self._phase("running", f"stage {stage}", stage):
+                await on_one(i, self._executed(i, answer), f"stage {stage}")
+
+    async def _executed(self, i: InstancePlan, answer: Awaitable[dict[str, Any]]) -> None:
         """Once the instance's part of the stage has ended."""
         start = time.monotonic()
-        self.record.counters[i.id] = counters = await answer
+        counters = await answer
         self._ended.add(i.id)
+        if counters:  # the next stage runs already, else
+            self.record.counters[i.id] = counters
         if debug.level() >= 2:
             read, sent = (sum(c.get("bytes", 0) for c in counters.get(k, ())) for k in ("sources", "sinks"))
             done = f"{time.monotonic() - start:.3f} s, read {read} bytes, sent {sent} bytes so far"
-            debug.note(i.id, i.device.name, done, stage)
+            debug.note(i.id, i.device.name, done, self._stage)
 
-    async def _watch(self, stage: int) -> None:
+    async def _watch(self) -> None:
+        """Watch the running stages, until it is cancelled."""
+
         def report(counters: dict[str, dict[str, Any]], works: bool) -> None:
             self.on_work(works)
             self.record.counters.update(counters)
-            self._on_event(Event("running", stage, time.time_ns(), counters))
+            self._on_event(Event("running", self._stage, time.time_ns(), counters))
 
         def running() -> tuple[InstancePlan, ...]:
             return tuple(i for i in self.instances if i.id not in self._ended)
+
+        def stage() -> int:
+            return self._stage
 
         await watch(self.id, stage, self.context.plan.result, running, self._stats, self._stall_s, report)
 
@@ -420,6 +436,9 @@ class Job:
     def _phase(self, state: str, name: str, stage: int = 0) -> Iterator[None]:
         """Enters the state, and notes when the phase began and ended."""
         self.record.phases.append(Phase(name, time.time_ns()))
+        if stage:
+            self._stage = stage
+            self._ended.clear()
         self._enter(state, stage)
         try:
             yield

@@ -27,7 +27,7 @@ Counters = dict[str, Any]
 
 async def watch(
     job: str,
-    stage: int,
+    stage: Callable[[], int],
     result: str,
     running: Callable[[], tuple[InstancePlan, ...]],
     stats: Callable[[InstancePlan], Awaitable[Counters]],
@@ -36,9 +36,9 @@ async def watch(
 ) -> None:
     """Runs until it is cancelled. Raises TimedOut when the stage has stalled for `stall_s`.
 
-    result: the edge to the client; an instance that waits for room on it waits for the client, which may take as long
-    as it likes. `running` says whose stage has not ended; `report` gets what they answered, by instance id, and whether
-    they do more than wait for the client.
+    stage: the one that runs. result: the edge to the client; an instance that waits for room on it waits for the
+    client, which may take as long as it likes. `running` says whose stage has not ended; `report` gets what they
+    answered, by instance id, and whether they do more than wait for the client.
     """
     interval_s = min(max(INTERVAL_S, EACH_S * len(running())), stall_s / 4)
     last: dict[str, Counters] = {}
@@ -58,10 +58,10 @@ async def watch(
         last.update(answers)
         silent = [i for i in left if now - answered.get(i.id, began) > stall_s]
         if silent:
-            raise _stalled(job, stage, silent, f"no answer for {stall_s:g} s from")
+            raise _stalled(job, stage(), silent, f"no answer for {stall_s:g} s from")
         if left and now - moved > stall_s:
             what = f"no rows moved and nobody worked for {stall_s:g} s. Waiting for each other:"
-            raise _stalled(job, stage, left, what)
+            raise _stalled(job, stage(), left, what)
 
 
 async def _ask(

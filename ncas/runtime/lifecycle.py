@@ -211,7 +211,7 @@ class SoftwareLifecycle:
         except errors.ComputeError as error:
             raise explained(error, handle.artifact) from None
         self._count(handle, counters)
-        return counters if handle.artifact is None else by_operator(counters, handle.artifact.program)
+        return counters if handle.artifact is None or not counters else by_operator(counters, handle.artifact.program)
 
     async def stats(self, handle: Live) -> dict[str, Any]:
         return await handle.instance.call("stats")

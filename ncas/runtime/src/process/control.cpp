@@ -145,7 +145,6 @@ class Control {
   void run_stages(Stage stage) {
     for (bool more = true; more;) {
       const Status status = guarded([&] { return instance_->execute(stage.number); });
-      const std::string counters = status.ok() ? instance_->stats() : "";
       const Stage done = stage;
       std::deque<Stage> dropped;
       {
@@ -157,7 +156,7 @@ class Control {
           stages_.pop_front();
         }
       }
-      answer(done.id, status, counters);
+      answer(done.id, status, status.ok() ? more ? "{}" : instance_->stats() : "");
       for (const Stage& s : dropped) answer(s.id, Status("cancelled", "an earlier stage failed"), "");
     }
   }
