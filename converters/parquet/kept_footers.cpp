@@ -31,7 +31,8 @@ class KeptFooters {
     const std::lock_guard lock(mutex_);
     bytes_ += metadata->size();
     kept_.push_back({file, std::move(metadata)});
-    for (; bytes_ > kBytesMost || kept_.size() > kFilesMost; kept_.pop_front()) bytes_ -= kept_.front().metadata->size();
+    for (; bytes_ > kBytesMost || kept_.size() > kFilesMost; kept_.pop_front())
+      bytes_ -= kept_.front().metadata->size();
   }
 
  private:
@@ -61,7 +62,8 @@ std::unique_ptr<parquet::ParquetFileReader> open_parquet(std::shared_ptr<InputFi
     return parquet::ParquetFileReader::Open(std::move(input));
   }
   if (auto metadata = kept_footers().find(file))
-    return parquet::ParquetFileReader::Open(std::move(input), parquet::default_reader_properties(), std::move(metadata));
+    return parquet::ParquetFileReader::Open(std::move(input), parquet::default_reader_properties(),
+                                            std::move(metadata));
   refuse_encrypted_footer(*input);
   auto reader = parquet::ParquetFileReader::Open(std::move(input));
   if (reader->metadata()->size() <= kBytesMost) kept_footers().keep(file, reader->metadata());

@@ -70,6 +70,7 @@ class Flow:
         decoded: tuple[Operator, Dialect] | None = None,
     ) -> None:
         self.message = message
+        self.within: object = None  #: limits that it has been found to keep
         if decoded is not None:
             self.decoded = decoded
 

@@ -288,7 +288,7 @@ class Figures:
     work: Work
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JobFigures:
     """Expected figures of a job: of its operators by fragment and number, the bytes of each edge that cross links, and
     the job's seconds, None if too little is known of an operator; what each fragment asks of stores, and its price; the

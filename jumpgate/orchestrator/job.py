@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,11 +37,16 @@ LAST_STATS_TIMEOUT_S = 0.2
 def starts_together(lifecycle: LifeCycle) -> StartsTogether | None:
     """The life-cycle, if it starts a host's instances together; None also for one whose class changes a verb of an
     instance that it inherits, as that would not be heard."""
-    if not isinstance(lifecycle, StartsTogether):
-        return None
-    classes = type(lifecycle).__mro__
+    return lifecycle if _start_together(type(lifecycle)) else None  # type: ignore[return-value]
+
+
+@functools.cache
+def _start_together(lifecycle: type[LifeCycle]) -> bool:
+    if not issubclass(lifecycle, StartsTogether):
+        return False
+    classes = lifecycle.__mro__
     own = classes[: next(n for n, c in enumerate(classes) if "allocate_all" in vars(c))]
-    return None if any(verb in vars(c) for c in own for verb in VERBS) else lifecycle
+    return not any(verb in vars(c) for c in own for verb in VERBS)
 
 
 @dataclass(frozen=True)

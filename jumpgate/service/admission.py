@@ -20,11 +20,12 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from jumpgate.dataflow.operators import Join, Operator, numbered
 from jumpgate.dataflow.traits import State
 from jumpgate.errors import Cancelled
-from jumpgate.nca.interface import Device, JobPlan
+from jumpgate.nca.interface import Device, InstancePlan, JobFigures, JobPlan
 
 #: threads for each core that jobs may have at a time: they also wait for storage and for each other
 THREADS_PER_CORE = 4
@@ -54,6 +55,10 @@ class Demand:
         return self.seconds is not None and self.seconds <= SMALL_S
 
 
+#: by the figures of plans, which those that are used again share
+_demands: WeakKeyDictionary[JobFigures, tuple[tuple[InstancePlan, ...], Demand | None]] = WeakKeyDictionary()
+
+
 @dataclass(frozen=True)
 class User:
     """A user that takes turns. weight: twice as much, twice the work while others of the same priority wait. running:
@@ -67,6 +72,14 @@ class User:
 
 def demand_of(plan: JobPlan) -> Demand:
     """Return the needs of the plan's instances on hosts."""
+    instances, demand = _demands.get(plan.figures, ((), None))
+    if demand is None or instances is not plan.instances:
+        demand = _demand_of(plan)
+        _demands[plan.figures] = plan.instances, demand
+    return demand
+
+
+def _demand_of(plan: JobPlan) -> Demand:
     threads: Counter[str] = Counter()
     held: dict[str, float] = {}
     each: dict[str, float] = {}  # of an instance, by its fragment

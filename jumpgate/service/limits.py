@@ -71,6 +71,8 @@ class Limits:
         self._within("parallelism", request.options.parallelism)
         self._within("threads", request.options.threads)
         self._within("endpoints", len(request.endpoints))
+        if request.flow.within == self:
+            return
         flow = request.flow.message
         if isinstance(flow, pb.SubstraitRequest):
             self._within("operators", len(flow.tables))
@@ -78,6 +80,7 @@ class Limits:
                 self.check_dataflow(table)
         else:
             self.check_dataflow(flow)
+        request.flow.within = self
 
     def check_files(self, count: int) -> None:
         """The same for paths that are to be looked at."""

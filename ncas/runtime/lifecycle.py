@@ -138,9 +138,9 @@ class SoftwareLifecycle:
         if not quick_builds.wanted() and self._uses.are_much(lowered.key):
             host.compile_later(instance.fragment, lowered.text, lowered.key)
 
-    def _count(self, handle: Live, counters: dict[str, Any]) -> None:
-        """Add the work of a quickly built program in a stage; counters: of all stages so far."""
-        key = None if handle.artifact is None else quick_builds.optimised(PurePath(handle.artifact.path).stem)
+    def _count(self, handle: Live, artifact: Artifact, counters: dict[str, Any]) -> None:
+        """Add the work of a quickly built program; counters: of all stages so far."""
+        key = quick_builds.optimised(PurePath(artifact.path).stem)
         if key is not None:
             worked_s = sum(pipeline["busy_ns"] for pipeline in counters.get("pipelines", ())) / 1e9
             self._uses.add(key, worked_s - handle.worked_s)
@@ -210,8 +210,10 @@ class SoftwareLifecycle:
             counters = await answer
         except errors.ComputeError as error:
             raise explained(error, handle.artifact) from None
-        self._count(handle, counters)
-        return counters if handle.artifact is None or not counters else by_operator(counters, handle.artifact.program)
+        if not counters or handle.artifact is None:
+            return counters
+        self._count(handle, handle.artifact, counters)
+        return by_operator(counters, handle.artifact.program)
 
     async def stats(self, handle: Live) -> dict[str, Any]:
         return await handle.instance.call("stats")

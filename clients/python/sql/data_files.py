@@ -11,6 +11,7 @@ from jumpgate.client.sql.catalog import Table
 from jumpgate.codegen import cache
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.dataflow.traits import numbered
 from jumpgate.dataflow.types import DataType, Field, Schema
 
 _TYPES: dict[pa.DataType, DataType] = {
@@ -49,7 +50,9 @@ class DataFiles:
 
     def write(self, operator: Operator) -> None:
         """Fill those of the files that a job reads."""
-        for node in operator.walk():
+        if not self._files:
+            return
+        for node in numbered(operator):
             if isinstance(node, Read):
                 self._write(node.files[0])
 
