@@ -263,7 +263,8 @@ class Table:
     @property
     def is_ordered(self) -> bool:
         """Return whether its rows are read in order."""
-        return self.kind == "sort" and self.windows is None
+        has_order = bool(self.order) or self.limit is not None
+        return self.kind == "sort" and self.windows is None and has_order
 
     @property
     def partition(self) -> int:

@@ -88,6 +88,11 @@ Status SortBuffer::write(Part* part) {
 
 int SortBuffer::begin_rounds() {
   if (info_.is_dealt && leave_to_readers()) return 0;
+  if (!has_order()) {
+    for (const auto& p : parts_) rows_.insert(rows_.end(), p->rows.begin(), p->rows.end());
+    cut();
+    return 0;
+  }
   JgSortInfo info = info_;
   if (info_.is_dealt) gather_deals();
   if (info_.hash_offset >= 0) info.sort_words = 0;  // the hash alone is no order

@@ -38,6 +38,7 @@ class SortBuffer final : public RowStore {
 
   SortPart* part_at(size_t i) const { return static_cast<SortPart*>(parts_[i].get()); }
   void shrink_to_limit(SortPart* part) const;
+  bool has_order() const { return info_.sort_words > 0 || info_.windows || info_.skyline; }
   bool leave_to_readers();
   void gather_deals();
   void cut();
