@@ -25,7 +25,7 @@ from jumpgate.hosts.agent import UNPROVEN_OF_PEER_MAX, Agent, Connection
 from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.instances import SPARES
 from jumpgate.hosts.local import LocalAgent
-from jumpgate.hosts.zygote import DESTROYED, Zygote
+from jumpgate.hosts.zygote import Zygote
 from jumpgate.nca.interface import Device
 from jumpgate.nca.shared import Shared, Template
 from jumpgate.testing.leaks import Process, Watch, wait_until
@@ -265,38 +265,6 @@ def test_instances_are_processes_that_waited_and_the_dead_among_them_are_left_ou
             assert names(watch.processes("jg ")) == ["jg a", "jg b"]
             await second.call("destroy")
             assert await asyncio.to_thread(wait_until, is_full)
-            await host.close()
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    ("script", "is_reused"),
-    [("nothing", True), ("fail", False), ("leave file", False), ("leave thread", False), ("leave memory", False)],
-)
-def test_a_process_is_another_instance_only_if_nothing_is_left_of_the_one_before(
-    script: str, is_reused: bool, scripted_host: Path, watch: Watch, tmp_path: Path
-) -> None:
-    unhurried = "from jumpgate.hosts import agent, instances; instances.REFILL_S = 3600; agent.main()"
-
-    async def run() -> None:
-        async with by_hand(scripted_host, tmp_path, start=("-c", unhurried)) as (port, _):
-            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
-            assert await asyncio.to_thread(wait_until, lambda: len(watch.processes("jgspare")) == SPARES)
-            first = await host.spawn("one", "a")
-            await first.call("configure", stages={"1": {"do": script}})
-            with pytest.raises(errors.InternalError) if script == "fail" else contextlib.nullcontext():
-                await first.call("execute", stage=1)
-            await host.release("one")
-            assert first.ended.result() == DESTROYED and not watch.processes("jg ")
-            second = await host.spawn("two", "b")
-            assert (second.pid == first.pid) == is_reused
-            await second.call("configure", stages={"1": {"do": "nothing"}})
-            assert (await second.call("execute", stage=1))["stages_ended"] == 1, "its own"
-            assert names(watch.processes("jg ")) == ["jg b"]
-            os.kill(second.pid, signal.SIGKILL)
-            with pytest.raises(errors.InstanceFailed, match="instance b was killed by SIGKILL"):
-                await second.call("stats")
             await host.close()
 
     asyncio.run(run())

@@ -76,10 +76,6 @@ class Executor : public Instance {
   ~Executor() override {
     cancel();
     edges_.stop();
-    emitters.clear();  // all that runs code of the program ends before it goes
-    sources.clear();
-    tables.clear();
-    if (library_) dlclose(library_);
   }
   Status allocate(const std::string& json, std::string* answer) override;
   Status configure(const std::string& json) override;
@@ -92,6 +88,7 @@ class Executor : public Instance {
 
   // Needed by works.
   Config config;
+  std::unique_ptr<void, int (*)(void*)> library{nullptr, ::dlclose};  // of the program; what uses its code goes first
   const JgProgramInfo* program = nullptr;
   std::vector<std::unique_ptr<Source>> sources;
   std::vector<std::unique_ptr<Emitter>> emitters;
@@ -113,7 +110,6 @@ class Executor : public Instance {
   Work* claim();
   void invite();
 
-  void* library_ = nullptr;  // of the program
   InstanceEdges edges_;
   std::mutex mutex_;
   std::condition_variable ready_;
@@ -327,9 +323,9 @@ Status Executor::configure(const std::string& json) {
 }
 
 Status Executor::load_artifact() {
-  library_ = dlopen(config.artifact.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library_) return {"internal", std::string("cannot load the generated program: ") + dlerror()};
-  program = static_cast<const JgProgramInfo*>(dlsym(library_, "jg_program"));
+  library.reset(dlopen(config.artifact.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!library) return {"internal", std::string("cannot load the generated program: ") + dlerror()};
+  program = static_cast<const JgProgramInfo*>(dlsym(library.get(), "jg_program"));
   if (!program || program->abi != JG_ABI) return {"internal", "the generated program is of another version"};
   if (program->pipeline_count != static_cast<int>(config.pipelines.size()) ||
       program->table_count != static_cast<int>(config.tables.size()))
