@@ -10,11 +10,17 @@ from pathlib import Path
 import pytest
 
 from jumpgate import errors
+from jumpgate.hosts import instances
 from jumpgate.hosts.instances import Process, Spares
 from jumpgate.hosts.zygote import DESTROYED, Zygote
 from jumpgate.testing.leaks import Watch, wait_until
 
 PATIENCE_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _none_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instances, "REFILL_S", 3600.0)
 
 
 @contextlib.asynccontextmanager
