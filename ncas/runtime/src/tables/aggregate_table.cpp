@@ -160,6 +160,7 @@ void AggregateTable::merge_dealt(AggregatePart* part, JgTask* task) {
   part->dealt->take(dealt.get());
   part->texts = std::move(texts);
   part->arena = std::move(arena);
+  part->recent.forget();
   part->rows.clear();
   part->merge_from = std::max(part->merge_from, 2 * part->held());
 }

@@ -41,6 +41,7 @@ Status RowStore::spill(Part* part) {
   JG_RETURN_IF_ERROR(write(part));
   part->rows.clear();
   part->arena.reset();
+  part->recent.forget();
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include "jg/kernel.h"
 #include "jg/status.h"
 #include "tables/dealt_rows.h"
+#include "tables/recent_texts.h"
 #include "tables/spill.h"
 
 namespace jg {
@@ -59,7 +60,7 @@ struct Part {
     return row;
   }
   // Copy a text for the lifetime of the rows; texts of one partition are adjacent.
-  JgStr keep(uint64_t hash, JgStr s) { return texts ? texts->keep(hash, s, &arena) : arena.copy(s); }
+  JgStr keep(uint64_t hash, JgStr s) { return texts ? texts->keep(hash, s, &arena) : recent.keep(s, &arena); }
   // A copy that only one row has, in place of another one: in its bytes if there are enough. `held` is null, or came
   // from here; before its bytes is how many there are.
   JgStr keep_instead(JgStr held, JgStr s);
@@ -74,6 +75,7 @@ struct Part {
   std::vector<JgRow*> rows;            // in the order in which they came
   std::unique_ptr<DealtRows> dealt;    // rows that are partitioned as they come
   std::unique_ptr<DealtTexts> texts;   // and their texts
+  RecentTexts recent;                  // of the others
   std::unique_ptr<SpillFile> file;     // rows that went to disk
   std::vector<std::vector<Run>> runs;  // by partition, or one list of sorted runs
 };
