@@ -50,9 +50,9 @@ import java.util.function.Function;
  */
 public final class JumpgateClient implements AutoCloseable {
   private static final int MESSAGE_BYTES_MAX = 256 << 20;
-  /** Of the time for a call, for a sign of life: 2 s of 60, and no less. */
-  private static final int PATIENCE_SHARE = 30;
-  private static final Duration PATIENCE_MIN = Duration.ofSeconds(2);
+  /** Of the time for a call, for a sign of life: 1.5 s of 60, and no less. */
+  private static final int PATIENCE_SHARE = 40;
+  private static final Duration PATIENCE_MIN = Duration.ofMillis(1500);
   private static final int METADATA_BYTES_MAX = 1 << 20; // a typed error travels as metadata
   private static final Metadata.Key<String> ERROR = Metadata.Key.of("jumpgate-error", Metadata.ASCII_STRING_MARSHALLER);
 

@@ -152,7 +152,7 @@ class JumpgateClientTest {
         JumpgateClient own = JumpgateClient.connect("127.0.0.1:" + silent.getLocalPort(), Duration.ofMinutes(1))) {
       JumpgateException error = assertThrows(JumpgateException.class, () -> own.cancel("j1"));
       assertTrue(error.isUnreachable());
-      assertTrue(error.getMessage().contains("nothing came within 2000 ms"), error.getMessage());
+      assertTrue(error.getMessage().contains("nothing came within 1500 ms"), error.getMessage());
     }
   }
 
