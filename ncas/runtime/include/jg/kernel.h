@@ -112,6 +112,7 @@ enum JgFailure : int32_t {
 struct JgTask {
   const JgParam* params;
   JgCol* cols;           // columns of the current source batch
+  const int64_t* unread;  // as in JgBatch
   JgRow** rows;          // or its rows, when the source is a state table
   void* scratch;         // the pipeline's generated struct
   JgJoin* const* joins;  // by table number
@@ -119,8 +120,7 @@ struct JgTask {
   JgPlace* const* places;  // of tables whose rows are partitioned
   JgFirst* first;          // of the pipeline's step that keeps first rows
   int64_t* entered;        // rows that came to each step, and last to the sinks
-  int32_t failure;         // first failure of this thread
-  int32_t site;            // where: index into the program's expression texts
+  int32_t failure, site;   // first failure of this thread, and where: index into the program's expression texts
   void* impl;
 };
 

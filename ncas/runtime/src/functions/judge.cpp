@@ -46,9 +46,10 @@ struct FewVerdicts {
 };
 #endif
 
-// The numbers of the rows, from `first` on; returns how many. Writes up to 16 numbers more than the rows before them
+// The numbers of the rows, from `first` on, if there is an `out`; returns how many. Writes up to 16 numbers more than the rows before them
 // may have had.
 int append_rows(uint64_t rows, int first, int32_t* out) {
+  if (!out) return __builtin_popcountll(rows);
   int n = 0;
 #ifdef JG_WIDE_JUDGE
   __m512i numbers = _mm512_add_epi32(_mm512_set1_epi32(first),
@@ -72,7 +73,7 @@ int judge_blocks(const uint32_t* codes, int from, int n, int32_t* out, int* k, J
     Judged found = judge(codes + from);
     const int known = found.unknown ? __builtin_ctzll(found.unknown) : JG_BLOCK;
     if (known < JG_BLOCK) found.yes &= (uint64_t{1} << known) - 1;
-    *k += append_rows(found.yes, from, out + *k);
+    *k += append_rows(found.yes, from, out ? out + *k : nullptr);
     if (known < JG_BLOCK) return from + known;
   }
   return from;
@@ -98,7 +99,7 @@ int jg_judge(const uint32_t* codes, int from, int n, const uint8_t* verdicts, ui
   for (; at < n; at++) {
     const uint8_t verdict = verdicts[codes[at]];
     if (verdict == jg::kUnknown) return at;
-    out[*k] = at;
+    if (out) out[*k] = at;
     *k += verdict == jg::kYes;
   }
   return n;
