@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from jumpgate.compiler.estimate import Estimator, row_bytes
+from jumpgate.compiler.read_parts import WHOLE, Part
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Operator, Read, State, Window
 from jumpgate.dataflow.types import DataType
-from jumpgate.nca.speeds import LARGE, SMALL, Work, seconds_of
+from jumpgate.nca.speeds import FIXED, LARGE, SMALL, Work, seconds_of
 
 #: a build row's overhead: its hash, its chain and its place in a directory at most half full
 JOIN_ROW_BYTES, GROUP_ROW_BYTES = 32.0, 32.0
@@ -55,6 +56,17 @@ def _by_rows(node: Operator, rows: list[float], output: float, estimator: Estima
         kept = min(rows[0], float(offset + most))
         return {"filter": rows[0], "sort": kept * _levels(kept)}
     return {"sort": rows[0] * _levels(rows[0])}
+
+
+def part_of(node: Operator, estimator: Estimator, part: Part) -> Work | None:
+    """Return the work of `node` where joins above leave so much of it."""
+    found = work(node, estimator)
+    if found is None:
+        return None
+    if isinstance(node, Read):
+        found = _scan(node, estimator, estimator.of(node).rows or 0.0, part)
+    rows = {name: 1.0 if name.startswith((*FIXED, "build")) else part.rows for name in found}
+    return {n: amount * rows[n] * (part.probing if n.startswith("probe") else 1.0) for n, amount in found.items()}
 
 
 def kept_seconds(node: Operator, rows: float) -> float:
@@ -109,10 +121,11 @@ def added(parts: Iterable[Work]) -> Work:
     return total
 
 
-def _scan(node: Read, estimator: Estimator, rows: float) -> Work:
+def _scan(node: Read, estimator: Estimator, rows: float, part: Part = WHOLE) -> Work:
     found: Counter[str] = Counter()
-    for field in node.schema:
-        found[f"scan {node.format} {_class(field.type)}"] += rows  # type: ignore[assignment]
+    for index, field in enumerate(node.schema):
+        values = rows if index in part.early else rows * part.late
+        found[f"scan {node.format} {_class(field.type)}"] += values  # type: ignore[assignment]
     files = estimator.files(node).bytes or 0.0
     return {f"open {node.format}": 1.0, f"scan {node.format} byte": files, **found}
 
