@@ -39,8 +39,8 @@ NULLS = t.opaque("null")
 @dataclass(frozen=True)
 class Range:
     """Bounds of a column's values over a file, as physical values (integers, scaled decimals, days, microseconds,
-    floats, bytes of text); both None if unknown. They may be wider than the values; NaN is not counted. spread: the part
-    of this range that a row group's values have, on average."""
+    floats, bytes of text); both None if unknown. They may be wider than the values; NaN is not counted. spread: the
+    part of this range that a row group's values have, on average."""
 
     low: int | float | bytes | None = None
     high: int | float | bytes | None = None
@@ -364,7 +364,7 @@ def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
         return Range(nulls=nulls)
     low, high = min(lows), max(highs)
     whole = high - low if isinstance(high, int | float) else 0
-    spread = sum(h - l for l, h in zip(lows, highs, strict=True)) / len(lows) / whole if whole else None
+    spread = (sum(highs) - sum(lows)) / len(lows) / whole if whole else None
     return Range(low, high, nulls, spread)
 
 

@@ -25,7 +25,7 @@ struct PartRows {
   int64_t bytes = 0;  // that all of them take in the file
   // The rows that may match, and of these those that may have partners in the joins to come; ascending.
   std::vector<RowRange> matching, joining;
-  std::vector<RowRange> deleted;  // rows that are in no result; some are in ranges that are read
+  std::vector<RowRange> deleted;   // rows that are in no result; some are in ranges that are read
   std::optional<Summary> summary;  // which is read in place of the rows
 
   // About those of the rows that cannot match.

@@ -63,8 +63,7 @@ void Summary::read(size_t column, ColumnRoom& room, JgCol* out) const {
 std::optional<Summary> summarise(const FileSourceOptions& options, int64_t rows,
                                  const std::function<ColumnRange(size_t)>& range) {
   if (!options.summarised || rows <= Summary::kRows) return {};
-  Summary found{std::vector<Summary::Column>(options.columns.size()),
-                std::vector<int64_t>(options.columns.size() + 1)};
+  Summary found{std::vector<Summary::Column>(options.columns.size()), std::vector<int64_t>(options.columns.size() + 1)};
   found.unread[0] = rows - Summary::kRows;
   for (size_t i = 0; i < options.columns.size(); ++i) {
     if (!set_column(options.columns[i], options.wishes[i], range(i), rows, &found.columns[i], &found.unread[i + 1]))

@@ -14,7 +14,8 @@ int64_t wrapping_add(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-// The values of a delta run from its first one, the first step and, from out[2] on, how far each is from the one before.
+// The values of a delta run from its first one, the first step and, from out[2] on, how far each is from its
+// predecessor.
 void add_deltas(uint64_t value, uint64_t step, int size, int64_t* out) {
   const uint64_t sign = static_cast<int64_t>(step) < 0 ? ~uint64_t{0} : 0;
   out[0] = static_cast<int64_t>(value);

@@ -60,9 +60,9 @@ class IntRle {
 
  private:
   static constexpr int kRunMax = 512;
-  static constexpr int kVarintMax = 10;                              // bytes
-  static constexpr int kShortRepeatMax = 10;                         // values
-  static constexpr int kHeadBytes = 2 + 2 * kVarintMax;              // of the longest run's, without packed values
+  static constexpr int kVarintMax = 10;                  // bytes
+  static constexpr int kShortRepeatMax = 10;             // values
+  static constexpr int kHeadBytes = 2 + 2 * kVarintMax;  // of the longest run's, without packed values
 
   // Reads a run to `to`, which has room for kRunMax values; one of at most `skipped` values is passed over unread.
   void next_run(int64_t* to, int64_t skipped);

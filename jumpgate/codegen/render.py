@@ -56,8 +56,8 @@ from jumpgate.codegen.program import (
 )
 from jumpgate.codegen.row_layout import Layout, names
 from jumpgate.codegen.runs import RUN_MIN, Run, Scope, any_runs, condition, fold
-from jumpgate.codegen.table_code import integer_key, table_code
 from jumpgate.codegen.summary import is_summarised, unread
+from jumpgate.codegen.table_code import integer_key, table_code
 from jumpgate.codegen.templates import environment
 from jumpgate.codegen.window_code import keeps_hash
 from jumpgate.dataflow.dialect import Dialect

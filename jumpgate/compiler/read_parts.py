@@ -78,9 +78,7 @@ def _part(way: list[tuple[Operator, Expression]], join: Join, built: Expression,
     return min(1.0, overlap(column, estimator.column(join.build, built)) + column.spread)
 
 
-def _spare(
-    way: list[tuple[Operator, Expression]], join: Join, estimator: Estimator, found: dict[int, Part]
-) -> None:
+def _spare(way: list[tuple[Operator, Expression]], join: Join, estimator: Estimator, found: dict[int, Part]) -> None:
     """Leave out what is not decoded of the rows that the join, the first one above the read, drops."""
     if not way or any(isinstance(node, Join) for node, _ in way):
         return

@@ -1,4 +1,4 @@
-"""Counts and extremes of whole files come from statistics where these have them, and from the rows where they do not."""
+"""Counts and extremes of whole files come from statistics that have them, and from the rows where these do not."""
 
 from __future__ import annotations
 

@@ -50,6 +50,7 @@ static inline uint8_t* jg_verdicts(JgVerdicts* v, uint64_t dictionary) {
 }
 extern "C" {
 // Appends those of the rows [from, n) whose codes have the verdict yes to the k rows in `out`, which have all been
-// before `from`; without `out` they are but counted. Returns the first row whose code has no verdict yet, or n. Codes are below `count`.
+// before `from`; without `out` they are but counted. Returns the first row whose code has no verdict yet, or n. Codes
+// are below `count`.
 int jg_judge(const uint32_t* codes, int from, int n, const uint8_t* verdicts, uint32_t count, int32_t* out, int* k);
 }

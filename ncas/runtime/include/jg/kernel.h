@@ -111,11 +111,11 @@ enum JgFailure : int32_t {
 // One thread's view of a running pipeline.
 struct JgTask {
   const JgParam* params;
-  JgCol* cols;           // columns of the current source batch
+  JgCol* cols;            // columns of the current source batch
   const int64_t* unread;  // as in JgBatch
-  JgRow** rows;          // or its rows, when the source is a state table
-  void* scratch;         // the pipeline's generated struct
-  JgJoin* const* joins;  // by table number
+  JgRow** rows;           // or its rows, when the source is a state table
+  void* scratch;          // the pipeline's generated struct
+  JgJoin* const* joins;   // by table number
   JgGroups* const* groups;
   JgPlace* const* places;  // of tables whose rows are partitioned
   JgFirst* first;          // of the pipeline's step that keeps first rows

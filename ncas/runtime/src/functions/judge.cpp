@@ -67,9 +67,10 @@ struct SomeVerdicts {
   CodeSet yes, unknown;
 
   SomeVerdicts(const uint8_t* verdicts, uint32_t count)
-      : yes(count, [=](uint32_t from) {
-          return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(verdicts + from), _mm512_set1_epi8(kYes));
-        }),
+      : yes(count,
+            [=](uint32_t from) {
+              return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(verdicts + from), _mm512_set1_epi8(kYes));
+            }),
         unknown(count, [=](uint32_t from) {
           const __m512i some = _mm512_loadu_si512(verdicts + from);
           return _mm512_testn_epi8_mask(some, some);
@@ -90,8 +91,8 @@ struct SomeVerdicts {
 };
 #endif
 
-// The numbers of the rows, from `first` on, if there is an `out`; returns how many. Writes up to 16 numbers more than the rows before them
-// may have had.
+// The numbers of the rows, from `first` on, if there is an `out`; returns how many. Writes up to 16 numbers more than
+// the rows before them may have had.
 int append_rows(uint64_t rows, int first, int32_t* out) {
   if (!out) return __builtin_popcountll(rows);
   int n = 0;
