@@ -7,7 +7,7 @@ from collections import Counter
 
 from jumpgate.compiler.estimate import Estimator, row_bytes
 from jumpgate.dataflow.expressions import ColumnRef
-from jumpgate.dataflow.operators import Emit, Operator, Send, UnionAll, numbered
+from jumpgate.dataflow.operators import Emit, Operator, Send, numbered
 from jumpgate.dataflow.types import Schema
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.speeds import seconds_of, unit_seconds
@@ -79,7 +79,8 @@ def _paths(root: Operator) -> Counter[int]:
             continue
         waiting.pop()
         below: Counter[int] = Counter()
+        is_union = len(node.schema) > 0 and len(node.lineage(0)) > 1
         for child in node.inputs:
-            below = below | found[id(child)] if isinstance(node, UnionAll) else below + found[id(child)]
+            below = below | found[id(child)] if is_union else below + found[id(child)]
         found[id(node)] = below + Counter({id(node): 1})
     return found[id(root)]

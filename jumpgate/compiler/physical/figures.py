@@ -9,9 +9,8 @@ from typing import Any
 
 from jumpgate.compiler.physical.traffic import Traffic
 from jumpgate.compiler.plan import PhysicalPlan
-from jumpgate.compiler.read_parts import WHOLE, Part, read_parts
 from jumpgate.compiler.stores import demands
-from jumpgate.compiler.work import part_of
+from jumpgate.compiler.work import WHOLE, Part, part_of, read_parts
 from jumpgate.dataflow.operators import Emit, Operator, Partitioning, Prune, Read, Receive, numbered
 from jumpgate.nca.interface import Edge, Figures, JobFigures
 from jumpgate.nca.speeds import Work, assumed, seconds_of, unit_seconds
