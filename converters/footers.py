@@ -39,11 +39,13 @@ NULLS = t.opaque("null")
 @dataclass(frozen=True)
 class Range:
     """Bounds of a column's values over a file, as physical values (integers, scaled decimals, days, microseconds,
-    floats, bytes of text); both None if unknown. They may be wider than the values; NaN is not counted."""
+    floats, bytes of text); both None if unknown. They may be wider than the values; NaN is not counted. spread: the
+    part of this range that a row group's values have, on average."""
 
     low: int | float | bytes | None = None
     high: int | float | bytes | None = None
     nulls: int | None = None
+    spread: float | None = None
 
 
 @dataclass(frozen=True)
@@ -360,7 +362,10 @@ def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
         highs.append(high)
     if not lows or None in lows:
         return Range(nulls=nulls)
-    return Range(min(lows), max(highs), nulls)
+    low, high = min(lows), max(highs)
+    whole = high - low if isinstance(high, int | float) else 0
+    spread = (sum(highs) - sum(lows)) / len(lows) / whole if whole else None
+    return Range(low, high, nulls, spread)
 
 
 def _are_bounded(groups: list[Any], leaf: int, type_: DataType) -> bool:

@@ -79,7 +79,7 @@ def _column(
     file: str, modified_ns: int, size: int, format: str, options: Options, rows: float, name: str, type: DataType
 ) -> ColumnStatistics:
     found = sample(file, modified_ns, size, format, options, name, type)
-    return statistics_of(found.values, type, rows, found.bounds)
+    return replace(statistics_of(found.values, type, rows, found.bounds), spread=found.spread)
 
 
 class Kept:

@@ -13,6 +13,8 @@ namespace jg::columnar {
 // counted.
 struct ColumnRange {
   bool all_null = false, no_null = false;
+  int64_t values = -1;  // that are not NULL; negative: unknown
+  bool exact = false;   // the least and the largest of `integers` are values of the column
   std::optional<std::pair<jg_i128, jg_i128>> integers;  // integers, decimals, dates, timestamps
   std::optional<std::pair<double, double>> floats;
   std::optional<std::pair<std::string, std::string>> texts;  // bytes; may be wider than the values

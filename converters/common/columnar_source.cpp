@@ -69,6 +69,10 @@ class ColumnarWorker final : public SourceWorker {
       ahead_.pop_front();
       JG_RETURN_IF_ERROR(look_ahead());
     }
+    if (const Summary* const summary = summary_of(part_)) {
+      give(*summary, batch);
+      return {};
+    }
     std::fill(columns_.begin(), columns_.end(), JgCol{nullptr, nullptr});
     JG_RETURN_IF_ERROR(of_file(file(), [&] {
       for (size_t i = 0; i < columns_.size(); ++i) {
@@ -114,6 +118,19 @@ class ColumnarWorker final : public SourceWorker {
 
   const ColumnarFile& file_of(const Part& part) const { return *source_.files_[static_cast<size_t>(part.morsel.file)]; }
 
+  const Summary* summary_of(const Part& part) const {
+    const std::optional<Summary>& found = file_of(part).part(part.morsel.part).summary;
+    return found ? &*found : nullptr;
+  }
+
+  void give(const Summary& summary, JgBatch* batch) {
+    for (size_t i = 0; i < columns_.size(); ++i) summary.read(i, rooms_[i], &columns_[i]);
+    source_.counters.rows += Summary::kRows + summary.unread[0];
+    source_.counters.batches += 1;
+    source_.counters.pruned_bytes += file_of(part_).part(part_.morsel.part).bytes;
+    *batch = {Summary::kRows, columns_.data(), summary.unread.data()};
+  }
+
   // Takes the next part with rows, if any is left, and lets its bytes come.
   Status claim() {
     const Morsel* morsel = nullptr;
@@ -124,9 +141,10 @@ class ColumnarWorker final : public SourceWorker {
     Part part;
     if (spare_.decoder && spare_.morsel.file == morsel->file) part = std::move(spare_);
     part.morsel = *morsel;
-    part.expects_late = true;
+    part.expects_late = summary_of(part) == nullptr;
     JG_RETURN_IF_ERROR(of_file(morsel->file, [&] {
       if (!part.decoder) part.decoder = file_of(part).decoder(&pool_);
+      if (summary_of(part)) return;
       part.decoder->start(morsel->part, {morsel->first, morsel->first + morsel->rows});
       if (late_parts_ >= kLateParts) expect_late(&part);
     }));
@@ -226,6 +244,10 @@ void ColumnarSource::add_file(const std::string& path, const Wanted& wanted, std
   for (int p = 0; p < file->parts(); ++p) {
     const std::vector<RowRange>& matching = file->part(p).matching;
     if (matching.empty()) continue;
+    if (file->part(p).summary) {
+      parts->push_back({static_cast<int>(files_.size()), p, 0, Summary::kRows});
+      continue;
+    }
     const int64_t first = matching.front().first;
     parts->push_back({static_cast<int>(files_.size()), p, first, matching.back().end - first});
   }

@@ -2,7 +2,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
+
+#include "common/summary.h"
 
 namespace jg::columnar {
 
@@ -22,7 +25,8 @@ struct PartRows {
   int64_t bytes = 0;  // that all of them take in the file
   // The rows that may match, and of these those that may have partners in the joins to come; ascending.
   std::vector<RowRange> matching, joining;
-  std::vector<RowRange> deleted;  // rows that are in no result; some are in ranges that are read
+  std::vector<RowRange> deleted;   // rows that are in no result; some are in ranges that are read
+  std::optional<Summary> summary;  // which is read in place of the rows
 
   // About those of the rows that cannot match.
   int64_t pruned_bytes() const { return bytes_of(rows - rows_of(matching)); }

@@ -50,13 +50,13 @@ std::vector<RowRange> narrowed(std::vector<RowRange> rows, const Bounds& bounds,
 
 void find_rows(InputFile& input, const Wanted& wanted, OrcFooter* file) {
   std::vector<std::vector<ColumnRange>> ranges;
-  if (!wanted.bounds.columns().empty() || !wanted.partners.columns().empty())
+  if (!wanted.bounds.columns().empty() || !wanted.partners.columns().empty() || wanted.options.summarised)
     ranges = read_stripe_ranges(input, file->tail, file->ranged);
   const std::vector<ColumnRange> unknown(file->ranged.size());
   int64_t first = 0;  // of a stripe's rows
   for (size_t s = 0; s < file->tail.stripes.size(); ++s) {
     const OrcStripe& stripe = file->tail.stripes[s];
-    PartRows& rows = file->stripes.emplace_back(PartRows{stripe.rows, stripe.data_bytes, {}, {}, {}});
+    PartRows& rows = file->stripes.emplace_back(PartRows{stripe.rows, stripe.data_bytes, {}, {}, {}, {}});
     if (stripe.rows == 0) continue;
     rows.deleted = within(wanted.deleted, first, first + stripe.rows);
     first += stripe.rows;
@@ -64,6 +64,7 @@ void find_rows(InputFile& input, const Wanted& wanted, OrcFooter* file) {
     RowIndex index(input, file->tail, stripe);
     rows.matching = narrowed(others(rows.deleted, stripe.rows), wanted.bounds, *file, known, &index);
     rows.joining = narrowed(rows.matching, wanted.partners, *file, known, &index);
+    if (rows.deleted.empty()) rows.summary = summarise(wanted.options, stripe.rows, [&](size_t i) { return known[i]; });
   }
 }
 

@@ -14,6 +14,32 @@ int64_t wrapping_add(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
+// The values of a delta run from its first one, the first step and, from out[2] on, how far each is from its
+// predecessor.
+void add_deltas(uint64_t value, uint64_t step, int size, int64_t* out) {
+  const uint64_t sign = static_cast<int64_t>(step) < 0 ? ~uint64_t{0} : 0;
+  out[0] = static_cast<int64_t>(value);
+  value += step;
+  out[1] = static_cast<int64_t>(value);
+  for (int i = 2; i < size; ++i) {
+    value += (static_cast<uint64_t>(out[i]) ^ sign) - sign;
+    out[i] = static_cast<int64_t>(value);
+  }
+}
+
+// A varint of at most eight bytes, where eight may be read; returns its end, or null.
+const uint8_t* short_varint(const uint8_t* at, uint64_t* value) {
+  uint64_t word;
+  std::memcpy(&word, at, sizeof word);
+  const uint64_t stops = ~word & 0x8080808080808080;
+  if (stops == 0) return nullptr;
+  const int bytes = (__builtin_ctzll(stops) >> 3) + 1;
+  uint64_t found = word & 0x7F;
+  for (int b = 1; b < bytes; ++b) found |= (word >> (8 * b) & 0x7F) << (7 * b);
+  *value = found;
+  return at + bytes;
+}
+
 // Bits of a width code; delta runs use code 0 for none.
 int width_of(int code) {
   static constexpr int kWide[] = {26, 28, 30, 32, 40, 48, 56, 64};
@@ -152,22 +178,57 @@ const uint8_t* IntRle::packed(int width, int n) {
   return stream_->read((static_cast<int64_t>(n) * width + 7) / 8, spare_.data());
 }
 
-// Short repeats follow each other in columns of repeated values: finding the way to each would take most of the time.
-int64_t IntRle::short_repeats(int64_t* out, int64_t n) {
+int64_t IntRle::whole_runs(int64_t* out, int64_t n) {
   int64_t done = 0;
-  while (n - done >= kShortRepeatMax && stream_->contiguous() >= kShortRepeatBytes) {
-    const uint8_t* at = stream_->position();
-    if (*at >> 6 != 0) break;
-    const int bytes = (*at >> 3 & 7) + 1;
-    uint64_t value;
-    std::memcpy(&value, at + 1, sizeof value);
-    value = __builtin_bswap64(value) >> (64 - 8 * bytes);
-    const int64_t repeated = signed_ ? unzigzag(value) : static_cast<int64_t>(value);
-    for (int i = 0; i < kShortRepeatMax; ++i) out[done + i] = repeated;  // those beyond the run are overwritten
-    done += (*at & 7) + 3;
-    stream_->advance(1 + bytes);
+  while (n - done >= kShortRepeatMax && stream_->contiguous() >= kHeadBytes) {
+    const uint8_t* const at = stream_->position();
+    if (*at >> 6 == 0) {  // a short repeat
+      const int bytes = (*at >> 3 & 7) + 1;
+      uint64_t value;
+      std::memcpy(&value, at + 1, sizeof value);
+      value = __builtin_bswap64(value) >> (64 - 8 * bytes);
+      const int64_t repeated = signed_ ? unzigzag(value) : static_cast<int64_t>(value);
+      for (int i = 0; i < kShortRepeatMax; ++i) out[done + i] = repeated;  // those beyond the run are overwritten
+      done += (*at & 7) + 3;
+      stream_->advance(1 + bytes);
+      continue;
+    }
+    const int size = ((at[0] & 1) << 8 | at[1]) + 1;
+    if (size > n - done || *at >> 6 == 2) break;
+    const uint8_t* const end = *at >> 6 == 1 ? whole_direct(at, size, out + done) : whole_delta(at, size, out + done);
+    if (!end) break;
+    done += size;
+    stream_->advance(end - at);
   }
   return done;
+}
+
+const uint8_t* IntRle::whole_direct(const uint8_t* at, int size, int64_t* out) const {
+  const int width = width_of(*at >> 1 & 31);
+  const uint8_t* const end = at + 2 + (size * width + 7) / 8;
+  if (end - at > stream_->contiguous()) return nullptr;
+  (signed_ ? unpack_bits<true> : unpack_bits<false>)(at + 2, width, size, out);
+  return end;
+}
+
+const uint8_t* IntRle::whole_delta(const uint8_t* at, int size, int64_t* out) const {
+  const int code = *at >> 1 & 31;
+  const uint8_t* end = at + 2;
+  uint64_t first, second;
+  if (!(end = short_varint(end, &first)) || !(end = short_varint(end, &second))) return nullptr;
+  uint64_t value = signed_ ? static_cast<uint64_t>(unzigzag(first)) : first;
+  const uint64_t step = static_cast<uint64_t>(unzigzag(second));
+  if (code == 0) {
+    for (int i = 0; i < size; ++i, value += step) out[i] = static_cast<int64_t>(value);
+    return end;
+  }
+  const int width = width_of(code);
+  const uint8_t* const packed = end;
+  end += (static_cast<int64_t>(size - 2) * width + 7) / 8;
+  if (size < 2 || end - at > stream_->contiguous()) return nullptr;
+  unpack_bits<false>(packed, width, size - 2, out + 2);
+  add_deltas(value, step, size, out);
+  return end;
 }
 
 void IntRle::short_repeat(uint8_t first) {
@@ -227,13 +288,7 @@ void IntRle::delta(uint8_t first, int64_t* to, int64_t skipped) {
   int width = width_of(code);
   if (size_ <= skipped) return stream_->skip((static_cast<int64_t>(size_ - 2) * width + 7) / 8);
   unpack_bits<false>(packed(width, size_ - 2), width, size_ - 2, to + 2);
-  uint64_t value = static_cast<uint64_t>(value_) + static_cast<uint64_t>(step);
-  to[0] = value_;
-  to[1] = static_cast<int64_t>(value);
-  for (int i = 2; i < size_; ++i) {
-    value = step < 0 ? value - static_cast<uint64_t>(to[i]) : value + static_cast<uint64_t>(to[i]);
-    to[i] = static_cast<int64_t>(value);
-  }
+  add_deltas(static_cast<uint64_t>(value_), static_cast<uint64_t>(step), size_, to);
 }
 
 void IntRle::next_run_v1(int64_t* to) {
@@ -278,9 +333,9 @@ void IntRle::seek(OrcPositions& positions) {
 void IntRle::decode(int64_t* out, int64_t n) {
   while (n > 0) {
     if (at_ == size_ && version2_) {
-      const int64_t repeated = short_repeats(out, n);
-      out += repeated;
-      n -= repeated;
+      const int64_t whole = whole_runs(out, n);
+      out += whole;
+      n -= whole;
       if (n == 0) break;
     }
     int64_t take;

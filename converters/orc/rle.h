@@ -60,15 +60,20 @@ class IntRle {
 
  private:
   static constexpr int kRunMax = 512;
-  static constexpr int kVarintMax = 10;                              // bytes
-  static constexpr int kShortRepeatMax = 10, kShortRepeatBytes = 9;  // values; bytes with the header
+  static constexpr int kVarintMax = 10;                  // bytes
+  static constexpr int kShortRepeatMax = 10;             // values
+  static constexpr int kHeadBytes = 2 + 2 * kVarintMax;  // of the longest run's, without packed values
 
   // Reads a run to `to`, which has room for kRunMax values; one of at most `skipped` values is passed over unread.
   void next_run(int64_t* to, int64_t skipped);
   void next_run_v1(int64_t* to);
   void short_repeat(uint8_t first);
-  // The values of the short repeats that come next, n at most; returns how many.
-  int64_t short_repeats(int64_t* out, int64_t n);
+  // The values of the whole runs that come next within a block, n at most; returns how many. Most runs are short:
+  // finding the way to each, and copying its values, would take most of the time.
+  int64_t whole_runs(int64_t* out, int64_t n);
+  // Of a run that begins at `at`: its values, and its end; null where it is not within the block, or of a rare kind.
+  const uint8_t* whole_direct(const uint8_t* at, int size, int64_t* out) const;
+  const uint8_t* whole_delta(const uint8_t* at, int size, int64_t* out) const;
   void direct(uint8_t first, int64_t* to, int64_t skipped);
   void patched_base(uint8_t first, int64_t* to);
   void delta(uint8_t first, int64_t* to, int64_t skipped);

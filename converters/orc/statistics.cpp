@@ -85,6 +85,8 @@ ColumnRange range_of(std::string_view bytes, OrcKind kind, int64_t rows) {
   int64_t values = count_values(bytes);
   if (values < 0 || values > rows || (values < rows && has_null == false)) return {};
   range.no_null = values == rows && has_null == false;
+  range.values = values;
+  range.exact = true;
   if (values > 0) return range;
   // Without a row index Java counts nothing: only a NULL that was seen makes zero values all of them.
   ColumnRange nulls;

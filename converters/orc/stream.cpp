@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/snappy.h"
+
 namespace jg::columnar {
 
 namespace {
@@ -11,6 +13,12 @@ constexpr int64_t kJumpBytes = 32 << 10;  // as much where reading begins in the
 constexpr int64_t kSectionBytes = 16 << 20, kSectionRatio = 128;
 
 int64_t decompress(arrow::util::Codec& codec, const uint8_t* from, int64_t from_bytes, uint8_t* to, int64_t to_bytes) {
+  if (codec.compression_type() == arrow::Compression::SNAPPY) {
+    const int64_t size = snappy_size(from, from_bytes);
+    if (size > to_bytes) malformed("a compressed chunk larger than it may be");
+    snappy_decompress(from, from_bytes, to);
+    return size;
+  }
   if (codec.compression_type() != arrow::Compression::ZSTD)
     return take(codec.Decompress(from_bytes, from, to_bytes, to));
   // At once, Arrow's ZSTD wants to know the exact size beforehand.

@@ -31,10 +31,11 @@ def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) ->
     if footer.encrypted:
         return Sample()
     bounds = _bounds(file, options, name, type)
+    spread = footer.range(name).spread
     if is_remote(file):  # values are data, which would be paid for twice
-        return Sample(bounds=bounds)
+        return Sample(bounds=bounds, spread=spread)
     values, whole = _values(file, name)
-    return Sample(values, bounds, whole)
+    return Sample(values, bounds, whole, spread)
 
 
 def _bounds(file: str, options: Mapping[str, str], name: str, type: DataType) -> tuple[float | None, float | None]:

@@ -2,6 +2,7 @@
 
 #include <parquet/statistics.h>
 
+#include <algorithm>
 #include <string>
 
 namespace jg::columnar {
@@ -50,6 +51,7 @@ void set_min_max(const Values& values, const parquet::ColumnDescriptor& column, 
   const parquet::LogicalType& logical = *column.logical_type();
   const bool is_signed = has_signed_integers(logical);
   auto [times, divide] = units(logical, wanted);
+  range->exact = is_signed && divide == 1;
   switch (column.physical_type()) {
     case parquet::Type::INT32: {
       auto [low, high] = values.template min_max<parquet::Int32Type>();
@@ -116,8 +118,11 @@ ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::C
   try {
     std::shared_ptr<parquet::Statistics> statistics = chunk.is_stats_set() ? chunk.statistics() : nullptr;
     if (!statistics) return range;
-    range.all_null = statistics->HasNullCount() && statistics->null_count() == chunk.num_values();
+    if (statistics->HasNullCount() && statistics->null_count() >= 0)
+      range.values = std::max<int64_t>(-1, chunk.num_values() - statistics->null_count());
+    range.all_null = range.values == 0;
     if (statistics->HasMinMax()) set_bounds(ChunkValues{*statistics}, column, wanted, &range);
+    range.exact &= statistics->is_min_value_exact() != false && statistics->is_max_value_exact() != false;
   } catch (const parquet::ParquetException&) {
     return {};  // bounds that are not values of the column's type
   }

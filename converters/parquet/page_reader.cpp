@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/read_error.h"
-#include "parquet/snappy.h"
+#include "common/snappy.h"
 
 namespace jg::columnar {
 

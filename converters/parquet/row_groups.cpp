@@ -124,6 +124,10 @@ class GroupReader {
     }
   }
 
+  std::optional<Summary> summary() const {
+    return summarise(options_, rows(), [this](size_t i) { return is_flat(i) ? range(i) : ColumnRange(); });
+  }
+
   // By statistics and Bloom filters.
   bool may_match(const Bounds& bounds) {
     return std::all_of(bounds.columns().begin(), bounds.columns().end(), [&](int column) {
@@ -324,6 +328,7 @@ ParquetFooter read_footer(const std::string& path, const Wanted& wanted) {
     rows.deleted = within(deleted, first, end);
     group.place(&rows);
     if (group.may_match(wanted.bounds)) group.set_rows(wanted.bounds, wanted.partners, &rows);
+    if (rows.deleted.empty()) rows.summary = group.summary();
     file.pruned_bytes += rows.pruned_bytes();
     if (!rows.matching.empty()) file.row_groups.push_back(std::move(rows));
   }

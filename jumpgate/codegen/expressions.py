@@ -114,10 +114,11 @@ class ExpressionWriter:
                 return self._member(e)
         raise TypeError(f"no C++ for {type(e).__name__}")
 
-    def condition(self, e: Expression) -> str:
-        """C++ text that is true when `e` is TRUE (neither FALSE nor NULL)."""
+    def condition(self, e: Expression, both: str = "&&") -> str:
+        """C++ text that is true when `e` is TRUE (neither FALSE nor NULL). both: "&" where its value may be looked at
+        even if it is NULL; loops without a branch are vectorised."""
         v = self.write(e)
-        return f"!({v.null}) && {v.text}" if v.null else v.text
+        return f"(!({v.null})) {both} {v.text}" if v.null else v.text
 
     def local(self, type: DataType, text: str, null: str | None) -> Value:
         v = self.name("e")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from jumpgate.codegen import literals
+from jumpgate.codegen import literals, summary
 from jumpgate.codegen.bounds import bounds, ordered_alike
 from jumpgate.codegen.filters import in_steps
 from jumpgate.codegen.first_rows import first_rows_step
@@ -158,6 +158,7 @@ class Lowering:
         self.pipeline_of[id(stream)] = pipeline.id
         if stream.source[0] == "files":
             self._mark_early(pipeline)
+            summary.wish(pipeline, self.program)
             pipeline.filters = tuple(self._join_filters(pipeline))
         return pipeline.id
 

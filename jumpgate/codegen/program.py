@@ -407,7 +407,8 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class FileSource:
-    """A Read as the runtime sees it; `early` columns are needed for every row."""
+    """A Read as the runtime sees it; `early` columns are needed for every row. wishes: what alone is wanted of each
+    column (summary.py), None if it is more."""
 
     format: str
     files: tuple[str, ...]
@@ -417,6 +418,7 @@ class FileSource:
     options: tuple[tuple[str, str], ...]
     bounds: tuple[tuple[int, str, str], ...]
     name: str
+    wishes: tuple[tuple[bool, bool], ...] | None = None
 
     @cached_property
     def hosts(self) -> dict[str, list[str]]:

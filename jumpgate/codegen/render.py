@@ -56,6 +56,7 @@ from jumpgate.codegen.program import (
 )
 from jumpgate.codegen.row_layout import Layout, names
 from jumpgate.codegen.runs import RUN_MIN, Run, Scope, any_runs, condition, fold
+from jumpgate.codegen.summary import is_summarised, unread
 from jumpgate.codegen.table_code import integer_key, table_code
 from jumpgate.codegen.templates import environment
 from jumpgate.codegen.window_code import keeps_hash
@@ -255,6 +256,7 @@ class PipelineRenderer:
                 for f in p.filters
             ],
             "late_columns": len(self.early) - sum(self.early),
+            "is_summarised": is_summarised(p, self.program),
         }
 
     # ---- what stays alive ----
@@ -356,9 +358,9 @@ class PipelineRenderer:
         coded = None if column is None else column.index
         test = "passes &= {};" if plain else "if (!({})) continue;" if coded is None else "if (!({})) return false;"
         for term in terms:
-            condition = writer.condition(term)
+            condition = writer.condition(term, "&" if plain else "&&")
             writer.lines.append(test.format(condition))
-        adjacent = live.dense and after.selection and not (after.pointers or after.marks or after.places)
+        adjacent = live.dense and not (after.pointers or after.marks or after.places)
         blocks = plain and adjacent
         data: dict[str, Any] = {"plain": plain, "blocks": blocks, "adjacent": adjacent, "coded": coded}
         if column is not None:
@@ -497,6 +499,7 @@ class PipelineRenderer:
             stores=stores,
             store_runs=store_runs,
             updates=updates,
+            unread=unread(self.pipeline, self.program),
             ahead=ahead,
             **self._words(sink, writer, ahead and not hash_runs),
         )

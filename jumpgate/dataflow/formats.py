@@ -88,12 +88,13 @@ class Sample:
     None for NULL. Samples of all columns of a file are of the same rows. `whole`: these are all values.
 
     bounds: the least and greatest of all the column's values, as numbers, days or microseconds, if the file stores
-    them; otherwise those of the sample.
+    them; otherwise those of the sample. spread: see ColumnStatistics.
     """
 
     values: Any = ()
     bounds: tuple[float | None, float | None] | None = None
     whole: bool = False
+    spread: float | None = None
 
 
 class Writer(Protocol):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class ColumnStatistics:
     """Estimates about a column; None means unknown. `low` and `high` are numbers, days, microseconds; `true_fraction`
     is that of a condition. `heavy` lists the fingerprints of frequent values with their fraction of the rows, most
-    frequent first."""
+    frequent first. spread: the part of the way from `low` to `high` that the values of a row group span, on average."""
 
     distinct: float | None = None
     low: float | None = None
@@ -23,6 +23,7 @@ class ColumnStatistics:
     null_fraction: float | None = None
     true_fraction: float | None = None
     heavy: tuple[tuple[int, float], ...] = ()
+    spread: float | None = None
 
 
 @dataclass(frozen=True)

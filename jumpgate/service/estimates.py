@@ -15,8 +15,8 @@ from jumpgate.v1 import service_pb2 as pb
 
 
 def estimate_of(plan: JobPlan, elsewhere: pb.Speeds) -> pb.Estimate:
-    """The plan's figures. Elsewhere nothing is sent. What is used several times may be kept there (tables of WITH,
-    grouping sets) or computed as often (equal subqueries): the geometric mean of these is taken."""
+    """The plan's figures. Elsewhere nothing is sent. What is used several times may be kept there (tables of WITH) or
+    computed as often (equal subqueries): the geometric mean of these is taken. Grouping sets are computed at once."""
     seconds = dict(elsewhere.seconds)
     found = pb.Estimate(known=plan.figures.seconds is not None, seconds=plan.figures.seconds or 0.0)
     total = unit_seconds("job", seconds) if seconds else 0.0
@@ -67,15 +67,20 @@ def columns_of(estimator: Estimator, root: Operator) -> list[pb.ColumnEstimate]:
 
 
 def _paths(root: Operator) -> Counter[int]:
-    """How many ways lead from the root to each node, by its identity."""
-    found = Counter({id(root): 1})
-    waiting: Counter[int] = Counter(id(child) for node in numbered(root) for child in node.inputs)
-    ready = [root]
-    while ready:
-        node = ready.pop()
+    """How many ways lead from the root to each node, by its identity; those through several members of a union, as the
+    grouping sets of an aggregate, are one."""
+    found: dict[int, Counter[int]] = {}
+    waiting = [root]
+    while waiting:
+        node = waiting[-1]
+        missing = [child for child in node.inputs if id(child) not in found]
+        waiting += missing
+        if missing:
+            continue
+        waiting.pop()
+        below: Counter[int] = Counter()
+        is_union = len(node.schema) > 0 and len(node.lineage(0)) > 1
         for child in node.inputs:
-            found[id(child)] += found[id(node)]
-            waiting[id(child)] -= 1
-            if not waiting[id(child)]:
-                ready.append(child)
-    return found
+            below = below | found[id(child)] if is_union else below + found[id(child)]
+        found[id(node)] = below + Counter({id(node): 1})
+    return found[id(root)]

@@ -155,6 +155,7 @@ def _read(source: FileSource, reader: str) -> dict[str, Any]:
         "early": source.early,
         "options": dict(source.options),
         "bounds": [{"column": c, "op": op, "value": v} for c, op, v in source.bounds],
+        **({} if source.wishes is None else {"wishes": [{"count": c, "extremes": e} for c, e in source.wishes]}),
     }
 
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "common/read_error.h"
-#include "parquet/snappy.h"
+#include "common/snappy.h"
 
 int main() {
   for (int32_t bytes; std::fread(&bytes, sizeof bytes, 1, stdin) == 1;) {

@@ -20,7 +20,7 @@ CONVERTERS = Path(jumpgate.converters.__file__).parent
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    sources = [HERE / "snappy_blocks.cpp", CONVERTERS / "parquet" / "snappy.cpp"]
+    sources = [HERE / "snappy_blocks.cpp", CONVERTERS / "common" / "snappy.cpp"]
     return cpp.build("snappy_blocks", sources, [*cpp.SANITIZED, "-I", str(CONVERTERS)])
 
 

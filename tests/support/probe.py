@@ -84,7 +84,7 @@ class _Str(ctypes.Structure):
 
 
 class _Batch(ctypes.Structure):
-    _fields_ = [("rows", ctypes.c_int32), ("cols", ctypes.POINTER(_Col))]
+    _fields_ = [("rows", ctypes.c_int32), ("cols", ctypes.POINTER(_Col)), ("unread", ctypes.c_void_p)]
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from typing import Any
 from jumpgate.compiler.physical.traffic import Traffic
 from jumpgate.compiler.plan import PhysicalPlan
 from jumpgate.compiler.stores import demands
-from jumpgate.compiler.work import work
+from jumpgate.compiler.work import WHOLE, Part, part_of, read_parts
 from jumpgate.dataflow.operators import Emit, Operator, Partitioning, Prune, Read, Receive, numbered
 from jumpgate.nca.interface import Edge, Figures, JobFigures
 from jumpgate.nca.speeds import Work, assumed, seconds_of, unit_seconds
@@ -28,8 +28,9 @@ def figures(plan: PhysicalPlan) -> PhysicalPlan:
             continue  # runs the same operators
         speeds = plan.registry.get(instance.nca).operators.speeds(instance.device).of(plan.options.speeds)
         cores = max(1, instance.threads) * instance.count
+        parts = read_parts(instance.root, plan.estimator)
         for number, node in enumerate(numbered(instance.root)):
-            of_node = _figures(plan, node, speeds.seconds, cores)
+            of_node = _figures(plan, node, parts.get(id(node), WHOLE), speeds.seconds, cores)
             if of_node is None:
                 total = None
                 continue
@@ -90,9 +91,11 @@ def _bytes(plan: PhysicalPlan, edge: Edge) -> float:
     return plan.estimator.of(Receive(edge.id, edge.ntf.schema)).bytes or 0.0
 
 
-def _figures(plan: PhysicalPlan, node: Operator, seconds: Mapping[str, float], cores: int) -> Figures | None:
+def _figures(
+    plan: PhysicalPlan, node: Operator, part: Part, seconds: Mapping[str, float], cores: int
+) -> Figures | None:
     known = plan.estimator.of(node)
-    mine = _sending(plan, node) if isinstance(node, Emit) else work(node, plan.estimator)
+    mine = _sending(plan, node) if isinstance(node, Emit) else part_of(node, plan.estimator, part)
     if mine is None or known.rows is None or known.bytes is None:
         return None
     bytes = plan.estimator.files(node).bytes if isinstance(node, Read) else known.bytes

@@ -86,7 +86,7 @@ int p0_0(JgTask* t, P0* w, int n) {
   auto passing = [&](const int x) -> bool {
     const bool n2 = (v1 && !v1[x]);
     const uint8_t e1 = jg_equal_str(c1[x], t->params[2].s);
-    if (!(!(n2) && e1)) return false;
+    if (!((!(n2)) && e1)) return false;
     return true;
   };
   JgCol* const coded = &t->cols[1];
@@ -182,7 +182,7 @@ int p1_0(JgTask* t, P1* w, int n) {
     bool passes = true;
     const bool n2 = (v0 && !v0[x]);
     const uint8_t e1 = ((c0[x]) == (((int32_t)t->params[3].i)));
-    passes &= !(n2) && e1;
+    passes &= (!(n2)) & e1;
     return passes;
   };
   JgCol* const coded = &t->cols[0];

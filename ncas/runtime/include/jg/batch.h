@@ -66,10 +66,12 @@ static inline void jg_decode(JgCol* column, const int32_t* rows, int n) {
   }
 }
 
-// At most JG_BATCH_ROWS rows; columns in the order that the source was configured with.
+// At most JG_BATCH_ROWS rows; columns in the order that the source was configured with. `unread`: how many rows these
+// stand for in addition to themselves, and of each column how many values that are not NULL; null: none.
 struct JgBatch {
   int32_t rows;
   JgCol* cols;
+  const int64_t* unread = nullptr;
 };
 
 enum { JG_BATCH_ROWS = 2048 };

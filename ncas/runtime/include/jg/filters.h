@@ -18,16 +18,20 @@ static constexpr JgAllValid jg_all_valid;
 static inline __attribute__((always_inline)) const uint8_t* jg_valid_of(const JgCol* c) {
   return c->valid ? c->valid : jg_all_valid.rows;
 }
-// The numbers of rows that passed, from `first` on; returns how many.
-static inline __attribute__((always_inline)) int jg_select(const uint8_t (&passed)[JG_BLOCK], int first, int32_t* out) {
-  uint64_t rows = 0;                       // a bit each
-  for (int i = 0; i < JG_BLOCK; i += 8) {  // the lowest bit of each byte
+// A bit for each row: the lowest one of its byte.
+static inline __attribute__((always_inline)) uint64_t jg_passed(const uint8_t (&passed)[JG_BLOCK]) {
+  uint64_t rows = 0;
+  for (int i = 0; i < JG_BLOCK; i += 8) {
     uint64_t eight;
     memcpy(&eight, passed + i, 8);
     rows |= (eight * 0x0102040810204080ull >> 56) << i;
   }
+  return rows;
+}
+// The numbers of rows that passed, from `first` on; returns how many.
+static inline __attribute__((always_inline)) int jg_select(const uint8_t (&passed)[JG_BLOCK], int first, int32_t* out) {
   int n = 0;
-  for (; rows; rows &= rows - 1) out[n++] = first + __builtin_ctzll(rows);
+  for (uint64_t rows = jg_passed(passed); rows; rows &= rows - 1) out[n++] = first + __builtin_ctzll(rows);
   return n;
 }
 
@@ -46,6 +50,7 @@ static inline uint8_t* jg_verdicts(JgVerdicts* v, uint64_t dictionary) {
 }
 extern "C" {
 // Appends those of the rows [from, n) whose codes have the verdict yes to the k rows in `out`, which have all been
-// before `from`. Returns the first row whose code has no verdict yet, or n. Codes are below `count`.
+// before `from`; without `out` they are but counted. Returns the first row whose code has no verdict yet, or n. Codes
+// are below `count`.
 int jg_judge(const uint32_t* codes, int from, int n, const uint8_t* verdicts, uint32_t count, int32_t* out, int* k);
 }

@@ -111,16 +111,16 @@ enum JgFailure : int32_t {
 // One thread's view of a running pipeline.
 struct JgTask {
   const JgParam* params;
-  JgCol* cols;           // columns of the current source batch
-  JgRow** rows;          // or its rows, when the source is a state table
-  void* scratch;         // the pipeline's generated struct
-  JgJoin* const* joins;  // by table number
+  JgCol* cols;            // columns of the current source batch
+  const int64_t* unread;  // as in JgBatch
+  JgRow** rows;           // or its rows, when the source is a state table
+  void* scratch;          // the pipeline's generated struct
+  JgJoin* const* joins;   // by table number
   JgGroups* const* groups;
   JgPlace* const* places;  // of tables whose rows are partitioned
   JgFirst* first;          // of the pipeline's step that keeps first rows
   int64_t* entered;        // rows that came to each step, and last to the sinks
-  int32_t failure;         // first failure of this thread
-  int32_t site;            // where: index into the program's expression texts
+  int32_t failure, site;   // first failure of this thread, and where: index into the program's expression texts
   void* impl;
 };
 
@@ -647,4 +647,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 21
+#define JG_ABI 22

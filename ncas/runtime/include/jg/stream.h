@@ -137,6 +137,13 @@ struct FileSourceOptions {
     std::string value;
   };
   std::vector<Bound> bounds;
+  // What alone is wanted of each column: how many values are not NULL, the least and the largest one. Then a reader may
+  // give rows that have these in place of others, which it counts as JgBatch.unread.
+  struct Wish {
+    bool count, extremes;
+  };
+  bool summarised = false;
+  std::vector<Wish> wishes;
 };
 Status make_file_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);  // converters/factory.cpp
 

@@ -182,6 +182,12 @@ FileSourceOptions files(element e, const Config& config) {
   o.threads = config.threads;
   for (element b : list(e, "bounds"))
     o.bounds.push_back({static_cast<int>(number(b, "column")), text(b, "op"), text(b, "value")});
+  element wishes;
+  o.summarised = !e["wishes"].get(wishes);
+  if (o.summarised) {
+    for (element w : list(e, "wishes")) o.wishes.push_back({flag(w, "count", false), flag(w, "extremes", false)});
+    if (o.wishes.size() != o.columns.size()) throw Bad{"\"wishes\" are not one a column"};
+  }
   return o;
 }
 

@@ -248,6 +248,8 @@ Status PipelineWork::process(int thread) {
       n = w.batch.rows;
       if (enough) continue;  // a producer is not cut off; its rows are dropped
       task.cols = w.batch.cols;
+      task.unread = w.batch.unread;
+      if (task.unread) rows += task.unread[0];
     } else {
       JG_RETURN_IF_ERROR(reader->next(&task, &n));
       if (n == 0 || task.failure != JG_OK) break;

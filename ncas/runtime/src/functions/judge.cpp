@@ -10,7 +10,8 @@ namespace jg {
 namespace {
 
 constexpr uint8_t kUnknown = 0, kYes = 2;
-constexpr uint32_t kFewCodes = 128;  // whose verdicts are in two vectors
+constexpr uint32_t kFewCodes = 128;    // whose verdicts are in two vectors
+constexpr uint32_t kSomeCodes = 1024;  // whose verdicts are as many bits
 
 // Bits of rows: those whose verdict is yes, and those without one.
 struct Judged {
@@ -44,11 +45,56 @@ struct FewVerdicts {
     return {_mm512_cmpeq_epi8_mask(found, _mm512_set1_epi8(kYes)), _mm512_testn_epi8_mask(found, found)};
   }
 };
+
+// Bits of codes, in the order of the codes.
+struct CodeSet {
+  __m512i low, high;
+
+  template <class Holds>
+  CodeSet(uint32_t count, Holds holds) {
+    uint64_t bits[kSomeCodes / 64] = {};
+    for (uint32_t i = 0; i * 64 < count; ++i) bits[i] = holds(i * 64);
+    low = _mm512_loadu_si512(bits);
+    high = _mm512_loadu_si512(bits + 8);
+  }
+  // Of the codes 8 * byte + the number of the bit in `bit`.
+  uint64_t has(__m512i byte, __m512i bit) const {
+    return _mm512_test_epi8_mask(_mm512_permutex2var_epi8(low, byte, high), bit);
+  }
+};
+
+struct SomeVerdicts {
+  CodeSet yes, unknown;
+
+  SomeVerdicts(const uint8_t* verdicts, uint32_t count)
+      : yes(count,
+            [=](uint32_t from) {
+              return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(verdicts + from), _mm512_set1_epi8(kYes));
+            }),
+        unknown(count, [=](uint32_t from) {
+          const __m512i some = _mm512_loadu_si512(verdicts + from);
+          return _mm512_testn_epi8_mask(some, some);
+        }) {}
+
+  Judged judge(const uint32_t* codes) const {
+    __m512i bytes, bits;
+    for (int i = 0; i < 4; ++i) {
+      const __m512i some = _mm512_loadu_si512(codes + 16 * i);
+      const __m128i byte = _mm512_cvtepi32_epi8(_mm512_srli_epi32(some, 3)), bit = _mm512_cvtepi32_epi8(some);
+      reinterpret_cast<__m128i*>(&bytes)[i] = byte;
+      reinterpret_cast<__m128i*>(&bits)[i] = bit;
+    }
+    const __m512i powers = _mm512_set1_epi64(static_cast<int64_t>(0x8040201008040201));
+    const __m512i bit = _mm512_shuffle_epi8(powers, _mm512_and_si512(bits, _mm512_set1_epi8(7)));
+    return {yes.has(bytes, bit), unknown.has(bytes, bit)};
+  }
+};
 #endif
 
-// The numbers of the rows, from `first` on; returns how many. Writes up to 16 numbers more than the rows before them
-// may have had.
+// The numbers of the rows, from `first` on, if there is an `out`; returns how many. Writes up to 16 numbers more than
+// the rows before them may have had.
 int append_rows(uint64_t rows, int first, int32_t* out) {
+  if (!out) return __builtin_popcountll(rows);
   int n = 0;
 #ifdef JG_WIDE_JUDGE
   __m512i numbers = _mm512_add_epi32(_mm512_set1_epi32(first),
@@ -72,7 +118,7 @@ int judge_blocks(const uint32_t* codes, int from, int n, int32_t* out, int* k, J
     Judged found = judge(codes + from);
     const int known = found.unknown ? __builtin_ctzll(found.unknown) : JG_BLOCK;
     if (known < JG_BLOCK) found.yes &= (uint64_t{1} << known) - 1;
-    *k += append_rows(found.yes, from, out + *k);
+    *k += append_rows(found.yes, from, out ? out + *k : nullptr);
     if (known < JG_BLOCK) return from + known;
   }
   return from;
@@ -88,6 +134,9 @@ int jg_judge(const uint32_t* codes, int from, int n, const uint8_t* verdicts, ui
   if (count <= jg::kFewCodes) {
     const jg::FewVerdicts few(verdicts);
     at = jg::judge_blocks(codes, from, n, out, k, [&few](const uint32_t* block) { return few.judge(block); });
+  } else if (count <= jg::kSomeCodes) {
+    const jg::SomeVerdicts some(verdicts, count);
+    at = jg::judge_blocks(codes, from, n, out, k, [&some](const uint32_t* block) { return some.judge(block); });
   } else
 #endif
   {
@@ -98,7 +147,7 @@ int jg_judge(const uint32_t* codes, int from, int n, const uint8_t* verdicts, ui
   for (; at < n; at++) {
     const uint8_t verdict = verdicts[codes[at]];
     if (verdict == jg::kUnknown) return at;
-    out[*k] = at;
+    if (out) out[*k] = at;
     *k += verdict == jg::kYes;
   }
   return n;

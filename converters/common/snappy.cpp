@@ -1,4 +1,4 @@
-#include "parquet/snappy.h"
+#include "common/snappy.h"
 
 #include <array>
 #include <cstring>

@@ -1,4 +1,4 @@
-// Snappy's block format (google/snappy, format_description.txt), as Parquet's pages have it.
+// Snappy's block format (google/snappy, format_description.txt), as parts of columnar files have it.
 #pragma once
 #include <cstdint>
 
