@@ -557,11 +557,21 @@ class Reaches(Protocol):
 
 
 class NCA(Protocol):
-    """A registered accelerator: the two halves under one name. Abilities beyond these: BringsDevices, PlacesData."""
+    """A registered accelerator: the two halves under one name. Abilities beyond these: BringsDevices, PlacesData,
+    StandsIn."""
 
     name: str
     operators: OperatorInterface
     lifecycle: LifeCycle
+
+
+@runtime_checkable
+class StandsIn(Protocol):
+    """An NCA that starts at once, and runs dataflows while the programs of others are built. Such plans are made of
+    stand-ins alone, whose instances have the NCA's own life-cycle."""
+
+    #: what it takes then
+    stand_in: OperatorInterface
 
 
 @runtime_checkable

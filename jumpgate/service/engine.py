@@ -122,8 +122,11 @@ class Engine:
         """The most that a request may ask for."""
         return Limits.of(self.agents.devices, self.config.service)
 
-    def plan(self, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False) -> JobPlan:
-        """Plan a request for the devices of the service. Raises NotFound for a preferred NCA that is none."""
+    def plan(
+        self, root: Operator, dialect: Dialect, options: RunOptions, *, trace: bool = False, at_once: bool = False
+    ) -> JobPlan:
+        """Plan a request for the devices of the service. at_once: by accelerators that wait for no programs. Raises
+        NotFound for a preferred NCA that is none."""
         for name in options.prefer:
             self.registry.get(name)
         compile_options = CompileOptions(
@@ -142,7 +145,8 @@ class Engine:
             trace=trace or debug.level() >= 3,
         )
         is_located = check_request(root, self.located)
-        plan = planning.plan(root, self.devices, self.registry, compile_options)
+        registry = self.registry.stand_ins if at_once else self.registry
+        plan = planning.plan(root, self.devices, registry, compile_options)
         self.limits.check_plan(plan)
         if is_located:
             check_placed(plan)

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import asdict, dataclass, replace
@@ -19,15 +20,27 @@ from jumpgate.converters import probe
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.request import Flow, Request
 from jumpgate.dataflow.types import Schema
-from jumpgate.errors import CannotPlace, CapacityExceeded, Draining, JumpgateError, Unreachable
+from jumpgate.errors import (
+    BuildError,
+    Cancelled,
+    CannotPlace,
+    CapacityExceeded,
+    ConfigError,
+    DataError,
+    Draining,
+    JumpgateError,
+    TimedOut,
+    Unreachable,
+)
 from jumpgate.nca.interface import JobPlan
 from jumpgate.observe import report
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord
-from jumpgate.service import answers, plans
+from jumpgate.service import answers, first_runs, plans
 from jumpgate.service.devices import devices
 from jumpgate.service.engine import Engine
 from jumpgate.service.estimates import columns_of, estimate_of
+from jumpgate.service.first_runs import FirstRuns
 from jumpgate.service.full import FullDevices
 from jumpgate.service.groups import Groups
 from jumpgate.service.guard import Client, Guard
@@ -58,6 +71,8 @@ class Service:
         self.engine, self.guard = engine, guard
         self.plans = Plans()
         self._full = FullDevices()
+        self._plans_at_once = Plans()
+        self._first_runs = FirstRuns(lambda request: self._planned(request, at_once=True)[1])
         self._groups = Groups()
         self._pulls = Pulls()
         self.is_draining = False  #: new jobs are refused
@@ -185,6 +200,8 @@ class Service:
             estimate.columns.extend(await asyncio.to_thread(columns_of, self.engine.estimator(), root))
         if estimate_only:
             return pb.ExplainResponse(estimate=estimate)
+        first, reason = await self._first_runs.plan(request, plan, await self.engine.preparing.build_s(plan))
+        plan = first_runs.explained(first or plan, reason)
         text = explain_text(plan.explain, verbose)
         return pb.ExplainResponse(text=text, json=json.dumps(plan.explain), estimate=estimate)
 
@@ -268,22 +285,23 @@ class Service:
                 await self.engine.agents.meet()
                 if trace:
                     return request, await asyncio.to_thread(self._traced, request)
-                return await asyncio.to_thread(self._plan, request)
+                return await asyncio.to_thread(self._planned, request)
 
     def _traced(self, request: Request) -> JobPlan:
         """Plan a request now, and note the plan after each pass."""
         return self.engine.plan(*request.flow.decoded, request.options, trace=True)
 
-    def _plan(self, request: Request) -> tuple[Request, JobPlan]:
+    def _planned(self, request: Request, at_once: bool = False) -> tuple[Request, JobPlan]:
         """Plan a request now, or find the plan of an equal one. Return it without the devices that were full for it."""
         request, lost = self._full.left_out(request), self.engine.lost
-        plan = self.plans.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
+        known = self._plans_at_once if at_once else self.plans
+        plan = known.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
         if plan is not None:
             return request, plan
         with probe.noted() as findings, deadline.within(PLANNING_S_MAX):
-            plan = self.engine.plan(*request.flow.decoded, request.options)
+            plan = self.engine.plan(*request.flow.decoded, request.options, at_once=at_once)
         if self.engine.lost == lost:
-            self.plans.keep(request, lost, plan, findings)
+            known.keep(request, lost, plan, findings)
         return request, plans.delivering(plan, request.endpoints)
 
     async def _job(self, request: Request, started_ns: int) -> Job:
@@ -294,13 +312,13 @@ class Service:
             lost = self.engine.lost
             try:
                 # on a thread: files on a slow disk, and large requests, must not keep other jobs waiting
-                request, plan = await asyncio.to_thread(self._plan, request)
+                request, plan = await asyncio.to_thread(self._planned, request)
             except CannotPlace:
                 if silent is not None:  # nobody else can do it
                     raise silent from None
                 raise
             try:
-                job = await self.engine.prepare(plan, request.options, started_ns, request.text[:TEXT_CHARACTERS_MAX])
+                job = await self._prepared(request, plan, started_ns)
             except Unreachable as error:
                 if self.engine.lost <= lost:  # so it ends: there are as many attempts as hosts and devices, at most
                     raise
@@ -310,11 +328,44 @@ class Service:
                 self._full.submitted(job.id, request)
                 return job
 
+    async def _prepared(self, request: Request, plan: JobPlan, started_ns: int) -> Job:
+        """Compile a plan, or one that starts at once while its programs are built, or if they cannot be."""
+
+        async def prepared(plan: JobPlan, reason: str) -> Job:
+            plan, text = first_runs.explained(plan, reason), request.text[:TEXT_CHARACTERS_MAX]
+            return await self.engine.prepare(plan, request.options, started_ns, text)
+
+        async def first_run(build_s: float) -> tuple[Job | None, str]:
+            first, reason = await self._first_runs.plan(request, plan, build_s)
+            if first is None:
+                return None, reason
+            try:
+                job = await prepared(first, reason)
+            except (CannotPlace, ConfigError, DataError) as error:  # it is about what the other plan may do
+                self._first_runs.refuse(request, error.message)
+                return None, error.message
+            self._first_runs.submitted(job.id, request)
+            self.engine.preparing.begin(plan)
+            return job, reason
+
+        job, reason = await first_run(await self.engine.preparing.build_s(plan))
+        if job is not None:
+            return job
+        try:
+            return await prepared(plan, reason)
+        except BuildError as error:
+            job, reason = await first_run(math.inf)
+            if job is None:
+                raise BuildError(f"{error.message}; without its programs: {reason or 'nothing else'}", **error.fields)
+            return job
+
     async def _executed(self, call: Call, job: str) -> AsyncGenerator[Event, None]:
         async with contextlib.aclosing(self.engine.execute(job, call.client.user(call.peer))) as events:
             async for event in events:
                 if isinstance(event.error, CapacityExceeded):
                     self._full.failed(job, event.error)
+                if event.error is not None and not isinstance(event.error, Cancelled | TimedOut):
+                    self._first_runs.failed(job, event.error)
                 yield event
 
     @contextlib.asynccontextmanager

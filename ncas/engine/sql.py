@@ -52,21 +52,22 @@ def _refused(f: WindowFunction, node: Window) -> Unsupported | None:
     return None
 
 
-def statement(node: Operator) -> str:
-    """Return the SELECT for an operator that `refusal` accepts; its columns are those of the operator, in order."""
+def statement(node: Operator, table: str = "input") -> str:
+    """Return the SELECT for an operator that `refusal` accepts; its columns are those of the operator, in order, and
+    `table` has the input's."""
     assert isinstance(node, Window | Sort)
     columns = [f"c{i}" for i in range(len(node.input.schema))]
     if isinstance(node, Sort):
         limit = "" if node.limit is None else f" LIMIT {node.limit:d}"
-        return f"SELECT {', '.join(columns)} FROM input{_order(node.keys)}{limit} OFFSET {node.offset:d}"
+        return f"SELECT {', '.join(columns)} FROM {table}{_order(node.keys)}{limit} OFFSET {node.offset:d}"
     keys = [_key(k) for k in node.partition_by if isinstance(k, ColumnRef)]
     partition = f"PARTITION BY {', '.join(keys)}" if keys else ""
     window = partition + _order(node.order_by)
     frame = _frame(node.frame) if node.order_by or node.frame.unit == "rows" else ""  # otherwise all rows are peers
     outputs = [
-        f"{_call(f, f' OVER ({window}{frame})', f' OVER ({window})')} AS f{i}" for i, f in enumerate(node.functions)
+        f"{_call(f, f' OVER ({window}{frame})', f' OVER ({window})')} AS c{i}" for i, f in enumerate(node.functions, len(columns))
     ]
-    return f"SELECT {', '.join((*columns, *outputs))} FROM input"
+    return f"SELECT {', '.join((*columns, *outputs))} FROM {table}"
 
 
 def _call(f: WindowFunction, framed: str, whole: str) -> str:
