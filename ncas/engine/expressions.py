@@ -13,11 +13,12 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import NoReturn
 
-from jumpgate.dataflow.casts import cannot_fail
+from jumpgate.dataflow.casts import cannot_fail, cast_value
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.functions import find
 from jumpgate.dataflow.types import DataType
+from jumpgate.errors import ComputeError
 from jumpgate.nca.interface import Unsupported
 
 TYPES = {
@@ -37,7 +38,6 @@ TYPES = {
 CHARACTERS_MAX = 1 << 16
 #: digits of decimals that DuckDB computes with in 64 bits, unless one operand has more
 WORD_DIGITS = 18
-DIGITS_MAX = 38
 #: in messages of errors that a statement raises on purpose
 BY_ZERO = "jumpgate: division by zero"
 OUT_OF_RANGE = "jumpgate: out of range"
@@ -54,6 +54,7 @@ SAME = {
     "ends_with": "suffix", "contains": "contains", "abs": "abs", "floor": "floor", "ceil": "ceil", "year": "year",
     "quarter": "quarter", "month": "month", "day": "day", "day_of_week": "dayofweek", "hour": "hour",
     "minute": "minute", "second": "second", "least": "least", "greatest": "greatest",
+    "octet_length": "strlen", "is_nan": "isnan",
 }  # fmt: skip
 TRIMS = ("trim", "ltrim", "rtrim")
 #: kinds of values → the kinds to which DuckDB casts them as Jumpgate does
@@ -177,7 +178,10 @@ class Expressions:
         return f"CAST(CAST({self.parameter(text)} AS VARCHAR) AS {sql_type(type)})"
 
     def _cast(self, e: Cast, columns: Columns) -> str:
-        source, target, input = e.input.type, e.type, self.text(e.input, columns)
+        source, target = e.input.type, e.type
+        if isinstance(e.input, Literal) and source.kind == "string":
+            return self._parsed(e)
+        input = self.text(e.input, columns)
         taken = INTEGER_CASTS if source.is_integer else CASTS.get(source.kind, ())
         if not source.same(target) and target.kind not in taken:
             refuse(f"the engine does not cast {source.name} to {target.name} exactly", "cast")
@@ -185,6 +189,17 @@ class Expressions:
             input = f"trunc({input})"
         cast = "TRY_CAST" if e.on_failure == "null" else "CAST"
         return f"{cast}({input} AS {sql_type(target)})"
+
+    def _parsed(self, e: Cast) -> str:
+        """Return the value of a literal text, or the error that it is read as."""
+        assert isinstance(e.input, Literal)
+        try:
+            return self._literal(cast_value(e.input.value, e.input.type, e.type, self.dialect), e.type)
+        except ComputeError as error:
+            if e.on_failure == "null":
+                return self._literal(None, e.type)
+            said = "".join(c for c in error.message if c.isprintable())
+            return f"CAST(error(CAST({self.parameter(said)} AS VARCHAR)) AS {sql_type(e.type)})"
 
     def _call(self, e: Call, columns: Columns) -> str:
         args = [self.text(a, columns) for a in e.args]
@@ -199,7 +214,7 @@ class Expressions:
         if function in ("divide", "int_divide", "modulo"):
             return self._checked(e, self._division(e, args))
         if function in SAME:
-            if function in ("least", "greatest", "abs") and types[0].is_float:
+            if function in ("least", "greatest") and types[0].is_float:
                 refuse(f"the engine's {function} of floats is another", function)
             return self._checked(e, f"CAST({SAME[function]}({', '.join(args)}) AS {sql_type(e.type)})")
         if function in TRIMS:
@@ -217,6 +232,8 @@ class Expressions:
                 return self._substring(e, args)
             case "round":
                 return self._round(e, args)
+            case "truncate" if len(args) == 1:
+                return f"CAST(trunc(CAST({args[0]} AS {sql_type(e.type)})) AS {sql_type(e.type)})"
             case "mean":
                 return f"(CAST({args[0]} AS DOUBLE) / CAST({args[1]} AS DOUBLE))"
             case "days_between":

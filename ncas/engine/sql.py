@@ -46,9 +46,6 @@ def _refused(f: WindowFunction, node: Window) -> Unsupported | None:
     type = f.arguments[0].type
     if (type.is_float or f.function == "stddev") and node.frame.start is not None:
         return Unsupported(f"the engine's {f.function} of floats over a sliding frame is not exact", "sliding_float")
-    if type.kind == "decimal" and type.precision > SUMMED_DIGITS_MAX:
-        return Unsupported(f"a {f.function} of {type.name} may overflow unnoticed in the engine", "window_overflow",
-                           f"cast it to at most {SUMMED_DIGITS_MAX} digits")  # fmt: skip
     return None
 
 
@@ -88,15 +85,22 @@ def _call(f: WindowFunction, framed: str, whole: str) -> str:
             argument = _key(f.arguments[0])
         case "sum" if not type.is_float:
             total = f"sum({_exact(argument, type)}){framed}"
-            return f"CAST({total} AS BIGINT)" if type.is_integer else total
+            return f"CAST({total} AS BIGINT)" if type.is_integer else checked_sum(total, type)
         case "sum":
             argument = f"CAST({argument} AS DOUBLE)"
         case "avg" if not type.is_float:
-            total = f"CAST(sum({_exact(argument, type)}){framed} AS DOUBLE)"
+            total = f"CAST({checked_sum(f'sum({_exact(argument, type)}){framed}', type)} AS DOUBLE)"
             return f"({total} / CAST(count({argument}){framed} AS DOUBLE))"
         case "avg" | "stddev":
             argument = f"CAST({argument} AS DOUBLE)"
     return f"{'stddev_samp' if f.function == 'stddev' else f.function}({argument}){framed}"
+
+
+def checked_sum(total: str, type: DataType) -> str:
+    """Return a sum of decimals that fails where it has more digits than a decimal: the engine's has 128 bits."""
+    if type.kind != "decimal" or type.precision <= SUMMED_DIGITS_MAX:
+        return total
+    return f"({total} + CAST(0 AS DECIMAL(38, {type.scale:d})))"
 
 
 def _exact(argument: str, type: DataType) -> str:

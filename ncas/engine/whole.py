@@ -30,7 +30,7 @@ from jumpgate.dataflow.operators import (
 )
 from jumpgate.dataflow.types import DataType, Field
 from jumpgate.ncas.engine import sql
-from jumpgate.ncas.engine.expressions import DIGITS_MAX, Columns, Expressions, key, refuse, sql_type
+from jumpgate.ncas.engine.expressions import Columns, Expressions, key, refuse, sql_type
 
 #: the most operators, and the most digits of decimals whose sum fits however many rows there are
 OPERATORS_MAX = 500
@@ -158,27 +158,18 @@ class Statement:
             case "sum" if type.is_integer:
                 return f"{'TRY_CAST' if null else 'CAST'}(sum({distinct}{text}) AS BIGINT)"
             case "sum" if type.kind == "decimal":
-                return self._decimal_sum(f"sum({distinct}{text})", type, null)
+                if null and type.precision > sql.SUMMED_DIGITS_MAX:
+                    refuse(f"a sum of {type.name} that overflows is no NULL in the engine", "overflow_null")
+                return sql.checked_sum(f"sum({distinct}{text})", type)
             case "sum" | "avg" if type.is_float:
                 return f"{plain}({distinct}CAST({text} AS DOUBLE))"
             case "avg":
                 count = f"CAST(count({distinct}{text}) AS DOUBLE)"
-                total = f"sum({distinct}{text})"
-                if type.kind == "decimal":
-                    total = self._decimal_sum(total, type, null=False)
+                total = sql.checked_sum(f"sum({distinct}{text})", type)
                 return f"(CAST({total} AS DOUBLE) / {count})"
             case _ if plain in MOMENTS and not type.is_float:
                 return f"{MOMENTS[plain]}({distinct}CAST({text} AS DOUBLE))"
         refuse(f"the engine does not compute {plain} of {type.name} exactly", f"measure_{plain}")
-
-    def _decimal_sum(self, total: str, type: DataType, null: bool) -> str:
-        """Return a sum that fails where it has more than 38 digits: the engine's has 128 bits."""
-        if type.precision <= sql.SUMMED_DIGITS_MAX:
-            return total
-        checked = f"({total} + CAST(0 AS DECIMAL({DIGITS_MAX:d}, {type.scale:d})))"
-        if null:
-            refuse(f"a sum of {type.name} that overflows is no NULL in the engine", "overflow_null")
-        return checked
 
     def _order(self, keys: Sequence[SortKey]) -> str:
         texts = [
