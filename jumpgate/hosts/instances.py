@@ -14,7 +14,7 @@ from jumpgate.hosts.zygote import LOST, End, Forked, Zygote
 
 #: processes that wait to become instances: a job of so many finds them there
 SPARES = 4
-#: their name at the zygote, which calls their processes jgspare
+#: their name at the zygote, and at a module's worker; their processes are called jgspare
 SPARE = "*"
 #: until one that was taken is replaced, if no instance ends before: forking takes a core that the job may use
 REFILL_S = 0.1
@@ -50,17 +50,18 @@ class Process:
 
 
 class Spares:
-    """Processes of one zygote that wait to become instances of the runtime."""
+    """Processes of one zygote that wait to become instances of the runtime, or of a Python module."""
 
-    def __init__(self, zygote: Zygote, count: int = SPARES) -> None:
-        self._zygote, self._count = zygote, count
+    def __init__(self, zygote: Zygote, count: int = SPARES, module: str = "") -> None:
+        self._zygote, self._count, self._module = zygote, count, module
         self._idle: deque[Process] = deque()
         self._filling: asyncio.Task[None] | None = None
         self.refill()
 
     def take(self) -> Process | None:
         """One that lives; None if there is none left."""
-        asyncio.get_running_loop().call_later(REFILL_S, self.refill)
+        if not self._module:  # to start a module takes longer than many a job, at whose end there is a refill
+            asyncio.get_running_loop().call_later(REFILL_S, self.refill)
         while self._idle:
             process = self._idle.popleft()
             if process.is_alive:
@@ -75,7 +76,7 @@ class Spares:
     async def _fill(self) -> None:
         with contextlib.suppress(InstanceFailed):  # who needs one now is told
             while len(self._idle) < self._count:
-                self._idle.append(await Process.fork(self._zygote, SPARE))
+                self._idle.append(await Process.fork(self._zygote, SPARE, self._module))
 
 
 class Instance:

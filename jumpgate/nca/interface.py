@@ -461,7 +461,7 @@ class LifeCycle(Protocol):
     verb out of order or repeated raises a typed error at once and changes nothing.
 
     Abilities beyond these are protocols of their own: QueuesStages, JoinsOnDisk, KeepsRows, StartsTogether,
-    BuildsAhead, Reaches.
+    BuildsAhead, RunsModule, Reaches.
     """
 
     async def compile(self, instance: InstancePlan, host: Host) -> Any:
@@ -546,6 +546,13 @@ class BuildsAhead(Protocol):
 
     def build_later(self, instance: InstancePlan, host: Host) -> None:
         """Build the artifact when the host is idle."""
+
+
+@runtime_checkable
+class RunsModule(Protocol):
+    """A life-cycle whose instances run a Python module. A host may keep a process of it that waits to become one."""
+
+    module: str
 
 
 @runtime_checkable

@@ -22,7 +22,7 @@ from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.request import RunOptions
 from jumpgate.errors import InvalidDataflow, JumpgateError, NotFound, Unreachable
 from jumpgate.hosts.config import Config
-from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches, Statistics
+from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches, RunsModule, Statistics
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, Recorder
@@ -153,6 +153,11 @@ class Engine:
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
         return plan
+
+    async def stand_by(self) -> None:
+        """Keep processes on all hosts for accelerators that wait for no programs."""
+        lifecycles = (nca.lifecycle for nca in self.registry.stand_ins)
+        await self.agents.keep_ready({found.module for found in lifecycles if isinstance(found, RunsModule)})
 
     def estimator(self) -> Estimator:
         """Return the estimator of results' sizes and columns."""

@@ -346,6 +346,7 @@ class Service:
                 return None, error.message
             self._first_runs.submitted(job.id, request)
             self.engine.preparing.begin(plan)
+            await self.engine.stand_by()  # for the next one
             return job, reason
 
         job, reason = await first_run(await self.engine.preparing.build_s(plan))
