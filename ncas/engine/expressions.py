@@ -30,7 +30,10 @@ TYPES = {
     "float32": "FLOAT",
     "float64": "DOUBLE",
     "date": "DATE",
+    "time": "TIME",
     "timestamp": "TIMESTAMP",
+    "timestamp_ns": "TIMESTAMP_NS",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
     "string": "VARCHAR",
     "binary": "BLOB",
 }
@@ -45,6 +48,7 @@ OUT_OF_RANGE = "jumpgate: out of range"
 INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "is_distinct": "IS DISTINCT FROM",
     "is_not_distinct": "IS NOT DISTINCT FROM", "and": "AND", "or": "OR", "concat": "||",
+    "bit_and": "&", "bit_or": "|",
 }  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct", "null_if")
 ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*"}
@@ -54,8 +58,16 @@ SAME = {
     "ends_with": "suffix", "contains": "contains", "abs": "abs", "floor": "floor", "ceil": "ceil", "year": "year",
     "quarter": "quarter", "month": "month", "day": "day", "day_of_week": "dayofweek", "hour": "hour",
     "minute": "minute", "second": "second", "least": "least", "greatest": "greatest",
-    "octet_length": "strlen", "is_nan": "isnan",
-}  # fmt: skip
+    "octet_length": "strlen", "is_nan": "isnan", "left": "left", "right": "right", "replace": "replace",
+    "week": "week", "iso_year": "isoyear", "iso_day_of_week": "isodow", "day_of_year": "dayofyear",
+    "bit_xor": "xor",
+}
+#: functions of values whose kind does not matter
+OF_ANYTHING = frozenset((*COMPARISONS, "coalesce", "is_null", "is_not_null", "least", "greatest"))
+#: kinds of which nothing else is computed
+PASSED = frozenset(("timestamp_ns", "timestamptz"))
+#: that date_trunc truncates to
+UNITS = frozenset(("second", "minute", "hour", "day", "week", "month", "quarter", "year"))  # fmt: skip
 TRIMS = ("trim", "ltrim", "rtrim")
 #: kinds of values → the kinds to which DuckDB casts them as Jumpgate does
 CASTS = {
@@ -162,14 +174,14 @@ class Expressions:
             case bytes():
                 return f"unhex({self.parameter(value.hex())})"
             case datetime.datetime():
-                text = value.isoformat(" ")
-            case datetime.date():
+                text = value.isoformat(" ") + ("+00" if type.is_zoned else "")
+            case datetime.date() | datetime.time():
                 text = value.isoformat()
             case Decimal():
                 text = f"{value:f}"
             case float():
                 text = repr(value) if math.isfinite(value) else str(value)
-            case int() | str():
+            case int() | str() if type.kind not in ("timestamp_ns", "duration"):
                 text = str(value)
             case _:
                 refuse(f"the engine takes no literal of type {type.name}", "literal")
@@ -202,8 +214,10 @@ class Expressions:
             return f"CAST(error(CAST({self.parameter(said)} AS VARCHAR)) AS {sql_type(e.type)})"
 
     def _call(self, e: Call, columns: Columns) -> str:
-        args = [self.text(a, columns) for a in e.args]
         function, types = e.function, [a.type for a in e.args]
+        args = [self.text(a, columns) for a in e.args[: 1 if function == "round" else None]]
+        if function not in OF_ANYTHING and any(t.kind in PASSED for t in types):
+            refuse(f"the engine does not compute {function} of moments", f"function_{function}")
         if function in COMPARISONS:
             for compared in types:
                 self.check_comparable(compared)
@@ -239,7 +253,13 @@ class Expressions:
             case "days_between":
                 return f"CAST(({args[0]} - {args[1]}) AS {sql_type(e.type)})"
             case "date_add_days":
-                return self._checked(e, self._moved(args))
+                return self._checked(e, self._moved(e, f"({args[0]} + CAST({args[1]} AS INTEGER))"))
+            case "add_interval" if e.type.kind != "date" or isinstance(e.args[3], Literal) and not e.args[3].value:
+                months, days = (f"CAST({a} AS INTEGER)" for a in args[1:3])
+                moved = f"({args[0]} + to_months({months}) + to_days({days}) + to_microseconds({args[3]}))"
+                return self._checked(e, self._moved(e, moved))
+            case "date_trunc" if isinstance(e.args[0], Literal) and e.args[0].value in UNITS:
+                return f"CAST(date_trunc({args[0]}, CAST({args[1]} AS TIMESTAMP)) AS {sql_type(e.type)})"
         refuse(f"the engine does not compute {function} exactly", f"function_{function}")
 
     def _checked(self, e: Call, text: str) -> str:
@@ -295,11 +315,11 @@ class Expressions:
             refuse("the engine rounds decimals, to fewer digits behind the point", "function_round")
         return f"CAST({args[0]} AS DECIMAL({e.type.precision:d}, {digits:d}))"
 
-    def _moved(self, args: list[str]) -> str:
-        """Return a date so many days later, in the years that Jumpgate has."""
-        moved = f"({args[0]} + CAST({args[1]} AS INTEGER))"
-        within = f"{moved} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
-        return f"CASE WHEN {within} OR {moved} IS NULL THEN {moved} ELSE error('{OUT_OF_RANGE}') END"
+    def _moved(self, e: Call, moved: str) -> str:
+        """Return a day or moment that was moved, in the years that Jumpgate has."""
+        within = f"{moved} >= TIMESTAMP '0001-01-01' AND {moved} < TIMESTAMP '9999-12-31' + INTERVAL 1 DAY"
+        found = f"CAST({moved} AS {sql_type(e.type)})"
+        return f"CASE WHEN {within} OR {moved} IS NULL THEN {found} ELSE error('{OUT_OF_RANGE}') END"
 
 
 def _may_fail(e: Expression) -> bool:

@@ -167,8 +167,8 @@ class Statement:
                 count = f"CAST(count({distinct}{text}) AS DOUBLE)"
                 total = sql.checked_sum(f"sum({distinct}{text})", type)
                 return f"(CAST({total} AS DOUBLE) / {count})"
-            case _ if plain in MOMENTS and not type.is_float:
-                return f"{MOMENTS[plain]}({distinct}CAST({text} AS DOUBLE))"
+            case _ if plain in MOMENTS:
+                return _moment(plain, f"CAST({text} AS DOUBLE)", distinct, type)
         refuse(f"the engine does not compute {plain} of {type.name} exactly", f"measure_{plain}")
 
     def _order(self, keys: Sequence[SortKey]) -> str:
@@ -184,6 +184,19 @@ class Statement:
         if (no := sql.refusal(node, self._dialect)) is not None:
             refuse(no.reason, no.code, no.remedy)
         return sql.statement(node, self._step(node.input))
+
+
+def _moment(function: str, number: str, distinct: str, type: DataType) -> str:
+    """Return a deviation; of infinity and NaN, for which the engine has an error, it is NaN."""
+    of = f"{MOMENTS[function]}({distinct}{number})"
+    if not type.is_float:
+        return of
+    least = 1 if function.endswith("_pop") else 2
+    finite = f"{of} FILTER (WHERE isfinite({number}))"
+    return (
+        f"CASE WHEN count(*) FILTER (WHERE NOT isfinite({number})) = 0 THEN {finite} "
+        f"WHEN count({distinct}{number}) >= {least:d} THEN CAST('NaN' AS DOUBLE) END"
+    )
 
 
 def each(root: Operator) -> Iterable[Operator]:
