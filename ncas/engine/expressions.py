@@ -44,6 +44,8 @@ WORD_DIGITS = 18
 #: in messages of errors that a statement raises on purpose
 BY_ZERO = "jumpgate: division by zero"
 OUT_OF_RANGE = "jumpgate: out of range"
+#: what raises them, which cannot be tried
+ERROR = "error("
 
 INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "is_distinct": "IS DISTINCT FROM",
@@ -253,11 +255,11 @@ class Expressions:
             case "days_between":
                 return f"CAST(({args[0]} - {args[1]}) AS {sql_type(e.type)})"
             case "date_add_days":
-                return self._checked(e, self._moved(e, f"({args[0]} + CAST({args[1]} AS INTEGER))"))
+                return self._moved(e, f"({args[0]} + CAST({args[1]} AS INTEGER))")
             case "add_interval" if e.type.kind != "date" or isinstance(e.args[3], Literal) and not e.args[3].value:
                 months, days = (f"CAST({a} AS INTEGER)" for a in args[1:3])
                 moved = f"({args[0]} + to_months({months}) + to_days({days}) + to_microseconds({args[3]}))"
-                return self._checked(e, self._moved(e, moved))
+                return self._moved(e, moved)
             case "date_trunc" if isinstance(e.args[0], Literal) and e.args[0].value in UNITS:
                 return f"CAST(date_trunc({args[0]}, CAST({args[1]} AS TIMESTAMP)) AS {sql_type(e.type)})"
         refuse(f"the engine does not compute {function} exactly", f"function_{function}")
@@ -266,7 +268,7 @@ class Expressions:
         """Return a call with what the dialect makes of an overflow; `error` is what the engine does."""
         if self.dialect.on_overflow == "error" or not find(e.function).fallible or e.type.is_float:
             return text
-        if any(_may_fail(a) for a in e.args):
+        if ERROR in text or any(_may_fail(a) for a in e.args):
             refuse(f"the engine does not tell failures of operands from those of {e.function}", "overflow_null")
         return f"TRY({text})"
 
@@ -283,6 +285,8 @@ class Expressions:
         # in 64 bits, which is six times faster, and else in 128
         wide_digits = max(WORD_DIGITS + 1, digits[0])
         left = f"CAST({args[0]} AS DECIMAL({wide_digits:d}, {e.args[0].type.scale:d}))"
+        if ERROR in "".join(args):
+            return f"CAST(({left} * {args[1]}) AS {type})"
         return f"coalesce(TRY(CAST(({args[0]} * {args[1]}) AS {type})), CAST(({left} * {args[1]}) AS {type}))"
 
     def _division(self, e: Call, args: list[str]) -> str:
@@ -319,7 +323,8 @@ class Expressions:
         """Return a day or moment that was moved, in the years that Jumpgate has."""
         within = f"{moved} >= TIMESTAMP '0001-01-01' AND {moved} < TIMESTAMP '9999-12-31' + INTERVAL 1 DAY"
         found = f"CAST({moved} AS {sql_type(e.type)})"
-        return f"CASE WHEN {within} OR {moved} IS NULL THEN {found} ELSE error('{OUT_OF_RANGE}') END"
+        beyond = "" if self.dialect.on_overflow == "null" else f"WHEN {moved} IS NOT NULL THEN error('{OUT_OF_RANGE}') "
+        return f"CASE WHEN {within} THEN {found} {beyond}END"
 
 
 def _may_fail(e: Expression) -> bool:
