@@ -201,7 +201,7 @@ class Service:
         if estimate_only:
             return pb.ExplainResponse(estimate=estimate)
         first, reason = await self._first_runs.plan(request, plan, await self.engine.preparing.build_s(plan))
-        plan = first_runs.explained(first or plan, reason)
+        plan = first_runs.explained(plan if first is None or verbose else first, reason)
         text = explain_text(plan.explain, verbose)
         return pb.ExplainResponse(text=text, json=json.dumps(plan.explain), estimate=estimate)
 
