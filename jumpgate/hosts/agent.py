@@ -9,11 +9,11 @@ late behind a partition. The first line of its output is {"port": N}, or {"error
 
 Verbs on a connection (jumpgate/hosts/wire.py): hello and prove, by which both ends show that they know the secret
 without saying it (jumpgate/trust/proof.py), then ping, building (how far its runtime is), look and estimate (files of
-this host), has_artifact, keep_artifact, compile, keep_ready, spawn, call, release. Three are for several instances of a job: start
-spawns them, and asks them to allocate; begin configures them, after it has spawned those that need not listen, and asks
-for stages; each is a call to each of them. begin answers once all are configured, and then, as each does, for every
-instance (and stage) by itself, under the numbers after its own (each: from its own on). A connection owns the instances
-that it started: when it closes, they are killed.
+this host), has_artifact, keep_artifact, compile, keep_ready, spawn, call, release. Three are for several instances of a
+job: start spawns them, and asks them to allocate; begin configures them, after it has spawned those that need not
+listen, and asks for stages; each is a call to each of them. begin answers once all are configured, and then, as each
+does, for every instance (and stage) by itself, under the numbers after its own (each: from its own on). A connection
+owns the instances that it started: when it closes, they are killed.
 """
 
 from __future__ import annotations

@@ -357,7 +357,8 @@ class Service:
         except BuildError as error:
             job, reason = await first_run(math.inf)
             if job is None:
-                raise BuildError(f"{error.message}; without its programs: {reason or 'nothing else'}", **error.fields)
+                message = f"{error.message}; without its programs: {reason or 'JUMPGATE_FIRST_RUNS is build'}"
+                raise BuildError(message, **error.fields) from None
             return job
 
     async def _executed(self, call: Call, job: str) -> AsyncGenerator[Event, None]:

@@ -11,7 +11,6 @@ import datetime
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from typing import NoReturn
 
 from jumpgate.dataflow.casts import cannot_fail, cast_value
 from jumpgate.dataflow.dialect import Dialect
@@ -44,6 +43,7 @@ WORD_DIGITS = 18
 #: in messages of errors that a statement raises on purpose
 BY_ZERO = "jumpgate: division by zero"
 OUT_OF_RANGE = "jumpgate: out of range"
+NO_VALUE = "jumpgate: no value: "
 #: what raises them, which cannot be tried
 ERROR = "error("
 
@@ -56,12 +56,34 @@ COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distin
 ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*"}
 #: that DuckDB has with the same values
 SAME = {
-    "coalesce": "coalesce", "null_if": "nullif", "char_length": "length", "starts_with": "starts_with",
-    "ends_with": "suffix", "contains": "contains", "abs": "abs", "floor": "floor", "ceil": "ceil", "year": "year",
-    "quarter": "quarter", "month": "month", "day": "day", "day_of_week": "dayofweek", "hour": "hour",
-    "minute": "minute", "second": "second", "least": "least", "greatest": "greatest",
-    "octet_length": "strlen", "is_nan": "isnan", "left": "left", "right": "right", "replace": "replace",
-    "week": "week", "iso_year": "isoyear", "iso_day_of_week": "isodow", "day_of_year": "dayofyear",
+    "coalesce": "coalesce",
+    "null_if": "nullif",
+    "char_length": "length",
+    "starts_with": "starts_with",
+    "ends_with": "suffix",
+    "contains": "contains",
+    "abs": "abs",
+    "floor": "floor",
+    "ceil": "ceil",
+    "year": "year",
+    "quarter": "quarter",
+    "month": "month",
+    "day": "day",
+    "day_of_week": "dayofweek",
+    "hour": "hour",
+    "minute": "minute",
+    "second": "second",
+    "least": "least",
+    "greatest": "greatest",
+    "octet_length": "strlen",
+    "is_nan": "isnan",
+    "left": "left",
+    "right": "right",
+    "replace": "replace",
+    "week": "week",
+    "iso_year": "isoyear",
+    "iso_day_of_week": "isodow",
+    "day_of_year": "dayofyear",
     "bit_xor": "xor",
 }
 #: functions of values whose kind does not matter
@@ -94,16 +116,12 @@ class Refused(Exception):
         self.answer = Unsupported(reason, code, remedy)
 
 
-def refuse(reason: str, code: str, remedy: str = "") -> NoReturn:
-    raise Refused(reason, code, remedy)
-
-
 def sql_type(type: DataType) -> str:
     """Return DuckDB's name of the type. Raises Refused."""
     if type.kind == "decimal":
         return f"DECIMAL({type.precision:d}, {type.scale:d})"
     if type.kind not in TYPES:
-        refuse(f"the engine does not take values of type {type.name}", "type")
+        raise Refused(f"the engine does not take values of type {type.name}", "type")
     return TYPES[type.kind]
 
 
@@ -112,7 +130,8 @@ def key(text: str, type: DataType) -> str:
     if not type.is_float:
         return text
     number = f"CAST({text} AS DOUBLE)"
-    return f"CAST(CASE WHEN isnan({number}) THEN CAST('NaN' AS DOUBLE) ELSE {number} + CAST(0 AS DOUBLE) END AS {sql_type(type)})"
+    found = f"CASE WHEN isnan({number}) THEN CAST('NaN' AS DOUBLE) ELSE {number} + CAST(0 AS DOUBLE) END"
+    return f"CAST({found} AS {sql_type(type)})"
 
 
 class Expressions:
@@ -122,7 +141,7 @@ class Expressions:
         self.dialect = dialect
         self.parameters: list[str | list[str] | None] = []
         if dialect.on_overflow == "wrap":
-            refuse("the engine does not wrap around on overflow", "overflow_wrap", "use on_overflow = error or null")
+            raise Refused("the engine does not wrap around", "overflow_wrap", "use on_overflow = error or null")
 
     def parameter(self, value: str | list[str] | None) -> str:
         """Return the name of a new parameter."""
@@ -133,7 +152,7 @@ class Expressions:
         """Return the SQL of an expression over columns. Raises Refused."""
         found = self._text(e, columns)
         if len(found) > CHARACTERS_MAX:
-            refuse("an expression is too large for the engine", "large")
+            raise Refused("an expression is too large for the engine", "large")
         return found
 
     def key(self, e: Expression, columns: Columns) -> str:
@@ -144,7 +163,7 @@ class Expressions:
     def check_comparable(self, type: DataType) -> None:
         """Raise Refused for floats that are compared as IEEE 754 has it."""
         if type.is_float and self.dialect.nan != "largest":
-            refuse("the engine orders NaN as the largest number, as its equal", "nan", 'use nan = "largest"')
+            raise Refused("the engine orders NaN as the largest number, as its equal", "nan", 'use nan = "largest"')
 
     def _text(self, e: Expression, columns: Columns) -> str:
         match e:
@@ -161,11 +180,13 @@ class Expressions:
                 return f"CAST(CASE {pairs} ELSE {parts[-1]} END AS {sql_type(e.type)})"
             case InList():
                 self.check_comparable(e.input.type)
+                if not e.options:
+                    raise Refused("the engine takes no empty list", "list")
                 options = ", ".join(self.text(o, columns) for o in e.options)
-                return f"({self.text(e.input, columns)} IN ({options}))" if options else refuse("an empty list", "list")
+                return f"({self.text(e.input, columns)} IN ({options}))"
             case Call():
                 return self._call(e, columns)
-        refuse(f"the engine does not compute {type(e).__name__.lower()} of nested values", "expression")
+        raise Refused(f"the engine does not compute {type(e).__name__.lower()} of nested values", "expression")
 
     def _literal(self, value: Value, type: DataType) -> str:
         match value:
@@ -186,9 +207,9 @@ class Expressions:
             case int() | str() if type.kind not in ("timestamp_ns", "duration"):
                 text = str(value)
             case _:
-                refuse(f"the engine takes no literal of type {type.name}", "literal")
+                raise Refused(f"the engine takes no literal of type {type.name}", "literal")
         if text is not None and "\0" in text:
-            refuse("the engine takes no text with NUL", "literal")
+            raise Refused("the engine takes no text with NUL", "literal")
         return f"CAST(CAST({self.parameter(text)} AS VARCHAR) AS {sql_type(type)})"
 
     def _cast(self, e: Cast, columns: Columns) -> str:
@@ -198,8 +219,12 @@ class Expressions:
         input = self.text(e.input, columns)
         taken = INTEGER_CASTS if source.is_integer else CASTS.get(source.kind, ())
         if not source.same(target) and target.kind not in taken:
-            refuse(f"the engine does not cast {source.name} to {target.name} exactly", "cast")
-        if target.is_integer and (source.is_float or source.kind == "decimal") and self.dialect.to_integer == "truncate":
+            raise Refused(f"the engine does not cast {source.name} to {target.name} exactly", "cast")
+        if (
+            target.is_integer
+            and (source.is_float or source.kind == "decimal")
+            and self.dialect.to_integer == "truncate"
+        ):
             input = f"trunc({input})"
         cast = "TRY_CAST" if e.on_failure == "null" else "CAST"
         return f"{cast}({input} AS {sql_type(target)})"
@@ -213,13 +238,13 @@ class Expressions:
             if e.on_failure == "null":
                 return self._literal(None, e.type)
             said = "".join(c for c in error.message if c.isprintable())
-            return f"CAST(error(CAST({self.parameter(said)} AS VARCHAR)) AS {sql_type(e.type)})"
+            return f"CAST(error('{NO_VALUE}' || CAST({self.parameter(said)} AS VARCHAR)) AS {sql_type(e.type)})"
 
     def _call(self, e: Call, columns: Columns) -> str:
         function, types = e.function, [a.type for a in e.args]
         args = [self.text(a, columns) for a in e.args[: 1 if function == "round" else None]]
         if function not in OF_ANYTHING and any(t.kind in PASSED for t in types):
-            refuse(f"the engine does not compute {function} of moments", f"function_{function}")
+            raise Refused(f"the engine does not compute {function} of moments", f"function_{function}")
         if function in COMPARISONS:
             for compared in types:
                 self.check_comparable(compared)
@@ -231,7 +256,7 @@ class Expressions:
             return self._checked(e, self._division(e, args))
         if function in SAME:
             if function in ("least", "greatest") and types[0].is_float:
-                refuse(f"the engine's {function} of floats is another", function)
+                raise Refused(f"the engine's {function} of floats is another", function)
             return self._checked(e, f"CAST({SAME[function]}({', '.join(args)}) AS {sql_type(e.type)})")
         if function in TRIMS:
             return f"{function}({args[0]}, ' ')"
@@ -262,14 +287,14 @@ class Expressions:
                 return self._moved(e, moved)
             case "date_trunc" if isinstance(e.args[0], Literal) and e.args[0].value in UNITS:
                 return f"CAST(date_trunc({args[0]}, CAST({args[1]} AS TIMESTAMP)) AS {sql_type(e.type)})"
-        refuse(f"the engine does not compute {function} exactly", f"function_{function}")
+        raise Refused(f"the engine does not compute {function} exactly", f"function_{function}")
 
     def _checked(self, e: Call, text: str) -> str:
         """Return a call with what the dialect makes of an overflow; `error` is what the engine does."""
         if self.dialect.on_overflow == "error" or not find(e.function).fallible or e.type.is_float:
             return text
         if ERROR in text or any(_may_fail(a) for a in e.args):
-            refuse(f"the engine does not tell failures of operands from those of {e.function}", "overflow_null")
+            raise Refused(f"the engine does not tell failures of operands from those of {e.function}", "overflow_null")
         return f"TRY({text})"
 
     def _arithmetic(self, e: Call, args: list[str]) -> str:
@@ -294,7 +319,7 @@ class Expressions:
         type, by_zero = e.args[0].type, self.dialect.division_by_zero
         operator = {"divide": "/", "int_divide": "//", "modulo": "%"}[e.function]
         if e.function == "modulo" and not type.is_integer:
-            refuse("the engine's modulo of decimals and floats is another", "function_modulo")
+            raise Refused("the engine's modulo of decimals and floats is another", "function_modulo")
         divisor = e.args[1]
         if isinstance(divisor, Literal) and divisor.value:
             pass
@@ -308,16 +333,15 @@ class Expressions:
 
     def _substring(self, e: Call, args: list[str]) -> str:
         numbers = [a.value if isinstance(a, Literal) else None for a in e.args[1:]]
-        if not all(isinstance(n, int) for n in numbers) or numbers[0] < 1 or any(n < 0 for n in numbers[1:]):  # type: ignore[operator]
-            refuse("the engine takes a substring from a literal position on, of a literal length", "function_substring")
+        if any(not isinstance(n, int) or n < least for n, least in zip(numbers, (1, 0), strict=False)):
+            raise Refused("the engine takes substrings of literal positions and lengths", "function_substring")
         return f"substring({', '.join(args)})"
 
     def _round(self, e: Call, args: list[str]) -> str:
         digits = e.args[1].value if len(e.args) > 1 and isinstance(e.args[1], Literal) else 0
-        scale = e.args[0].type.scale
-        if e.args[0].type.kind != "decimal" or not isinstance(digits, int) or not 0 <= digits < scale:
-            refuse("the engine rounds decimals, to fewer digits behind the point", "function_round")
-        return f"CAST({args[0]} AS DECIMAL({e.type.precision:d}, {digits:d}))"
+        if e.args[0].type.kind != "decimal" or not isinstance(digits, int) or digits < 0:
+            raise Refused("the engine rounds decimals, to digits behind the point", "function_round")
+        return f"CAST({args[0]} AS {sql_type(e.type)})"
 
     def _moved(self, e: Call, moved: str) -> str:
         """Return a day or moment that was moved, in the years that Jumpgate has."""

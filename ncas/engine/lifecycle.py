@@ -38,7 +38,9 @@ class EngineLifecycle(WorkerLifecycle):
             "memory_bytes": instance.memory_limit_bytes or int(instance.device.memory_bytes * MEMORY_SHARE),
         }
 
-    async def configure(self, handle: Any, instance: InstancePlan, artifact: dict[str, Any], context: JobContext) -> None:
+    async def configure(
+        self, handle: Any, instance: InstancePlan, artifact: dict[str, Any], context: JobContext
+    ) -> None:
         """Add what the planner knows of the files, which only the worker compares with what it reads."""
         reads = {file for node in instance.root.walk() if isinstance(node, Read) for file in node.files}
         if reads:

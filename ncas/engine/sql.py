@@ -62,7 +62,8 @@ def statement(node: Operator, table: str = "input") -> str:
     window = partition + _order(node.order_by)
     frame = _frame(node.frame) if node.order_by or node.frame.unit == "rows" else ""  # otherwise all rows are peers
     outputs = [
-        f"{_call(f, f' OVER ({window}{frame})', f' OVER ({window})')} AS c{i}" for i, f in enumerate(node.functions, len(columns))
+        f"{_call(f, f' OVER ({window}{frame})', f' OVER ({window})')} AS c{i}"
+        for i, f in enumerate(node.functions, len(columns))
     ]
     return f"SELECT {', '.join((*columns, *outputs))} FROM {table}"
 

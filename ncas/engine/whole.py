@@ -6,10 +6,10 @@ Each operator is a step of a WITH clause whose columns are c0, c1, …; expressi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal
+from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
@@ -30,7 +30,7 @@ from jumpgate.dataflow.operators import (
 )
 from jumpgate.dataflow.types import DataType, Field
 from jumpgate.ncas.engine import sql
-from jumpgate.ncas.engine.expressions import Columns, Expressions, key, refuse, sql_type
+from jumpgate.ncas.engine.expressions import Columns, Expressions, Refused, key, sql_type
 
 #: the most operators, and the most digits of decimals whose sum fits however many rows there are
 OPERATORS_MAX = 500
@@ -50,9 +50,9 @@ class Statement:
         self._dialect = dialect
         self._uses = Counter(id(child) for node in each(root) for child in node.inputs)
         if len(self._uses) > OPERATORS_MAX:
-            refuse("the dataflow is too large for the engine", "large")
+            raise Refused("the dataflow is too large for the engine", "large")
         if not len(root.schema):
-            refuse("the engine gives no rows without columns", "no_columns")
+            raise Refused("the engine gives no rows without columns", "no_columns")
         for field in root.schema:
             sql_type(field.type)
         self._steps: list[str] = []
@@ -101,19 +101,19 @@ class Statement:
                 return " UNION ALL ".join(f"SELECT * FROM {self._step(m)}" for m in node.members)
             case Shuffle() if node.partitioning.kind != "murmur3":
                 return f"SELECT * FROM {self._step(node.input)} t"
-        refuse(f"the engine has no {node.kind}", f"operator_{node.kind}")
+        raise Refused(f"the engine has no {node.kind}", f"operator_{node.kind}")
 
     def _texts(self, expressions: Iterable[Expression]) -> list[str]:
         return [self._expressions.text(e, _t) for e in expressions]
 
     def _read(self, node: Read) -> str:
         if formats()[node.format].converted:
-            refuse(f"DuckDB's reader of {node.format} is another than Jumpgate's", f"format_{node.format}")
+            raise Refused(f"DuckDB's reader of {node.format} is another than Jumpgate's", f"format_{node.format}")
         if other := sorted({name for name, _ in node.options} - OPTIONS):
-            refuse(f"the engine reads no files with the option {other[0]}", "option")
+            raise Refused(f"the engine reads no files with the option {other[0]}", "option")
         for file in node.files:
             if not file.startswith("/") or "//" in file or PATTERN & {*file}:
-                refuse("the engine reads files of this host by plain paths", "path")
+                raise Refused("the engine reads files of this host by plain paths", "path")
         columns = [_column(field) for field in node.schema]
         files = self._expressions.parameter(list(node.files))
         return f"SELECT {_numbered(columns)} FROM read_parquet({files}, hive_partitioning = false)"
@@ -131,8 +131,10 @@ class Statement:
         outputs = [_l(i) for i in range(width)]
         if node.type.marks:
             if len(terms) != 1 or node.residual is not None:
-                refuse("the engine marks rows by one key, and no condition", "mark")
-            mine, others = (self._expressions.key(k, of) for k, of in ((node.left_keys[0], _l), (node.right_keys[0], _r)))
+                raise Refused("the engine marks rows by one key, and no condition", "mark")
+            mine, others = (
+                self._expressions.key(k, of) for k, of in ((node.left_keys[0], _l), (node.right_keys[0], _r))
+            )
             return f"SELECT {_numbered([*outputs, f'{mine} IN (SELECT {others} FROM {right} r)'])} FROM {left} l"
         if node.residual is not None:
             terms.append(self._expressions.text(node.residual, either))
@@ -159,7 +161,7 @@ class Statement:
                 return f"{'TRY_CAST' if null else 'CAST'}(sum({distinct}{text}) AS BIGINT)"
             case "sum" if type.kind == "decimal":
                 if null and type.precision > sql.SUMMED_DIGITS_MAX:
-                    refuse(f"a sum of {type.name} that overflows is no NULL in the engine", "overflow_null")
+                    raise Refused(f"a sum of {type.name} that overflows is no NULL in the engine", "overflow_null")
                 return sql.checked_sum(f"sum({distinct}{text})", type)
             case "sum" | "avg" if type.is_float:
                 return f"{plain}({distinct}CAST({text} AS DOUBLE))"
@@ -169,7 +171,7 @@ class Statement:
                 return f"(CAST({total} AS DOUBLE) / {count})"
             case _ if plain in MOMENTS:
                 return _moment(plain, f"CAST({text} AS DOUBLE)", distinct, type)
-        refuse(f"the engine does not compute {plain} of {type.name} exactly", f"measure_{plain}")
+        raise Refused(f"the engine does not compute {plain} of {type.name} exactly", f"measure_{plain}")
 
     def _order(self, keys: Sequence[SortKey]) -> str:
         texts = [
@@ -182,7 +184,7 @@ class Statement:
 
     def _window(self, node: Window) -> str:
         if (no := sql.refusal(node, self._dialect)) is not None:
-            refuse(no.reason, no.code, no.remedy)
+            raise Refused(no.reason, no.code, no.remedy)
         return sql.statement(node, self._step(node.input))
 
 
@@ -221,7 +223,7 @@ _t, _l, _r = map(_side, "tlr")
 def _column(field: Field) -> str:
     """Return a column of files by its name, the only text of a request that is no parameter."""
     if field.path or "\0" in field.name:
-        refuse(f"the engine does not read the column {field.name!r}", "column")
+        raise Refused(f"the engine does not read the column {field.name!r}", "column")
     name = '"' + field.name.replace('"', '""') + '"'
     return f"CAST({name} AS {sql_type(field.type)})"
 

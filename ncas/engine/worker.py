@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,24 @@ import pyarrow as pa
 
 from jumpgate.codegen import cache
 from jumpgate.dataflow.file_state import FileState, check_unchanged
-from jumpgate.errors import ComputeError, DivisionByZero, InvalidCast, JumpgateError, MalformedData, MemoryLimit, Overflow
+from jumpgate.errors import (
+    ComputeError,
+    DivisionByZero,
+    InvalidCast,
+    JumpgateError,
+    MalformedData,
+    MemoryLimit,
+    Overflow,
+)
 from jumpgate.nca.worker import Input, serve
-from jumpgate.ncas.engine.expressions import BY_ZERO
+from jumpgate.ncas.engine.expressions import BY_ZERO, NO_VALUE, OUT_OF_RANGE
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 
 #: rows of a batch of the result
 BATCH_ROWS = 64 << 10
+#: the errors that statements raise on purpose
+RAISED = {BY_ZERO: DivisionByZero, OUT_OF_RANGE: Overflow, NO_VALUE: InvalidCast}
 #: of a folder for rows that do not fit into memory, before the number of its process
 SPOOL = "engine-"
 
@@ -50,12 +59,16 @@ def compute(configuration: dict[str, Any], inputs: tuple[Input, ...]) -> Iterato
 
 def _confine(database: duckdb.DuckDBPyConnection, configuration: dict[str, Any], spool: Path) -> None:
     """Limit what a statement takes, and what it sees: no files but those that it reads."""
-    database.execute(f"SET threads = {configuration['threads']:d}; SET TimeZone = 'UTC'; SET ieee_floating_point_ops = true")
+    database.execute(
+        f"SET threads = {configuration['threads']:d}; SET TimeZone = 'UTC'; SET ieee_floating_point_ops = true"
+    )
     if configuration["memory_bytes"]:
         database.execute(f"SET memory_limit = '{configuration['memory_bytes']:d}B'")
     database.execute("SET temp_directory = $1", [str(spool)])
     database.execute("SET allowed_paths = $1", [configuration.get("files", [])])
-    database.execute("SET autoload_known_extensions = false; SET enable_external_access = false; SET lock_configuration = true")
+    database.execute(
+        "SET autoload_known_extensions = false; SET enable_external_access = false; SET lock_configuration = true"
+    )
 
 
 @contextlib.contextmanager
@@ -97,12 +110,13 @@ def _typed(error: Exception) -> JumpgateError:
     text = str(error)
     if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in text:
         return MemoryLimit(f"the engine is out of memory: raise memory_limit_bytes. {error}")
-    if BY_ZERO in text:
-        return DivisionByZero("the engine: division by zero")
-    if isinstance(error, duckdb.IOException | duckdb.InvalidInputException) and "read" in text.lower() and "file" in text.lower():
-        return MalformedData(f"the engine: {error}")
-    if isinstance(error, duckdb.OutOfRangeException | duckdb.ConversionException | duckdb.InvalidInputException | pa.ArrowInvalid):
+    if isinstance(error, duckdb.OutOfRangeException | duckdb.ConversionException | pa.ArrowInvalid):
         return Overflow(f"the engine: {error}")
+    if isinstance(error, duckdb.IOException):
+        return MalformedData(f"the engine: {error}")
+    for said, kind in RAISED.items():
+        if said in text:
+            return kind(f"the engine: {text.partition('jumpgate: ')[2]}")
     return ComputeError(f"the engine: {error}")
 
 

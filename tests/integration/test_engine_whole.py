@@ -1,4 +1,4 @@
-"""Whole dataflows in the engine have the values of the reference bodies, which know nothing of DuckDB, and of the oracle."""
+"""Whole dataflows in the engine have the values of reference bodies, which know nothing of DuckDB, and the oracle's."""
 
 from __future__ import annotations
 
@@ -225,8 +225,8 @@ def test_operands_that_are_written_twice_do_not_make_a_text_of_any_length(tmp_pa
 
 def hostile(tmp_path: Path) -> Dataflow:
     name, text = "a\"b'; DROP TABLE t; --", "'); SELECT 1; --\n\\\u0001é"
-    pq.write_table(pa.table({name: [text, "x"], "n": [1, 2]}), tmp_path / "it's \"t\".parquet")
-    flow = read(str(tmp_path / "it's \"t\".parquet"))
+    pq.write_table(pa.table({name: [text, "x"], "n": [1, 2]}), tmp_path / 'it\'s "t".parquet')
+    flow = read(str(tmp_path / 'it\'s "t".parquet'))
     root = flow.root
     chosen = bind("eq", (column(root.schema, 0), Literal(string, text)))
     return Dataflow(Project(root, (column(root.schema, 0), chosen), ("c", "is")))

@@ -1,4 +1,4 @@
-"""A job whose programs are not built runs at once elsewhere, while they are built; without a compiler it always does."""
+"""A job whose programs are not built runs at once elsewhere while they are built; without a compiler every job does."""
 
 from __future__ import annotations
 
