@@ -65,7 +65,7 @@ class Registry:
     @property
     def stand_ins(self) -> Registry:
         """Return the accelerators that run dataflows while the programs of others are built."""
-        return Registry(_StandIn(nca.name, nca.stand_in, nca) for nca in self if isinstance(nca, StandsIn))
+        return Registry(_StandIn(nca.name, nca.stand_in, nca.lifecycle) for nca in self if isinstance(nca, StandsIn))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,17 +82,13 @@ class Registry:
         return len(self._ncas)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _StandIn:
     """What an accelerator takes while the programs of others are built."""
 
     name: str
     operators: OperatorInterface
-    nca: NCA
-
-    @property
-    def lifecycle(self) -> LifeCycle:
-        return self.nca.lifecycle
+    lifecycle: LifeCycle
 
 
 def _origin(nca: NCA) -> str:

@@ -74,9 +74,7 @@ def test_sums_of_integers_do_not_wrap_around(tmp_path: Path, session: jumpgate.c
         session.run(Dataflow(window(node, "sum", column(node.schema, 0)))).to_arrow()
 
 
-def test_sums_of_decimals_have_no_more_digits_than_decimals(
-    tmp_path: Path, session: jumpgate.client.Session
-) -> None:
+def test_sums_of_decimals_have_no_more_digits_than_decimals(tmp_path: Path, session: jumpgate.client.Session) -> None:
     node = read(tmp_path, {"x": (decimal(38, 0), [6 * 10**37, 6 * 10**37])})  # together they fit into 128 bits
     with pytest.raises(Overflow):
         session.run(Dataflow(window(node, "sum", column(node.schema, 0)))).to_arrow()
