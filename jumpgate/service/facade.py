@@ -200,8 +200,8 @@ class Service:
             estimate.columns.extend(await asyncio.to_thread(columns_of, self.engine.estimator(), root))
         if estimate_only:
             return pb.ExplainResponse(estimate=estimate)
-        first, reason = await self._first_runs.plan(request, plan, await self.engine.preparing.build_s(plan))
-        plan = first_runs.explained(plan if first is None or verbose else first, reason)
+        _, reason = await self._first_runs.plan(request, plan, await self.engine.preparing.build_s(plan))
+        plan = first_runs.explained(plan, reason)
         text = explain_text(plan.explain, verbose)
         return pb.ExplainResponse(text=text, json=json.dumps(plan.explain), estimate=estimate)
 
@@ -212,8 +212,12 @@ class Service:
     async def prepare(self, call: Call, request: Request, patience_s: float) -> float:
         """Return the seconds for which a job of the request would wait for hosts and programs; if they are more than
         patience_s, prepare these meanwhile."""
-        _, plan = await self._considered(call, request)
-        seconds = await self.engine.preparing.seconds(plan)
+        request, plan = await self._considered(call, request)
+        build_s = await self.engine.preparing.build_s(plan)
+        seconds = await self.engine.preparing.reach_s(plan) + build_s
+        first, _ = await self._first_runs.plan(request, plan, build_s)
+        if first is not None:  # it waits for no programs, but may take longer
+            seconds -= build_s - max(0.0, (first.figures.seconds or 0.0) - (plan.figures.seconds or 0.0))
         if seconds > patience_s:
             self.engine.preparing.begin(plan)
         return seconds

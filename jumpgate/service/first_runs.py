@@ -40,7 +40,8 @@ class FirstRuns:
     async def plan(self, request: Request, plan: JobPlan, build_s: float) -> tuple[JobPlan | None, str]:
         """Return the plan that starts at once, None for `plan`, whose programs are built in about build_s (inf: they
         cannot be); and the reason. No reason: there was no choice."""
-        if not wanted() or request.options.prefer or not build_s:
+        options = request.options
+        if not (wanted() and build_s) or options.prefer or options.wait_for_programs:
             return None, ""
         with self._lock:
             refused = self._refused.get(key_of(request), "")

@@ -29,10 +29,9 @@ class Preparing:
         self._agents, self._lifecycle = agents, lifecycle
         self._begun: set[asyncio.Task[None]] = set()
 
-    async def seconds(self, plan: JobPlan) -> float:
-        """As estimated, until a job of the plan could begin."""
-        reach_s = max(await asyncio.gather(*map(self._reach_s, {i.device.name for i in plan.instances})))
-        return reach_s + await self.build_s(plan)
+    async def reach_s(self, plan: JobPlan) -> float:
+        """As estimated, until the plan's hosts are reached."""
+        return max(await asyncio.gather(*map(self._reach_s, {i.device.name for i in plan.instances})))
 
     async def build_s(self, plan: JobPlan) -> float:
         """As estimated, until the plan's programs are built."""

@@ -47,9 +47,10 @@ def test_the_faster_plan_is_chosen() -> None:
     assert found is first and reason.endswith("its programs cannot be built")
 
 
-def test_who_prefers_an_accelerator_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_prefers_an_accelerator_or_programs_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = FirstRuns(lambda _: plan(0.0))
     assert chosen(runs, 0.5, 0.8, prefer=("cpp",)) == (None, "")
+    assert chosen(runs, 0.5, 0.8, wait_for_programs=True) == (None, "")
     monkeypatch.setenv("JUMPGATE_FIRST_RUNS", "build")
     assert chosen(runs, 0.5, 0.8) == (None, "")
 
