@@ -44,6 +44,7 @@ class EngineLifecycle(WorkerLifecycle):
         """Add what the planner knows of the files, which only the worker compares with what it reads."""
         reads = {file for node in instance.root.walk() if isinstance(node, Read) for file in node.files}
         if reads:
-            states = {file: context.plan.files[file] for file in sorted(reads & context.plan.files.keys())}
+            known = context.plan.files if instance.device.name in context.here else {}  # others have copies
+            states = {file: known[file] for file in sorted(reads & known.keys())}
             artifact = {**artifact, "files": sorted(reads), "states": states}
         await super().configure(handle, instance, artifact, context)

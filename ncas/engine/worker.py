@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ from jumpgate.ntf.descriptor import Descriptor
 BATCH_ROWS = 64 << 10
 #: the errors that statements raise on purpose
 RAISED = {BY_ZERO: DivisionByZero, OUT_OF_RANGE: Overflow, NO_VALUE: InvalidCast}
-#: of a folder for rows that do not fit into memory, before the number of its process
+#: how the names of folders begin for rows that do not fit into memory
 SPOOL = "engine-"
 
 
@@ -67,23 +69,37 @@ def _confine(database: duckdb.DuckDBPyConnection, configuration: dict[str, Any],
     database.execute("SET temp_directory = $1", [str(spool)])
     database.execute("SET allowed_paths = $1", [configuration.get("files", [])])
     database.execute(
-        "SET autoload_known_extensions = false; SET enable_external_access = false; SET lock_configuration = true"
+        "SET autoload_known_extensions = false; SET autoinstall_known_extensions = false; "
+        "SET enable_external_access = false; SET lock_configuration = true"
     )
 
 
 @contextlib.contextmanager
 def _spool() -> Iterator[Path]:
     """A folder for rows that do not fit into memory; what processes that were killed have left of theirs is removed."""
-    home = cache.root() / "spool"
-    home.mkdir(parents=True, exist_ok=True)
+    home = cache.folder("spool")
     for left in home.glob(f"{SPOOL}*"):
-        if not Path("/proc", left.name.removeprefix(SPOOL)).exists():
-            shutil.rmtree(left, ignore_errors=True)
-    own = home / f"{SPOOL}{os.getpid()}"
+        _remove(left)
+    own = Path(tempfile.mkdtemp(prefix=SPOOL, dir=home))
+    held = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(held, fcntl.LOCK_EX)
     try:
         yield own
     finally:
-        shutil.rmtree(own, ignore_errors=True)
+        os.close(held)
+        _remove(own)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder that no process holds."""
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    os.close(held)
 
 
 class _Stream:

@@ -28,6 +28,9 @@ from jumpgate.nca.interface import Device, Match, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.engine import WHOLE, files
 from jumpgate.ncas.engine.expressions import Expressions, Refused
+from jumpgate.ncas.engine.whole import Statement
+from jumpgate.ncas.engine.worker import compute
+from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import ALL_KINDS, Generator
 from jumpgate.testing.in_process import InProcess
@@ -257,6 +260,36 @@ def test_files_that_duckdb_reads_otherwise_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(MalformedData):
         files.check(found)
+
+
+def test_rows_beyond_memory_go_to_a_folder_that_ends_with_the_query(own_cache: Path, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"s": [f"{i * 7919 % 400_000:0100d}" for i in range(400_000)]}), tmp_path / "t.parquet")
+    flow = read(str(tmp_path / "t.parquet")).sort("s")
+    said = Statement(flow.root, DEFAULT)
+    configuration = {
+        "statement": said.text, "parameters": said.parameters, "threads": 1, "memory_bytes": 48 << 20,
+        "files": [str(tmp_path / "t.parquet")], "output": {"ntf": Descriptor.columnar(flow.root.schema).text()},
+    }  # fmt: skip
+    left = own_cache / "spool" / "engine-of-one-that-was-killed"
+    left.mkdir(parents=True)
+    spilled: set[str] = set()
+    rows = 0
+    for batch in compute(configuration, ()):
+        rows += len(batch)
+        spilled |= {file.name for file in (own_cache / "spool").glob("engine-*/*")}
+    assert rows == 400_000 and spilled and not [*(own_cache / "spool").iterdir()]
+
+
+def test_a_statement_sees_its_files_alone(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
+    flow = read(str(tmp_path / "t.parquet"))
+    said = Statement(flow.root, DEFAULT)
+    configuration = {
+        "statement": said.text, "parameters": said.parameters, "threads": 1, "memory_bytes": 0,
+        "files": [], "output": {"ntf": Descriptor.columnar(flow.root.schema).text()},
+    }  # fmt: skip
+    with pytest.raises(ComputeError, match="disabled by configuration"):
+        list(compute(configuration, ()))
 
 
 def test_stand_ins_are_planned_alone() -> None:
