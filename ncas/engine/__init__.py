@@ -24,7 +24,7 @@ from jumpgate.ntf.descriptor import Descriptor
 #: the time to start a Python process and load the engine; the factor over generated programs
 SPEEDS = Speeds(setup_s=1.0, factor=4.0)
 #: the same where a process waits, for whole dataflows
-WHOLE_SPEEDS = Speeds(setup_s=0.05, factor=2.0)
+WHOLE_SPEEDS = Speeds(setup_s=0.05, factor=1.3)
 
 
 class Engine:
