@@ -84,7 +84,7 @@ class Registry:
 
 @dataclass
 class _StandIn:
-    """What an accelerator takes while the programs of others are built."""
+    """An accelerator as it is while the programs of others are built."""
 
     name: str
     operators: OperatorInterface
