@@ -109,7 +109,7 @@ def test_ours_pass(name: str, format: str | None, address: str) -> None:
     assert ENDS[name] <= {match.split()[-1] for match in report.matched}
 
 
-@pytest.mark.nightly(like="test_directed_dataflows")
+@pytest.mark.nightly(like="tests/integration/test_engine_whole.py::test_directed_dataflows")
 def test_the_engine_passes_where_it_stands_in() -> None:
     """Random and directed dataflows over Parquet run as a whole in it (test_engine_whole.py has all of them)."""
     registry = default_registry().stand_ins
