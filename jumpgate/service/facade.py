@@ -200,7 +200,7 @@ class Service:
             estimate.columns.extend(await asyncio.to_thread(columns_of, self.engine.estimator(), root))
         if estimate_only:
             return pb.ExplainResponse(estimate=estimate)
-        _, reason = await self._first_runs.plan(request, plan, await self.engine.preparing.build_s(plan))
+        _, reason = await self._first_run(request, plan)
         plan = first_runs.explained(plan, reason)
         text = explain_text(plan.explain, verbose)
         return pb.ExplainResponse(text=text, json=json.dumps(plan.explain), estimate=estimate)
@@ -213,11 +213,13 @@ class Service:
         """Return the seconds for which a job of the request would wait for hosts and programs; if they are more than
         patience_s, prepare these meanwhile."""
         request, plan = await self._considered(call, request)
-        build_s = await self.engine.preparing.build_s(plan)
-        seconds = await self.engine.preparing.reach_s(plan) + build_s
-        first, _ = await self._first_runs.plan(request, plan, build_s)
-        if first is not None:  # it waits for no programs, but may take longer
-            seconds -= build_s - max(0.0, (first.figures.seconds or 0.0) - (plan.figures.seconds or 0.0))
+        preparing = self.engine.preparing
+        first, _ = await self._first_run(request, plan)
+        if first is None:
+            wait_s = await preparing.build_s(plan)
+        else:  # it waits for no programs, but may take longer
+            wait_s = max(0.0, (first.figures.seconds or 0.0) - (plan.figures.seconds or 0.0))
+        seconds = await preparing.reach_s(plan) + wait_s
         if seconds > patience_s:
             self.engine.preparing.begin(plan)
         return seconds
@@ -332,6 +334,16 @@ class Service:
                 self._full.submitted(job.id, request)
                 return job
 
+    async def _first_run(self, request: Request, plan: JobPlan, *, built: bool = True) -> tuple[JobPlan | None, str]:
+        """Return the plan that starts at once in place of `plan`, if it should, and the reason. built: programs can
+        be."""
+        if not self._first_runs.applies(request, plan):
+            return None, ""
+        build_s = await self.engine.preparing.build_s(plan) if built else math.inf
+        if build_s and await self.engine.preparing.waits_for_runtime(plan):
+            return None, "the runtime is built first"
+        return await self._first_runs.plan(request, plan, build_s)
+
     async def _prepared(self, request: Request, plan: JobPlan, started_ns: int) -> Job:
         """Compile a plan, or one that starts at once while its programs are built, or if they cannot be."""
 
@@ -339,8 +351,7 @@ class Service:
             plan, text = first_runs.explained(plan, reason), request.text[:TEXT_CHARACTERS_MAX]
             return await self.engine.prepare(plan, request.options, started_ns, text)
 
-        async def first_run(build_s: float) -> tuple[Job | None, str]:
-            first, reason = await self._first_runs.plan(request, plan, build_s)
+        async def begun(first: JobPlan | None, reason: str) -> tuple[Job | None, str]:
             if first is None:
                 return None, reason
             try:
@@ -353,15 +364,15 @@ class Service:
             await self.engine.stand_by()  # for the next one
             return job, reason
 
-        job, reason = await first_run(await self.engine.preparing.build_s(plan))
+        job, reason = await begun(*await self._first_run(request, plan))
         if job is not None:
             return job
         try:
             return await prepared(plan, reason)
         except BuildError as error:
-            job, reason = await first_run(math.inf)
+            job, reason = await begun(*await self._first_run(request, plan, built=False))
             if job is None:
-                message = f"{error.message}; without its programs: {reason or 'JUMPGATE_FIRST_RUNS is build'}"
+                message = error.message + (f"; without its programs: {reason}" if reason else "")
                 raise BuildError(message, **error.fields) from None
             return job
 

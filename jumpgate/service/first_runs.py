@@ -18,6 +18,8 @@ from jumpgate.service.plans import Key, key_of
 
 #: requests whose first runs were refused or failed, and jobs that are first runs, of which so many are remembered
 REMEMBERED_MAX = 1000
+#: a job of more hosts is so large that it waits for its programs
+HOSTS_MAX = 8
 
 
 def wanted() -> bool:
@@ -37,11 +39,17 @@ class FirstRuns:
         self._refused: OrderedDict[Key, str] = OrderedDict()
         self._lock = threading.Lock()
 
+    def applies(self, request: Request, plan: JobPlan) -> bool:
+        """Return whether a job may be a first run: its client leaves that open, and it is for few hosts."""
+        options = request.options
+        if not wanted() or options.prefer or options.wait_for_programs:
+            return False
+        return len({i.device.name for i in plan.instances}) <= HOSTS_MAX
+
     async def plan(self, request: Request, plan: JobPlan, build_s: float) -> tuple[JobPlan | None, str]:
         """Return the plan that starts at once, None for `plan`, whose programs are built in about build_s (inf: they
         cannot be); and the reason. No reason: there was no choice."""
-        options = request.options
-        if not (wanted() and build_s) or options.prefer or options.wait_for_programs:
+        if not build_s:
             return None, ""
         with self._lock:
             refused = self._refused.get(key_of(request), "")

@@ -33,6 +33,10 @@ class Preparing:
         """As estimated, until the plan's hosts are reached."""
         return max(await asyncio.gather(*map(self._reach_s, {i.device.name for i in plan.instances})))
 
+    async def waits_for_runtime(self, plan: JobPlan) -> bool:
+        """Return whether a host of the plan has to build the runtime library first."""
+        return await self.reach_s(plan) >= RUNTIME_S
+
     async def build_s(self, plan: JobPlan) -> float:
         """As estimated, until the plan's programs are built."""
         build_s: dict[str, list[float]] = defaultdict(list)

@@ -49,10 +49,11 @@ def test_the_faster_plan_is_chosen() -> None:
 
 def test_who_prefers_an_accelerator_or_programs_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = FirstRuns(lambda _: plan(0.0))
-    assert chosen(runs, 0.5, 0.8, prefer=("cpp",)) == (None, "")
-    assert chosen(runs, 0.5, 0.8, wait_for_programs=True) == (None, "")
+    assert runs.applies(request(), plan(0.5))
+    assert not runs.applies(request(prefer=("cpp",)), plan(0.5))
+    assert not runs.applies(request(wait_for_programs=True), plan(0.5))
     monkeypatch.setenv("JUMPGATE_FIRST_RUNS", "build")
-    assert chosen(runs, 0.5, 0.8) == (None, "")
+    assert not runs.applies(request(), plan(0.5))
 
 
 def test_what_is_refused_is_not_planned_again() -> None:
