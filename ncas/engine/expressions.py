@@ -40,6 +40,7 @@ TYPES = {
 CHARACTERS_MAX = 1 << 16
 #: digits of decimals that DuckDB computes with in 64 bits, unless one operand has more
 WORD_DIGITS = 18
+DIGITS_MAX = 38
 #: in messages of errors that a statement raises on purpose
 BY_ZERO = "jumpgate: division by zero"
 OUT_OF_RANGE = "jumpgate: out of range"
@@ -53,6 +54,7 @@ INFIX = {
     "bit_and": "&", "bit_or": "|",
 }  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct", "null_if")
+DIVISIONS = ("divide", "int_divide", "modulo", "divide_decimal")
 ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*"}
 #: that DuckDB has with the same values
 SAME = {
@@ -90,6 +92,8 @@ SAME = {
 OF_ANYTHING = frozenset((*COMPARISONS, "coalesce", "is_null", "is_not_null", "least", "greatest"))
 #: kinds of which nothing else is computed
 PASSED = frozenset(("timestamp_ns", "timestamptz"))
+#: how many arguments of a function are computed; the others are literals that its text has in it
+COMPUTED = {"round": 1, "divide_decimal": 2}
 #: that date_trunc truncates to
 UNITS = frozenset(("second", "minute", "hour", "day", "week", "month", "quarter", "year"))  # fmt: skip
 TRIMS = ("trim", "ltrim", "rtrim")
@@ -242,7 +246,7 @@ class Expressions:
 
     def _call(self, e: Call, columns: Columns) -> str:
         function, types = e.function, [a.type for a in e.args]
-        args = [self.text(a, columns) for a in e.args[: 1 if function == "round" else None]]
+        args = [self.text(a, columns) for a in e.args[: COMPUTED.get(function)]]
         if function not in OF_ANYTHING and any(t.kind in PASSED for t in types):
             raise Refused(f"the engine does not compute {function} of moments", f"function_{function}")
         if function in COMPARISONS:
@@ -252,7 +256,7 @@ class Expressions:
             return "(" + f" {INFIX[function]} ".join(args) + ")"
         if function in ARITHMETIC:
             return self._checked(e, self._arithmetic(e, args))
-        if function in ("divide", "int_divide", "modulo"):
+        if function in DIVISIONS[:3]:
             return self._checked(e, self._division(e, args))
         if function in SAME:
             if function in ("least", "greatest") and types[0].is_float:
@@ -273,6 +277,8 @@ class Expressions:
                 return self._substring(e, args)
             case "round":
                 return self._round(e, args)
+            case "divide_decimal":
+                return self._checked(e, self._divide_decimals(e, args))
             case "truncate" if len(args) == 1:
                 return f"CAST(trunc(CAST({args[0]} AS {sql_type(e.type)})) AS {sql_type(e.type)})"
             case "mean":
@@ -331,6 +337,24 @@ class Expressions:
             return f"CASE WHEN {args[1]} = -1 THEN {a} - {a} ELSE CAST(({a} % {b}) AS {sql_type(e.type)}) END"
         return f"CAST(({a} {operator} {b}) AS {sql_type(e.type)})"
 
+    def _divide_decimals(self, e: Call, args: list[str]) -> str:
+        """Return a quotient that is rounded once, halves away from zero: of integers, as the engine's is a float."""
+        (a, b), scale = (arg.type for arg in e.args[:2]), e.type.scale
+        power = scale - a.scale + b.scale
+        number, divisor = (_digits(text, type) for text, type in zip(args, (a, b), strict=True))
+        number, divisor = _times(number, max(power, 0)), _times(divisor, max(-power, 0))
+        zero = f"{divisor} = 0 AND {number} IS NOT NULL"
+        least = f"nullif(abs({divisor}), 0)"
+        if self.dialect.division_by_zero != "null":
+            least = f"CASE WHEN {zero} THEN error('{BY_ZERO}') ELSE abs({divisor}) END"
+        up = f"CASE WHEN 2 * (abs({number}) % abs({divisor})) >= abs({divisor}) THEN 1 ELSE 0 END"
+        sign = f"CASE WHEN ({number} < 0) <> ({divisor} < 0) THEN -1 ELSE 1 END"
+        found = f"CAST((abs({number}) // ({least}) + {up}) * {sign} AS DECIMAL({e.type.precision:d}, 0))"
+        if max(scale, a.scale, b.scale, abs(power)) >= DIGITS_MAX:
+            raise Refused("the engine divides decimals of fewer digits behind the point", "function_divide_decimal")
+        unit = f"CAST('0.{'0' * (scale - 1)}1' AS DECIMAL({scale + 1:d}, {scale:d}))" if scale else "1"
+        return f"CAST(({found} * {unit}) AS {sql_type(e.type)})"
+
     def _substring(self, e: Call, args: list[str]) -> str:
         numbers = [a.value if isinstance(a, Literal) else None for a in e.args[1:]]
         if any(not isinstance(n, int) or n < least for n, least in zip(numbers, (1, 0), strict=False)):
@@ -351,10 +375,20 @@ class Expressions:
         return f"CASE WHEN {within} THEN {found} {beyond}END"
 
 
+def _digits(text: str, type: DataType) -> str:
+    """Return the digits of a decimal as an integer of 128 bits."""
+    wide = f"CAST({text} AS DECIMAL({max(type.precision, WORD_DIGITS + 1):d}, {type.scale:d}))"
+    return f"CAST(({wide} * CAST('1{'0' * type.scale}' AS DECIMAL({type.scale + 1:d}, 0))) AS HUGEINT)"
+
+
+def _times(number: str, power: int) -> str:
+    return f"({number} * CAST('1{'0' * power}' AS HUGEINT))" if power else number
+
+
 def _may_fail(e: Expression) -> bool:
     """Return whether a part may raise an error that is no overflow of arithmetic."""
     return any(
         isinstance(part, Cast) and part.on_failure == "error" and not cannot_fail(part.input.type, part.type)
-        or isinstance(part, Call) and part.function in ("divide", "int_divide", "modulo")
+        or isinstance(part, Call) and part.function in DIVISIONS
         for part in e.walk()
     )  # fmt: skip
