@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from jumpgate.dataflow.casts import cannot_fail, cast_value
@@ -38,6 +38,8 @@ TYPES = {
 }
 #: the most characters of one expression: operands that are written twice double it at each level
 CHARACTERS_MAX = 1 << 16
+#: and of all, each counted with those that it is a part of
+STATEMENT_CHARACTERS_MAX = 1 << 22
 #: digits of decimals that DuckDB computes with in 64 bits, unless one operand has more
 WORD_DIGITS = 18
 DIGITS_MAX = 38
@@ -104,9 +106,9 @@ CASTS = {
     "timestamp": ("date",),
     "float32": ("float64", "int8", "int16", "int32", "int64"),
     "float64": ("int8", "int16", "int32", "int64"),
-    "decimal": ("int8", "int16", "int32", "int64", "float32", "float64", "decimal", "string"),
+    "decimal": ("int8", "int16", "int32", "int64", "float64", "decimal", "string"),
 }
-INTEGER_CASTS = ("bool", "int8", "int16", "int32", "int64", "float32", "float64", "decimal", "string")
+INTEGER_CASTS = ("bool", "int8", "int16", "int32", "int64", "float64", "decimal", "string")
 
 #: the text of a column, by its position
 Columns = Callable[[int], str]
@@ -144,6 +146,7 @@ class Expressions:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.parameters: list[str | list[str] | None] = []
+        self._characters = 0
         if dialect.on_overflow == "wrap":
             raise Refused("the engine does not wrap around", "overflow_wrap", "use on_overflow = error or null")
 
@@ -155,7 +158,8 @@ class Expressions:
     def text(self, e: Expression, columns: Columns) -> str:
         """Return the SQL of an expression over columns. Raises Refused."""
         found = self._text(e, columns)
-        if len(found) > CHARACTERS_MAX:
+        self._characters += len(found)
+        if len(found) > CHARACTERS_MAX or self._characters > STATEMENT_CHARACTERS_MAX:
             raise Refused("an expression is too large for the engine", "large")
         return found
 
@@ -252,6 +256,8 @@ class Expressions:
         if function in COMPARISONS:
             for compared in types:
                 self.check_comparable(compared)
+        if function in ("and", "or"):
+            args = _guarded(function, e.args, args)
         if function in INFIX:
             return "(" + f" {INFIX[function]} ".join(args) + ")"
         if function in ARITHMETIC:
@@ -383,6 +389,22 @@ def _digits(text: str, type: DataType) -> str:
 
 def _times(number: str, power: int) -> str:
     return f"({number} * CAST('1{'0' * power}' AS HUGEINT))" if power else number
+
+
+def _guarded(function: str, terms: Sequence[Expression], texts: list[str]) -> list[str]:
+    """Return the terms of an AND or OR; one that may fail is not computed where those before it settle the outcome."""
+    settled, negated = ("FALSE", "NOT ") if function == "and" else ("TRUE", "")
+    guarded = texts[:1]
+    for number, (term, text) in enumerate(zip(terms[1:], texts[1:], strict=True), 1):
+        if _may_fail(term) or any(_may_overflow(part) for part in term.walk()):
+            before = f" {function.upper()} ".join(texts[:number])
+            text = f"CASE WHEN {negated}({before}) THEN {settled} ELSE {text} END"
+        guarded.append(text)
+    return guarded
+
+
+def _may_overflow(e: Expression) -> bool:
+    return isinstance(e, Call) and not e.type.is_float and find(e.function).fallible
 
 
 def _may_fail(e: Expression) -> bool:

@@ -167,6 +167,23 @@ def test_what_duckdb_does_otherwise_is_written_out(
     assert value(database, call(name, arguments), dialect) == expected
 
 
+def test_terms_that_may_fail_stay_behind_those_that_guard_them(runs: InProcess, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [2**63 - 1, 6, None, 0], "b": [0, 2, 0, None]}), tmp_path / "t.parquet")
+    node = read(str(tmp_path / "t.parquet")).root
+    a, b = (column(node.schema, i) for i in range(2))
+    zero, one = (as_literal(i) for i in range(2))
+    ratio = bind("gt", (bind("int_divide", (a, b)), one))
+    more = bind("gt", (bind("add", (a, one)), zero))
+    found = (
+        bind("and", (bind("ne", (b, zero)), ratio)),
+        bind("or", (bind("eq", (b, zero)), bind("is_null", (b,)), ratio)),
+        bind("and", (bind("gt", (b, zero)), bind("is_not_null", (b,)), more)),
+    )
+    with LocalRig(STAND_INS, (HOST,), runs=runs) as rig:
+        case = Case("guards", Project(node, found, ("x", "y", "z")))
+        assert rig.run(plan := rig.plan(case, "engine"), case).to_pylist() == interpret(plan, DEFAULT).to_pylist()
+
+
 def test_casts_are_the_dialects(database: duckdb.DuckDBPyConnection) -> None:
     def cast(value_of: float | Decimal, dialect: Dialect) -> Any:
         type = float64 if isinstance(value_of, float) else decimal(3, 1)
@@ -223,6 +240,9 @@ def test_operands_that_are_written_twice_do_not_make_a_text_of_any_length(tmp_pa
         answer = WHOLE.match_operations(Project(flow, (e,), ("e",)), HOST)
         if isinstance(answer, Unsupported):
             break
+    assert isinstance(answer, Unsupported) and answer.code == "large"
+    many = Project(flow, (bind("add", (x, x)),) * 200_000, tuple(map(str, range(200_000))))
+    answer = WHOLE.match_operations(many, HOST)
     assert isinstance(answer, Unsupported) and answer.code == "large"
 
 
