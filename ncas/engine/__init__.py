@@ -28,7 +28,7 @@ WHOLE_SPEEDS = Speeds(setup_s=0.05, factor=1.3)
 
 
 class Engine:
-    """Windows and sorts in DuckDB: the fallback for operators that no generated program supports."""
+    """DuckDB: windows and sorts that no generated program supports, whole dataflows until their programs are built."""
 
     name = "engine"
 
