@@ -122,11 +122,17 @@ class Engine:
         """The most that a request may ask for."""
         return Limits.of(self.agents.devices, self.config.service)
 
-    def plan(
-        self, root: Operator, dialect: Dialect, options: RunOptions, *, trace: bool = False, at_once: bool = False
+    def plan(self, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False) -> JobPlan:
+        """Plan a request for the devices of the service. Raises NotFound for a preferred NCA that is none."""
+        return self._plan(self.registry, root, dialect, options, trace)
+
+    def plan_at_once(self, root: Operator, dialect: Dialect, options: RunOptions) -> JobPlan:
+        """Plan a request for accelerators that wait for no programs."""
+        return self._plan(self.registry.stand_ins, root, dialect, options)
+
+    def _plan(
+        self, registry: Registry, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False
     ) -> JobPlan:
-        """Plan a request for the devices of the service. at_once: by accelerators that wait for no programs. Raises
-        NotFound for a preferred NCA that is none."""
         for name in options.prefer:
             self.registry.get(name)
         compile_options = CompileOptions(
@@ -145,7 +151,6 @@ class Engine:
             trace=trace or debug.level() >= 3,
         )
         is_located = check_request(root, self.located)
-        registry = self.registry.stand_ins if at_once else self.registry
         plan = planning.plan(root, self.devices, registry, compile_options)
         self.limits.check_plan(plan)
         if is_located:

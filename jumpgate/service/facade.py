@@ -305,7 +305,8 @@ class Service:
         if plan is not None:
             return request, plan
         with probe.noted() as findings, deadline.within(PLANNING_S_MAX):
-            plan = self.engine.plan(*request.flow.decoded, request.options, at_once=at_once)
+            make = self.engine.plan_at_once if at_once else self.engine.plan
+            plan = make(*request.flow.decoded, request.options)
         if self.engine.lost == lost:
             known.keep(request, lost, plan, findings)
         return request, plans.delivering(plan, request.endpoints)
