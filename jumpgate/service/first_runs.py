@@ -58,8 +58,9 @@ class FirstRuns:
         try:
             first = await asyncio.to_thread(self._find, request)
         except JumpgateError as error:
-            self.refuse(request, error.message)
-            return None, error.message
+            reason = error.message.splitlines()[-1]  # of the operators that nobody takes the one on top
+            self.refuse(request, reason)
+            return None, reason
         told = f"{', '.join(first.explain['ncas'])} runs it at once"
         if first.figures.seconds is not None and plan.figures.seconds is not None:
             first_s, built_s = first.figures.seconds, build_s + plan.figures.seconds
