@@ -22,14 +22,12 @@ from jumpgate.dataflow.request import Flow, Request
 from jumpgate.dataflow.types import Schema
 from jumpgate.errors import (
     BuildError,
-    Cancelled,
     CannotPlace,
     CapacityExceeded,
     ConfigError,
     DataError,
     Draining,
     JumpgateError,
-    TimedOut,
     Unreachable,
 )
 from jumpgate.nca.interface import JobPlan
@@ -360,9 +358,7 @@ class Service:
             except (CannotPlace, ConfigError, DataError) as error:  # it is about what the other plan may do
                 self._first_runs.refuse(request, error.message)
                 return None, error.message
-            self._first_runs.submitted(job.id, request)
-            self.engine.preparing.begin(plan)
-            await self.engine.stand_by()  # for the next one
+            self._first_runs.submitted(job.id, request, plan)
             return job, reason
 
         job, reason = await begun(*await self._first_run(request, plan))
@@ -378,13 +374,18 @@ class Service:
             return job
 
     async def _executed(self, call: Call, job: str) -> AsyncGenerator[Event, None]:
-        async with contextlib.aclosing(self.engine.execute(job, call.client.user(call.peer))) as events:
-            async for event in events:
-                if isinstance(event.error, CapacityExceeded):
-                    self._full.failed(job, event.error)
-                if event.error is not None and not isinstance(event.error, Cancelled | TimedOut):
-                    self._first_runs.failed(job, event.error)
-                yield event
+        try:
+            async with contextlib.aclosing(self.engine.execute(job, call.client.user(call.peer))) as events:
+                async for event in events:
+                    if event.error is not None:  # before its client hears of it, who may try again
+                        self._first_runs.failed(job, event.error)
+                    if isinstance(event.error, CapacityExceeded):
+                        self._full.failed(job, event.error)
+                    yield event
+        finally:
+            if (plan := self._first_runs.ended(job)) is not None:
+                self.engine.preparing.begin(plan)
+                await self.engine.stand_by()  # for the next first run
 
     @contextlib.asynccontextmanager
     async def _pulled(self, request: Request, pull: bool) -> AsyncIterator[tuple[Request, Callable[[Job], None]]]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from jumpgate.dataflow.request import Request
-from jumpgate.errors import JumpgateError
+from jumpgate.errors import Cancelled, JumpgateError, TimedOut
 from jumpgate.nca.interface import JobPlan
 from jumpgate.service.plans import Key, key_of
 
@@ -35,7 +35,7 @@ class FirstRuns:
 
     def __init__(self, find: Callable[[Request], JobPlan]) -> None:
         self._find = find
-        self._jobs: OrderedDict[str, Key] = OrderedDict()
+        self._jobs: OrderedDict[str, tuple[Key, JobPlan]] = OrderedDict()
         self._refused: OrderedDict[Key, str] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -74,16 +74,23 @@ class FirstRuns:
         with self._lock:
             _keep(self._refused, key_of(request), reason)
 
-    def submitted(self, job: str, request: Request) -> None:
-        """Note that the job is a first run of the request."""
+    def submitted(self, job: str, request: Request, plan: JobPlan) -> None:
+        """Note that the job is a first run of the request, in place of the plan."""
         with self._lock:
-            _keep(self._jobs, job, key_of(request))
+            _keep(self._jobs, job, (key_of(request), plan))
 
     def failed(self, job: str, error: JumpgateError) -> None:
         """Note that the job failed: if it was a first run, the next one waits for the programs, which may not fail."""
         with self._lock:
-            if (key := self._jobs.get(job)) is not None:
-                _keep(self._refused, key, f"it failed: {error.message}")
+            if job in self._jobs and not isinstance(error, Cancelled | TimedOut):
+                _keep(self._refused, self._jobs[job][0], f"it failed: {error.message}")
+
+    def ended(self, job: str) -> JobPlan | None:
+        """Return the plan in whose place the job was a first run, if it was: nothing keeps its programs from being
+        built any more."""
+        with self._lock:
+            _, plan = self._jobs.pop(job, (None, None))
+            return plan
 
 
 def explained(plan: JobPlan, reason: str) -> JobPlan:

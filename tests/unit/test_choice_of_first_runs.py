@@ -12,7 +12,7 @@ from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.operators import Read, Send
 from jumpgate.dataflow.request import Flow, Request, RunOptions
 from jumpgate.dataflow.types import Schema, int64
-from jumpgate.errors import CannotPlace, Overflow
+from jumpgate.errors import Cancelled, CannotPlace, Overflow
 from jumpgate.nca.interface import JobFigures, JobPlan
 from jumpgate.service.first_runs import REMEMBERED_MAX, FirstRuns
 
@@ -69,16 +69,19 @@ def test_what_is_refused_is_not_planned_again() -> None:
 
 
 def test_a_first_run_that_failed_is_not_repeated() -> None:
-    runs = FirstRuns(lambda _: plan(0.0))
+    runs, built = FirstRuns(lambda _: plan(0.0)), plan(0.5, "cpp")
     runs.failed("another", Overflow("of another job"))
+    assert runs.ended("another") is None
+    runs.submitted("job", request(), built)
+    runs.failed("job", Cancelled("by its client"))
     assert chosen(runs, 0.5, 0.8)[0] is not None
-    runs.submitted("job", request())
     runs.failed("job", Overflow("too much"))
+    assert runs.ended("job") is built and runs.ended("job") is None
     assert chosen(runs, 0.5, 0.8) == (None, "it failed: too much")
 
 
 def test_little_is_remembered() -> None:
     runs = FirstRuns(lambda _: plan(0.0))
     for number in range(REMEMBERED_MAX + 10):
-        runs.submitted(str(number), request())
+        runs.submitted(str(number), request(), plan(0.5))
     assert len(runs._jobs) == REMEMBERED_MAX
