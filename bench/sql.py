@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import jumpgate
-from bench import _first_run
+from bench import _first_dataflows, _first_run
 from bench._measure import Figure, alternate, counted, geometric_mean, least, medians, remark, report
 from bench.estimates import quotients
 from jumpgate.client.sql.connection import Connection
@@ -268,6 +268,25 @@ class Bench:
             remark(f"  query {number}: " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in found.items()))
         return statistics.median(ratios)
 
+    def first_interpreted(self) -> float:
+        """Return the median over TPC-H's dataflows of the interpreter's time ÷ that of a first run, both of a service
+        that is up, with the runtime built and no program."""
+        folder, runtime = self.directory(TPCH, "parquet"), cache.folder("runtime")
+        took: dict[int, dict[str, list[float]]] = {}
+        for _, mode in product(range(FIRST_RUNS), _first_dataflows.MODES):
+            with tempfile.TemporaryDirectory(prefix="jumpgate-first-run-") as empty:
+                (Path(empty) / "runtime").symlink_to(runtime)
+                for line in _said(_first_dataflows.__name__, [mode, str(folder)], empty).splitlines():
+                    number, seconds = line.split()
+                    took.setdefault(int(number), {}).setdefault(mode, []).append(float(seconds))
+        ratios = []
+        for number, of_mode in took.items():
+            found = medians(of_mode)
+            remark(f"  query {number}: " + ", ".join(f"{mode} {seconds:.3f} s" for mode, seconds in found.items()))
+            if _first_dataflows.AUTO in found:
+                ratios.append(found[_first_dataflows.INTERPRETED] / found[_first_dataflows.AUTO])
+        return statistics.median(ratios)
+
     def overhead_small(self) -> float:
         """Return the milliseconds that `auto` takes more than DuckDB by itself for a join of tables of one row: the
         worse of a file and Arrow data, and a file alone."""
@@ -314,11 +333,14 @@ def _spread(numbers: Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def _first_seconds(engine: str, folder: Path, number: int, cached: str) -> float:
-    command = [sys.executable, "-m", _first_run.__name__, engine, str(folder), str(number)]
-    found = subprocess.run(
-        command, env={**os.environ, "JUMPGATE_CACHE_DIR": cached}, check=True, capture_output=True, text=True
-    )
-    return float(found.stdout)
+    return float(_said(_first_run.__name__, [engine, str(folder), str(number)], cached))
+
+
+def _said(module: str, arguments: Sequence[str], cached: str) -> str:
+    """Return what a module prints, with a cache of its own."""
+    command = [sys.executable, "-m", module, *arguments]
+    environment = {**os.environ, "JUMPGATE_CACHE_DIR": cached}
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 
 
 def _with_others(text: str) -> str:
@@ -441,6 +463,10 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
         "first_run_vs_duckdb": lambda: Figure(
             "first_run_vs_duckdb", bench.first_run(), 0.9, "higher",
             f"duckdb ÷ auto, first texts of new processes, no program built: the median of {chosen}",
+        ),
+        "first_run_vs_interpreted": lambda: Figure(
+            "first_run_vs_interpreted", bench.first_interpreted(), 0.9, "higher",
+            "without a compiler ÷ auto, first runs of TPC-H's dataflows, no program built: the median of the queries",
         ),
         "overhead_small_ms": lambda: Figure(
             "overhead_small_ms", bench.overhead_small(), 2.0, "lower",

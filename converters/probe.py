@@ -175,6 +175,12 @@ def misread(files: tuple[str, ...]) -> bool:
     return bool(_answer(_Question("misread", files, tuple(map(file_state, files)), ())))
 
 
+def has_late_days(files: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    """Return whether these columns of Parquet files are known to have no days before 1582-10-15. Raises FileUnreadable,
+    MalformedData."""
+    return bool(_answer(_Question("late_days", files, tuple(map(file_state, files)), (names,))))
+
+
 def check_pages(files: tuple[str, ...], names: tuple[str, ...]) -> None:
     """Verify the checksums of these columns' pages in Parquet files, for readers that do not.
 

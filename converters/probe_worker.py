@@ -29,11 +29,24 @@ from jumpgate.stores import objects
 
 #: memory of a request beyond that of the process at its start
 MEMORY_BYTES_MAX = 2 << 30
+#: 1582-10-15, counted from 1970-01-01, and the microseconds of a day
+GREGORIAN_DAY, DAY_US = -141427, 86_400_000_000
 
 
 def _segments(files: tuple[str, ...], format: str, names: tuple[str, ...]) -> list[list[list[int]]]:
     find = formats()[format].segments
     return [] if find is None else each(files, lambda file: find(file, names))
+
+
+def _late_days(files: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    """Return whether all these columns of dates and timestamps are of days that all calendars number alike."""
+    first = {"date": GREGORIAN_DAY, "timestamp": GREGORIAN_DAY * DAY_US}
+    for footer in map(parquet_footer, files):
+        kinds = {field.name: field.type.kind for field in footer.schema}
+        lows = ((footer.range(name), kinds[name]) for name in names)
+        if not all(r.nulls == footer.rows or isinstance(r.low, int) and r.low >= first[kind] for r, kind in lows):
+            return False
+    return True
 
 
 #: supported verbs; the first argument is the names of the files
@@ -45,6 +58,7 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     "segments": _segments,
     "field_ids": lambda files: each(files, field_ids),
     "misread": lambda files: any((footer := parquet_footer(file)).encrypted or footer.misread for file in files),
+    "late_days": _late_days,
     "with_checksums": pages.with_checksums,
     "pages": pages.check,
 }

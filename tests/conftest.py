@@ -23,6 +23,9 @@ GOLDEN = Path(__file__).parent / "golden"
 # the optimiser takes most of a program's compilation; integration/conftest.py lists those that need it
 os.environ.setdefault("JUMPGATE_QUICK_BUILDS", "always")
 
+# what a test runs is what its plan says: a first run would be another accelerator's
+os.environ.setdefault("JUMPGATE_FIRST_RUNS", "build")
+
 # no service measures the machine beside the tests
 os.environ["JUMPGATE_CALIBRATE"] = "never"
 

@@ -126,6 +126,7 @@ class Session:
     around a device that is no host it is planned again in any case.
     progress: whether a job of more than a second shows how far it is while somebody waits for its result, in notebooks
     and, on stderr, in terminals.
+    first_runs: whether a dataflow whose programs are not built may begin at once on an accelerator that needs none.
     results: `push` has instances send results to a port that this process opens, `pull` has the service receive them,
     and fetches them by the connection with it. `auto`: push, and pull once instances did not reach this process.
     service: one of this process, in place of an address: its `calls` are used, and it is closed with the session.
@@ -149,6 +150,7 @@ class Session:
         tls: str | Path | None = None,
         retries: int = 0,
         progress: bool = True,
+        first_runs: bool = True,
         results: str = "auto",
         service: Any = None,
     ) -> None:
@@ -162,6 +164,7 @@ class Session:
             memory_limit_bytes=memory_limit_bytes or 0,
             prefer=tuple(prefer),
             objective=bounds,
+            wait_for_programs=not first_runs,
         )
         self._results_come, self._shows_progress = results, progress
         if address is None:

@@ -101,7 +101,7 @@ class _Options:
 async def _serve(config: Path | None, options: _Options) -> None:
     from jumpgate.hosts.config import load
     from jumpgate.machine import raise_open_files
-    from jumpgate.service import logs, systemd
+    from jumpgate.service import first_runs, logs, systemd
     from jumpgate.service.collector import collect_seldom
     from jumpgate.service.embedded import configured_registry
     from jumpgate.service.server import serve
@@ -112,6 +112,8 @@ async def _serve(config: Path | None, options: _Options) -> None:
     configuration = load(config)
     registry = configured_registry(configuration)
     serving = await serve(configuration, registry, options.host, options.port, trusted_network=options.trusted_network)
+    if first_runs.wanted():
+        await serving.engine.stand_by()
     webs: dict[str, Web] = {}
     after = AsyncExitStack()
     door: Door | None = None

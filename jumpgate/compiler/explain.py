@@ -341,6 +341,8 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
         f"chosen: {counted(cost['fragments'], 'fragment')}, {counted(cost['matches'], 'match')}; {estimate}"
         + _sent(cost)
     )
+    if data.get("first_run"):
+        lines.append(f"first run: {data['first_run']}")
     for lost in data["lost"]:
         lines.append(f"lost: {lost['why']}" + _sent(lost["cost"]))
         lines += [f"  {line}" for line in lost["graph"]]

@@ -31,6 +31,7 @@ class RunOptions:
     prefer: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     objective: Objective = Objective()
+    wait_for_programs: bool = False
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -46,6 +47,7 @@ class RunOptions:
             message.parallelism, message.threads, message.timeout_ms, message.stall_timeout_ms,
             message.memory_limit_bytes, tuple(message.prefer), tuple(message.without),
             Objective(message.objective or TIME, message.seconds_max or math.inf, message.cost_max or math.inf),
+            message.wait_for_programs,
         )  # fmt: skip
 
     def message(self) -> pb.Options:
@@ -56,7 +58,7 @@ class RunOptions:
         return pb.Options(
             parallelism=self.parallelism, threads=self.threads, timeout_ms=self.timeout_ms,
             stall_timeout_ms=self.stall_timeout_ms, memory_limit_bytes=self.memory_limit_bytes, prefer=self.prefer,
-            without=self.without, objective=self.objective.least, **bounds,
+            without=self.without, objective=self.objective.least, wait_for_programs=self.wait_for_programs, **bounds,
         )  # fmt: skip
 
 

@@ -9,11 +9,11 @@ late behind a partition. The first line of its output is {"port": N}, or {"error
 
 Verbs on a connection (jumpgate/hosts/wire.py): hello and prove, by which both ends show that they know the secret
 without saying it (jumpgate/trust/proof.py), then ping, building (how far its runtime is), look and estimate (files of
-this host), has_artifact, keep_artifact, compile, spawn, call, release. Three are for several instances of a job: start
-spawns them, and asks them to allocate; begin configures them, after it has spawned those that need not listen, and asks
-for stages; each is a call to each of them. begin answers once all are configured, and then, as each does, for every
-instance (and stage) by itself, under the numbers after its own (each: from its own on). A connection owns the instances
-that it started: when it closes, they are killed.
+this host), has_artifact, keep_artifact, compile, keep_ready, spawn, call, release. Three are for several instances of a
+job: start spawns them, and asks them to allocate; begin configures them, after it has spawned those that need not
+listen, and asks for stages; each is a call to each of them. begin answers once all are configured, and then, as each
+does, for every instance (and stage) by itself, under the numbers after its own (each: from its own on). A connection
+owns the instances that it started: when it closes, they are killed.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Agent:
         self.cores = len(os.sched_getaffinity(0))
         self._host_program, self._spare_count = host_program, spares
         self._zygote: Zygote | None = None
-        self.spares: Spares | None = None  #: of the zygote
+        self.spares: dict[str, Spares] = {}  #: of the zygote, by the module that they run; "": the runtime
+        self._ready_modules: set[str] = set()
         self._starting = asyncio.Lock()
         self._builders = ThreadPoolExecutor(self.cores, "jumpgate-build")
         self._later_builder = ThreadPoolExecutor(1, "jumpgate-build-later")
@@ -94,8 +95,15 @@ class Agent:
                 program = self._host_program or (await self.build(toolchain.runtime)).host_program
                 self._zygote = Zygote(program)
                 await self._zygote.ready
-                self.spares = Spares(self._zygote, self._spare_count)
+                self.spares = {"": Spares(self._zygote, self._spare_count)}
+            for module in self._ready_modules - self.spares.keys():
+                self.spares[module] = Spares(self._zygote, min(1, self._spare_count), module)
             return self._zygote
+
+    async def keep_ready(self, module: str) -> None:
+        """Keep a process of a Python module, which loads what it needs before it becomes an instance."""
+        self._ready_modules.add(module)
+        await self.zygote()
 
     async def prepare(self) -> None:
         """Starts the zygote, so that the first job does not wait; a runtime that is not there is built meanwhile.
@@ -373,6 +381,9 @@ class Connection:
                     toolchain.build_artifact, *texts, at_leisure=at_leisure, timeout_s=arguments.get("timeout_s")
                 )
                 return {"path": str(await self._agent.build(build, at_leisure))}
+            case "keep_ready":
+                await self._agent.keep_ready(str(arguments["module"]))
+                return {}
             case "spawn":
                 instance = self._enter(str(arguments["job"]), str(arguments["instance"]))
                 return {"pid": (await self._spawn(instance, str(arguments.get("module", "")))).pid}
@@ -414,7 +425,7 @@ class Connection:
             zygote = await self._agent.zygote()  # which may have to be built first
             if instance.unwanted:
                 raise released(instance)
-            if not module and self._take_spare(instance):
+            if self._take_spare(instance, module):
                 return self._find(instance.name)
             instance.forking = True
             process = await Process.fork(zygote, instance.id, module)
@@ -427,9 +438,11 @@ class Connection:
             raise released(instance)
         return process
 
-    def _take_spare(self, instance: Instance) -> bool:
-        """Return whether there was a process that waits to become an instance of the runtime: it is this one now."""
-        process = None if self._agent.spares is None else self._agent.spares.take()
+    def _take_spare(self, instance: Instance, module: str = "") -> bool:
+        """Return whether there was a process that waits to become an instance of the runtime, or of the module: it is
+        this one now."""
+        spares = self._agent.spares.get(module)
+        process = None if spares is None else spares.take()
         if process is None:
             return False
         process.become(instance.id)
@@ -445,13 +458,13 @@ class Connection:
         self._forget(instance)
         if instance.process is not None:
             instance.process.caller.close()
-            if self._agent.spares is not None:
-                self._agent.spares.refill()
+            for spares in self._agent.spares.values():
+                spares.refill()
         self.lines.send({"event": "exit", "instance": instance.name, **end._asdict()})
 
     def _destroy(self, instance: Instance, process: Process, may_stay: bool) -> None:
         """Have an instance end by itself; its process becomes a spare one where that is fit for it, and wanted."""
-        spares = self._agent.spares if may_stay else None
+        spares = self._agent.spares.get("") if may_stay and process.is_runtime else None
         leaving = process.leave(spares is not None and spares.are_missing)
 
         def left(answer: asyncio.Future[dict[str, Any]]) -> None:

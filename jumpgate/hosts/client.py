@@ -223,6 +223,10 @@ class AgentHost:
         """A question about the host's files (look, estimate). Raises Unreachable, and what is wrong with them."""
         return await self._ask(verb, timeout_s, **arguments)
 
+    async def keep_ready(self, module: str) -> None:
+        """Keep a process of a Python module there that waits to become an instance."""
+        await self._ask("keep_ready", module=module)
+
     def forget_artifacts(self) -> None:
         """After a failure: an artifact may have been removed since it was seen."""
         self._artifacts.clear()

@@ -15,7 +15,7 @@ from jumpgate.hosts.zygote import LOST, End, Forked, Zygote
 
 #: processes that wait to become instances: a job of so many finds them there
 SPARES = 4
-#: their name at the zygote, which calls their processes jgspare
+#: their name at the zygote, and at a module's worker; their processes are called jgspare
 SPARE = "*"
 #: until one that was taken is replaced, if no instance ends before: forking takes a core that the job may use
 REFILL_S = 0.1
@@ -24,8 +24,9 @@ REFILL_S = 0.1
 class Process:
     """A process of the zygote, which is an instance or will be one."""
 
-    def __init__(self, forked: Forked, instance: str) -> None:
+    def __init__(self, forked: Forked, instance: str, is_runtime: bool) -> None:
         self.pid, self.ended, self.instance = forked.pid, forked.ended, instance
+        self.is_runtime = is_runtime  #: not a Python module
         self._on_end: Callable[[End], None] = lambda _: None
         self._has_ended = False
         self.replaced: asyncio.TimerHandle | None = None  #: when another one will wait in its stead
@@ -38,7 +39,7 @@ class Process:
     async def fork(zygote: Zygote, instance: str, module: str = "") -> Process:
         """Fork an instance of the runtime, or of the Python module. Raises InstanceFailed."""
         forked = await zygote.fork(instance, (sys.executable, "-m", module, instance) if module else ())
-        process = Process(forked, instance)
+        process = Process(forked, instance, not module)
         lines = process.caller.lines
         await asyncio.get_running_loop().create_connection(lambda: lines, sock=forked.control)
         return process
@@ -69,17 +70,19 @@ class Process:
 
 
 class Spares:
-    """Processes of one zygote that wait to become instances of the runtime."""
+    """Processes of one zygote that wait to become instances of the runtime, or of a Python module."""
 
-    def __init__(self, zygote: Zygote, count: int = SPARES) -> None:
-        self._zygote, self._count = zygote, count
+    def __init__(self, zygote: Zygote, count: int = SPARES, module: str = "") -> None:
+        self._zygote, self._count, self._module = zygote, count, module
         self._idle: list[Process] = []
         self._filling: asyncio.Task[None] | None = None
         self.refill()
 
     def take(self) -> Process | None:
         """One that lives; None if there is none left."""
-        refill = asyncio.get_running_loop().call_later(REFILL_S, self.refill)
+        refill = None
+        if not self._module:  # to start a module takes longer than many a job, at whose end there is a refill
+            refill = asyncio.get_running_loop().call_later(REFILL_S, self.refill)
         while self._idle:
             process = self._idle.pop()  # the one that has its memory at hand
             if process.is_alive:
@@ -107,7 +110,7 @@ class Spares:
     async def _fill(self) -> None:
         with contextlib.suppress(InstanceFailed):  # who needs one now is told
             while self.are_missing:
-                self._idle.append(await Process.fork(self._zygote, SPARE))
+                self._idle.append(await Process.fork(self._zygote, SPARE, self._module))
 
 
 class Instance:

@@ -461,7 +461,7 @@ class LifeCycle(Protocol):
     verb out of order or repeated raises a typed error at once and changes nothing.
 
     Abilities beyond these are protocols of their own: QueuesStages, JoinsOnDisk, KeepsRows, StartsTogether,
-    BuildsAhead, Reaches.
+    BuildsAhead, RunsModule, Reaches.
     """
 
     async def compile(self, instance: InstancePlan, host: Host) -> Any:
@@ -549,6 +549,13 @@ class BuildsAhead(Protocol):
 
 
 @runtime_checkable
+class RunsModule(Protocol):
+    """A life-cycle whose instances run a Python module. A host may keep a process of it that waits to become one."""
+
+    module: str
+
+
+@runtime_checkable
 class Reaches(Protocol):
     """A life-cycle whose devices have no agent: the service keeps the result of `reach` between its jobs."""
 
@@ -557,11 +564,21 @@ class Reaches(Protocol):
 
 
 class NCA(Protocol):
-    """A registered accelerator: the two halves under one name. Abilities beyond these: BringsDevices, PlacesData."""
+    """A registered accelerator: the two halves under one name. Abilities beyond these: BringsDevices, PlacesData,
+    StandsIn."""
 
     name: str
     operators: OperatorInterface
     lifecycle: LifeCycle
+
+
+@runtime_checkable
+class StandsIn(Protocol):
+    """An NCA that starts at once, and runs dataflows while the programs of others are built. Such plans are made of
+    stand-ins alone, whose instances have the NCA's own life-cycle."""
+
+    #: what it takes then
+    stand_in: OperatorInterface
 
 
 @runtime_checkable

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from jumpgate.errors import ConfigError, NotFound
-from jumpgate.nca.interface import NCA, LifeCycle
+from jumpgate.nca.interface import NCA, LifeCycle, OperatorInterface, StandsIn
 from jumpgate.plugins import Problems, installed, load_value
 
 #: packages announce their accelerators under this entry point group: `name = "package.module:object"`
@@ -62,6 +63,11 @@ class Registry:
         return self.get(name).lifecycle
 
     @property
+    def stand_ins(self) -> Registry:
+        """Return the accelerators that run dataflows while the programs of others are built."""
+        return Registry(_StandIn(nca.name, nca.stand_in, nca.lifecycle) for nca in self if isinstance(nca, StandsIn))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Return the accelerators' names in the order of registration."""
         return tuple(self._ncas)
@@ -74,6 +80,15 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._ncas)
+
+
+@dataclass
+class _StandIn:
+    """An accelerator as it is while the programs of others are built."""
+
+    name: str
+    operators: OperatorInterface
+    lifecycle: LifeCycle
 
 
 def _origin(nca: NCA) -> str:

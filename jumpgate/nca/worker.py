@@ -32,6 +32,8 @@ from jumpgate.ntf.send import Sender
 from jumpgate.trust.edges import JobCertificate
 
 _PR_SET_NAME = 15
+#: the name of a process that waits to become an instance, until the verb `name`
+SPARE = "*"
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def serve(compute: Compute, counted: Mapping[str, Any] | None = None) -> NoRetur
     of that edge, so inputs that must be known earlier (the build side of a join) are read first. Unread rows of an
     input are dropped. counted: counters beside those of edges, which `compute` keeps.
     """
-    _name_process(f"jg {sys.argv[1]}")
+    _name_process("jgspare" if sys.argv[1] == SPARE else f"jg {sys.argv[1]}")
     control = socket.socket(fileno=0)
     worker = Worker(control, compute, counted or {})
     with control.makefile("rb") as requests:
@@ -126,6 +128,8 @@ class Worker:
         """Answer one request; answer `execute` when its stage has ended."""
         id, arguments = request["id"], request.get("arguments", {})
         match request["verb"]:
+            case "name":
+                _name_process(f"jg {arguments['name']}")
             case "allocate":
                 self._answer(id, lambda: self._allocate(**arguments))
             case "configure":

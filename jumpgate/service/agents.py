@@ -7,7 +7,7 @@ import base64
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from jumpgate import debug
@@ -45,6 +45,7 @@ class Agents:
         self.own: dict[str, LocalAgent | SshAgent] = {}  #: processes of ours, by host
         self._reaching: dict[str, asyncio.Lock] = {}
         self._retries: dict[str, asyncio.Task[None]] = {}  # of hosts that do not answer
+        self._ready_modules: set[str] = set()
         self._closed = False
         #: hears of each host that does not answer any more, or answers again
         self.on_change: Callable[[str, bool], None] = lambda *_: None
@@ -139,6 +140,13 @@ class Agents:
 
         return asyncio.run_coroutine_threadsafe(ask(), self._loop).result()
 
+    async def keep_ready(self, modules: set[str]) -> None:
+        """Keep a process of each Python module on every host, which waits to become an instance."""
+        added = modules - self._ready_modules
+        self._ready_modules |= modules
+        hosts = [host for host in self._hosts.values() if host.alive] if added else []
+        await asyncio.gather(*(host.keep_ready(m) for host in hosts for m in added), return_exceptions=True)
+
     def forget_artifacts(self) -> None:
         """After a failure: an agent may have evicted an artifact since it was asked."""
         for host in self._hosts.values():
@@ -172,6 +180,8 @@ class Agents:
             if not host.is_here:
                 self._learn(host)
                 self._hosts[name].on_lost(functools.partial(self._note_lost, host))
+        for module in self._ready_modules:
+            asyncio.create_task(_quietly(self._hosts[name].keep_ready(module)))
         if debug.level() >= 1:
             debug.note("agent", name, f"reached at {self._hosts[name].address}")
 
@@ -213,6 +223,11 @@ class Agents:
             pass
         finally:
             del self._retries[host.device.name]
+
+
+async def _quietly(work: Awaitable[None]) -> None:
+    with contextlib.suppress(JumpgateError):
+        await work
 
 
 async def greet(host: HostConfig, config: Config) -> dict[str, Any]:

@@ -69,7 +69,10 @@ def start() -> subprocess.Popen[bytes]:
     """Start the process, which ends with its standard input."""
     command = [sys.executable, "-P", "-c", PROGRAM, str(cache.root())]
     # a service of its own, of this machine alone, that begins nothing of the kind
-    own = {"JUMPGATE_CALIBRATE": "never", "JUMPGATE_CONFIG": os.devnull, "JUMPGATE_QUICK_BUILDS": "never"}
+    own = {
+        "JUMPGATE_CALIBRATE": "never", "JUMPGATE_CONFIG": os.devnull, "JUMPGATE_QUICK_BUILDS": "never",
+        "JUMPGATE_FIRST_RUNS": "build",
+    }  # fmt: skip
     heard = None if debug.level() >= 1 else subprocess.DEVNULL
     return subprocess.Popen(
         command,

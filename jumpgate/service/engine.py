@@ -22,7 +22,7 @@ from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.request import RunOptions
 from jumpgate.errors import InvalidDataflow, JumpgateError, NotFound, Unreachable
 from jumpgate.hosts.config import Config
-from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches, Statistics
+from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches, RunsModule, Statistics
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, Recorder
@@ -124,6 +124,15 @@ class Engine:
 
     def plan(self, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False) -> JobPlan:
         """Plan a request for the devices of the service. Raises NotFound for a preferred NCA that is none."""
+        return self._plan(self.registry, root, dialect, options, trace)
+
+    def plan_at_once(self, root: Operator, dialect: Dialect, options: RunOptions) -> JobPlan:
+        """Plan a request for accelerators that wait for no programs."""
+        return self._plan(self.registry.stand_ins, root, dialect, options)
+
+    def _plan(
+        self, registry: Registry, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False
+    ) -> JobPlan:
         for name in options.prefer:
             self.registry.get(name)
         compile_options = CompileOptions(
@@ -142,13 +151,18 @@ class Engine:
             trace=trace or debug.level() >= 3,
         )
         is_located = check_request(root, self.located)
-        plan = planning.plan(root, self.devices, self.registry, compile_options)
+        plan = planning.plan(root, self.devices, registry, compile_options)
         self.limits.check_plan(plan)
         if is_located:
             check_placed(plan)
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
         return plan
+
+    async def stand_by(self) -> None:
+        """Keep processes on all hosts for accelerators that wait for no programs."""
+        lifecycles = (nca.lifecycle for nca in self.registry.stand_ins)
+        await self.agents.keep_ready({found.module for found in lifecycles if isinstance(found, RunsModule)})
 
     def estimator(self) -> Estimator:
         """Return the estimator of results' sizes and columns."""

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import asdict, dataclass, replace
@@ -19,15 +20,25 @@ from jumpgate.converters import probe
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.request import Flow, Request
 from jumpgate.dataflow.types import Schema
-from jumpgate.errors import CannotPlace, CapacityExceeded, Draining, JumpgateError, Unreachable
+from jumpgate.errors import (
+    BuildError,
+    CannotPlace,
+    CapacityExceeded,
+    ConfigError,
+    DataError,
+    Draining,
+    JumpgateError,
+    Unreachable,
+)
 from jumpgate.nca.interface import JobPlan
 from jumpgate.observe import report
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord
-from jumpgate.service import answers, plans
+from jumpgate.service import answers, first_runs, plans
 from jumpgate.service.devices import devices
 from jumpgate.service.engine import Engine
 from jumpgate.service.estimates import columns_of, estimate_of
+from jumpgate.service.first_runs import FirstRuns
 from jumpgate.service.full import FullDevices
 from jumpgate.service.groups import Groups
 from jumpgate.service.guard import Client, Guard
@@ -58,6 +69,8 @@ class Service:
         self.engine, self.guard = engine, guard
         self.plans = Plans()
         self._full = FullDevices()
+        self._plans_at_once = Plans()
+        self._first_runs = FirstRuns(lambda request: self._planned(request, at_once=True)[1])
         self._groups = Groups()
         self._pulls = Pulls()
         self.is_draining = False  #: new jobs are refused
@@ -185,6 +198,8 @@ class Service:
             estimate.columns.extend(await asyncio.to_thread(columns_of, self.engine.estimator(), root))
         if estimate_only:
             return pb.ExplainResponse(estimate=estimate)
+        _, reason = await self._first_run(request, plan)
+        plan = first_runs.explained(plan, reason)
         text = explain_text(plan.explain, verbose)
         return pb.ExplainResponse(text=text, json=json.dumps(plan.explain), estimate=estimate)
 
@@ -195,8 +210,14 @@ class Service:
     async def prepare(self, call: Call, request: Request, patience_s: float) -> float:
         """Return the seconds for which a job of the request would wait for hosts and programs; if they are more than
         patience_s, prepare these meanwhile."""
-        _, plan = await self._considered(call, request)
-        seconds = await self.engine.preparing.seconds(plan)
+        request, plan = await self._considered(call, request)
+        preparing = self.engine.preparing
+        first, _ = await self._first_run(request, plan)
+        if first is None:
+            wait_s = await preparing.build_s(plan)
+        else:  # it waits for no programs, but may take longer
+            wait_s = max(0.0, (first.figures.seconds or 0.0) - (plan.figures.seconds or 0.0))
+        seconds = await preparing.reach_s(plan) + wait_s
         if seconds > patience_s:
             self.engine.preparing.begin(plan)
         return seconds
@@ -268,22 +289,24 @@ class Service:
                 await self.engine.agents.meet()
                 if trace:
                     return request, await asyncio.to_thread(self._traced, request)
-                return await asyncio.to_thread(self._plan, request)
+                return await asyncio.to_thread(self._planned, request)
 
     def _traced(self, request: Request) -> JobPlan:
         """Plan a request now, and note the plan after each pass."""
         return self.engine.plan(*request.flow.decoded, request.options, trace=True)
 
-    def _plan(self, request: Request) -> tuple[Request, JobPlan]:
+    def _planned(self, request: Request, at_once: bool = False) -> tuple[Request, JobPlan]:
         """Plan a request now, or find the plan of an equal one. Return it without the devices that were full for it."""
         request, lost = self._full.left_out(request), self.engine.lost
-        plan = self.plans.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
+        known = self._plans_at_once if at_once else self.plans
+        plan = known.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
         if plan is not None:
             return request, plan
         with probe.noted() as findings, deadline.within(PLANNING_S_MAX):
-            plan = self.engine.plan(*request.flow.decoded, request.options)
+            make = self.engine.plan_at_once if at_once else self.engine.plan
+            plan = make(*request.flow.decoded, request.options)
         if self.engine.lost == lost:
-            self.plans.keep(request, lost, plan, findings)
+            known.keep(request, lost, plan, findings)
         return request, plans.delivering(plan, request.endpoints)
 
     async def _job(self, request: Request, started_ns: int) -> Job:
@@ -294,13 +317,13 @@ class Service:
             lost = self.engine.lost
             try:
                 # on a thread: files on a slow disk, and large requests, must not keep other jobs waiting
-                request, plan = await asyncio.to_thread(self._plan, request)
+                request, plan = await asyncio.to_thread(self._planned, request)
             except CannotPlace:
                 if silent is not None:  # nobody else can do it
                     raise silent from None
                 raise
             try:
-                job = await self.engine.prepare(plan, request.options, started_ns, request.text[:TEXT_CHARACTERS_MAX])
+                job = await self._prepared(request, plan, started_ns)
             except Unreachable as error:
                 if self.engine.lost <= lost:  # so it ends: there are as many attempts as hosts and devices, at most
                     raise
@@ -310,12 +333,59 @@ class Service:
                 self._full.submitted(job.id, request)
                 return job
 
+    async def _first_run(self, request: Request, plan: JobPlan, *, built: bool = True) -> tuple[JobPlan | None, str]:
+        """Return the plan that starts at once in place of `plan`, if it should, and the reason. built: programs can
+        be."""
+        if not self._first_runs.applies(request, plan):
+            return None, ""
+        build_s = await self.engine.preparing.build_s(plan) if built else math.inf
+        if build_s and await self.engine.preparing.waits_for_runtime(plan):
+            return None, "the runtime is built first"
+        return await self._first_runs.plan(request, plan, build_s)
+
+    async def _prepared(self, request: Request, plan: JobPlan, started_ns: int) -> Job:
+        """Compile a plan, or one that starts at once while its programs are built, or if they cannot be."""
+
+        async def prepared(plan: JobPlan, reason: str) -> Job:
+            plan, text = first_runs.explained(plan, reason), request.text[:TEXT_CHARACTERS_MAX]
+            return await self.engine.prepare(plan, request.options, started_ns, text)
+
+        async def begun(first: JobPlan | None, reason: str) -> tuple[Job | None, str]:
+            if first is None:
+                return None, reason
+            try:
+                job = await prepared(first, reason)
+            except (CannotPlace, ConfigError, DataError) as error:  # it is about what the other plan may do
+                self._first_runs.refuse(request, error.message)
+                return None, error.message
+            self._first_runs.submitted(job.id, request, plan)
+            return job, reason
+
+        job, reason = await begun(*await self._first_run(request, plan))
+        if job is not None:
+            return job
+        try:
+            return await prepared(plan, reason)
+        except BuildError as error:
+            job, reason = await begun(*await self._first_run(request, plan, built=False))
+            if job is None:
+                message = error.message + (f"; without its programs: {reason}" if reason else "")
+                raise BuildError(message, **error.fields) from None
+            return job
+
     async def _executed(self, call: Call, job: str) -> AsyncGenerator[Event, None]:
-        async with contextlib.aclosing(self.engine.execute(job, call.client.user(call.peer))) as events:
-            async for event in events:
-                if isinstance(event.error, CapacityExceeded):
-                    self._full.failed(job, event.error)
-                yield event
+        try:
+            async with contextlib.aclosing(self.engine.execute(job, call.client.user(call.peer))) as events:
+                async for event in events:
+                    if event.error is not None:  # before its client hears of it, who may try again
+                        self._first_runs.failed(job, event.error)
+                    if isinstance(event.error, CapacityExceeded):
+                        self._full.failed(job, event.error)
+                    yield event
+        finally:
+            if (plan := self._first_runs.ended(job)) is not None:
+                self.engine.preparing.begin(plan)
+                await self.engine.stand_by()  # for the next first run
 
     @contextlib.asynccontextmanager
     async def _pulled(self, request: Request, pull: bool) -> AsyncIterator[tuple[Request, Callable[[Job], None]]]:

@@ -29,16 +29,23 @@ class Preparing:
         self._agents, self._lifecycle = agents, lifecycle
         self._begun: set[asyncio.Task[None]] = set()
 
-    async def seconds(self, plan: JobPlan) -> float:
-        """As estimated, until a job of the plan could begin."""
-        reach_s = max(await asyncio.gather(*map(self._reach_s, {i.device.name for i in plan.instances})))
+    async def reach_s(self, plan: JobPlan) -> float:
+        """As estimated, until the plan's hosts are reached."""
+        return max(await asyncio.gather(*map(self._reach_s, {i.device.name for i in plan.instances})))
+
+    async def waits_for_runtime(self, plan: JobPlan) -> bool:
+        """Return whether a host of the plan has to build the runtime library first."""
+        return await self.reach_s(plan) >= RUNTIME_S
+
+    async def build_s(self, plan: JobPlan) -> float:
+        """As estimated, until the plan's programs are built."""
         build_s: dict[str, list[float]] = defaultdict(list)
         for instance, lifecycle in self._programs(plan):
             has = functools.partial(self._agents.has_artifact, instance.device.name)
             build_s[instance.device.name].append(await lifecycle.build_seconds(instance, has))
         cores = {i.device.name: i.device.cores for i in plan.instances}
         each = (max(max(of), sum(of) / max(1, cores[name])) for name, of in build_s.items())
-        return reach_s + max(each, default=0.0)
+        return max(each, default=0.0)
 
     def begin(self, plan: JobPlan) -> None:
         """Reaches the plan's hosts, and has its programs built when these have nothing else to do. A job hears of what

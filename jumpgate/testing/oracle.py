@@ -102,6 +102,11 @@ def difference(actual: pa.Table, root: Operator, dialect: Dialect = DEFAULT, tol
     return _bag_difference(rows, _rows(run(root, dialect)), tolerance)
 
 
+def bag_difference(actual: pa.Table, expected: pa.Table) -> str:
+    """Return how the rows of two tables differ, whatever their order; empty if they do not."""
+    return _bag_difference(_rows(actual), _rows(expected), TOLERANCE)
+
+
 def _rows(table: pa.Table) -> list[Row]:
     columns = [values(c) for c in table.columns]
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows

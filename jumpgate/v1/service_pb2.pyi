@@ -9,7 +9,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Options(_message.Message):
-    __slots__ = ("parallelism", "threads", "timeout_ms", "stall_timeout_ms", "memory_limit_bytes", "prefer", "without", "objective", "seconds_max", "cost_max")
+    __slots__ = ("parallelism", "threads", "timeout_ms", "stall_timeout_ms", "memory_limit_bytes", "prefer", "without", "objective", "seconds_max", "cost_max", "wait_for_programs")
     PARALLELISM_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
@@ -20,6 +20,7 @@ class Options(_message.Message):
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
     SECONDS_MAX_FIELD_NUMBER: _ClassVar[int]
     COST_MAX_FIELD_NUMBER: _ClassVar[int]
+    WAIT_FOR_PROGRAMS_FIELD_NUMBER: _ClassVar[int]
     parallelism: int
     threads: int
     timeout_ms: int
@@ -30,7 +31,8 @@ class Options(_message.Message):
     objective: str
     seconds_max: float
     cost_max: float
-    def __init__(self, parallelism: _Optional[int] = ..., threads: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., stall_timeout_ms: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., prefer: _Optional[_Iterable[str]] = ..., without: _Optional[_Iterable[str]] = ..., objective: _Optional[str] = ..., seconds_max: _Optional[float] = ..., cost_max: _Optional[float] = ...) -> None: ...
+    wait_for_programs: bool
+    def __init__(self, parallelism: _Optional[int] = ..., threads: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., stall_timeout_ms: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., prefer: _Optional[_Iterable[str]] = ..., without: _Optional[_Iterable[str]] = ..., objective: _Optional[str] = ..., seconds_max: _Optional[float] = ..., cost_max: _Optional[float] = ..., wait_for_programs: _Optional[bool] = ...) -> None: ...
 
 class SubmitRequest(_message.Message):
     __slots__ = ("dataflow", "substrait", "options", "text")

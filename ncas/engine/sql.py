@@ -46,27 +46,26 @@ def _refused(f: WindowFunction, node: Window) -> Unsupported | None:
     type = f.arguments[0].type
     if (type.is_float or f.function == "stddev") and node.frame.start is not None:
         return Unsupported(f"the engine's {f.function} of floats over a sliding frame is not exact", "sliding_float")
-    if type.kind == "decimal" and type.precision > SUMMED_DIGITS_MAX:
-        return Unsupported(f"a {f.function} of {type.name} may overflow unnoticed in the engine", "window_overflow",
-                           f"cast it to at most {SUMMED_DIGITS_MAX} digits")  # fmt: skip
     return None
 
 
-def statement(node: Operator) -> str:
-    """Return the SELECT for an operator that `refusal` accepts; its columns are those of the operator, in order."""
+def statement(node: Operator, table: str = "input") -> str:
+    """Return the SELECT for an operator that `refusal` accepts; its columns are those of the operator, in order, and
+    `table` has the input's."""
     assert isinstance(node, Window | Sort)
     columns = [f"c{i}" for i in range(len(node.input.schema))]
     if isinstance(node, Sort):
         limit = "" if node.limit is None else f" LIMIT {node.limit:d}"
-        return f"SELECT {', '.join(columns)} FROM input{_order(node.keys)}{limit} OFFSET {node.offset:d}"
+        return f"SELECT {', '.join(columns)} FROM {table}{_order(node.keys)}{limit} OFFSET {node.offset:d}"
     keys = [_key(k) for k in node.partition_by if isinstance(k, ColumnRef)]
     partition = f"PARTITION BY {', '.join(keys)}" if keys else ""
     window = partition + _order(node.order_by)
     frame = _frame(node.frame) if node.order_by or node.frame.unit == "rows" else ""  # otherwise all rows are peers
     outputs = [
-        f"{_call(f, f' OVER ({window}{frame})', f' OVER ({window})')} AS f{i}" for i, f in enumerate(node.functions)
+        f"{_call(f, f' OVER ({window}{frame})', f' OVER ({window})')} AS c{i}"
+        for i, f in enumerate(node.functions, len(columns))
     ]
-    return f"SELECT {', '.join((*columns, *outputs))} FROM input"
+    return f"SELECT {', '.join((*columns, *outputs))} FROM {table}"
 
 
 def _call(f: WindowFunction, framed: str, whole: str) -> str:
@@ -87,15 +86,22 @@ def _call(f: WindowFunction, framed: str, whole: str) -> str:
             argument = _key(f.arguments[0])
         case "sum" if not type.is_float:
             total = f"sum({_exact(argument, type)}){framed}"
-            return f"CAST({total} AS BIGINT)" if type.is_integer else total
+            return f"CAST({total} AS BIGINT)" if type.is_integer else checked_sum(total, type)
         case "sum":
             argument = f"CAST({argument} AS DOUBLE)"
         case "avg" if not type.is_float:
-            total = f"CAST(sum({_exact(argument, type)}){framed} AS DOUBLE)"
+            total = f"CAST({checked_sum(f'sum({_exact(argument, type)}){framed}', type)} AS DOUBLE)"
             return f"({total} / CAST(count({argument}){framed} AS DOUBLE))"
         case "avg" | "stddev":
             argument = f"CAST({argument} AS DOUBLE)"
     return f"{'stddev_samp' if f.function == 'stddev' else f.function}({argument}){framed}"
+
+
+def checked_sum(total: str, type: DataType) -> str:
+    """Return a sum of decimals that fails where it has more digits than a decimal: the engine's has 128 bits."""
+    if type.kind != "decimal" or type.precision <= SUMMED_DIGITS_MAX:
+        return total
+    return f"({total} + CAST(0 AS DECIMAL(38, {type.scale:d})))"
 
 
 def _exact(argument: str, type: DataType) -> str:

@@ -2,39 +2,104 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from jumpgate.errors import ComputeError, JumpgateError, MemoryLimit, Overflow
+from jumpgate.codegen import cache
+from jumpgate.dataflow.file_state import FileState, check_unchanged
+from jumpgate.errors import (
+    ComputeError,
+    DivisionByZero,
+    InvalidCast,
+    JumpgateError,
+    MalformedData,
+    MemoryLimit,
+    Overflow,
+)
 from jumpgate.nca.worker import Input, serve
+from jumpgate.ncas.engine.expressions import BY_ZERO, NO_VALUE, OUT_OF_RANGE
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 
 #: rows of a batch of the result
 BATCH_ROWS = 64 << 10
+#: the errors that statements raise on purpose
+RAISED = {BY_ZERO: DivisionByZero, OUT_OF_RANGE: Overflow, NO_VALUE: InvalidCast}
+#: how the names of folders begin for rows that do not fit into memory
+SPOOL = "engine-"
 
 
 def compute(configuration: dict[str, Any], inputs: tuple[Input, ...]) -> Iterator[pa.RecordBatch]:
-    """Run the statement over the input; yield the result in the types of the output edge."""
-    (input,) = inputs
-    stream = _Stream(input)
+    """Run the statement over the input or files; yield the result in the types of the output edge."""
     wanted = arrow_schema(Descriptor.parse(configuration["output"]["ntf"]).schema)
-    with duckdb.connect() as database:
-        database.execute(f"SET threads = {configuration['threads']:d}; SET TimeZone = 'UTC'")
-        if configuration["memory_bytes"]:
-            database.execute(f"SET memory_limit = '{configuration['memory_bytes']:d}B'")
+    stream = _Stream(inputs[0]) if inputs else None
+    states = {file: FileState(*state) for file, state in configuration.get("states", {}).items()}
+    check_unchanged(states)
+    with _spool() as spool, duckdb.connect() as database:
+        _confine(database, configuration, spool)
         try:
-            database.register("input", stream.reader())
-            for batch in database.execute(configuration["statement"]).to_arrow_reader(BATCH_ROWS):
+            if stream is not None:
+                database.register("input", stream.reader())
+            result = database.execute(configuration["statement"], configuration.get("parameters", []))
+            for batch in result.to_arrow_reader(BATCH_ROWS):
                 columns = [c.cast(f.type) for c, f in zip(batch.columns, wanted, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=wanted)
-        except pa.ArrowInvalid as error:
-            raise stream.failure or _typed(error) from None
-        except duckdb.Error as error:
-            raise stream.failure or _typed(error) from None
+        except (pa.ArrowInvalid, duckdb.Error) as error:
+            check_unchanged(states)
+            raise (stream and stream.failure) or _typed(error) from None
+    check_unchanged(states)
+
+
+def _confine(database: duckdb.DuckDBPyConnection, configuration: dict[str, Any], spool: Path) -> None:
+    """Limit what a statement takes, and what it sees: no files but those that it reads."""
+    database.execute(
+        f"SET threads = {configuration['threads']:d}; SET TimeZone = 'UTC'; SET ieee_floating_point_ops = true"
+    )
+    if configuration["memory_bytes"]:
+        database.execute(f"SET memory_limit = '{configuration['memory_bytes']:d}B'")
+    database.execute("SET temp_directory = $1", [str(spool)])
+    database.execute("SET allowed_paths = $1", [configuration.get("files", [])])
+    database.execute(
+        "SET autoload_known_extensions = false; SET autoinstall_known_extensions = false; "
+        "SET enable_external_access = false; SET lock_configuration = true"
+    )
+
+
+@contextlib.contextmanager
+def _spool() -> Iterator[Path]:
+    """A folder for rows that do not fit into memory; what processes that were killed have left of theirs is removed."""
+    home = cache.folder("spool")
+    for left in home.glob(f"{SPOOL}*"):
+        _remove(left)
+    own = Path(tempfile.mkdtemp(prefix=SPOOL, dir=home))
+    held = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    try:
+        yield own
+    finally:
+        os.close(held)
+        _remove(own)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder that no process holds."""
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    os.close(held)
 
 
 class _Stream:
@@ -58,10 +123,16 @@ class _Stream:
 
 
 def _typed(error: Exception) -> JumpgateError:
-    if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in str(error):
+    text = str(error)
+    if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory" in text:
         return MemoryLimit(f"the engine is out of memory: raise memory_limit_bytes. {error}")
     if isinstance(error, duckdb.OutOfRangeException | duckdb.ConversionException | pa.ArrowInvalid):
         return Overflow(f"the engine: {error}")
+    if isinstance(error, duckdb.IOException):
+        return MalformedData(f"the engine: {error}")
+    for said, kind in RAISED.items():
+        if said in text:
+            return kind(f"the engine: {text.partition('jumpgate: ')[2]}")
     return ComputeError(f"the engine: {error}")
 
 

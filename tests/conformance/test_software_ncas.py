@@ -33,6 +33,8 @@ from jumpgate.testing.rig import LocalRig
 from tests.support.fakes import FakeNCA
 
 CASES = 60
+#: for whole dataflows, each of which starts a process
+WHOLE_CASES = 40
 #: for liars: enough dataflows that each finds its operator
 FEW = 60
 
@@ -61,11 +63,14 @@ def checked(
     cases: int,
     own: Sequence[Case] = (),
     formats: Sequence[str] | None = None,
+    directed: int = 3,
 ) -> Report:
     """What the kit says about it, with files of these formats."""
     (host,) = local_hosts(1).hosts
     with contextlib.closing(Through(address, nca.name)) as runs:
-        rig = LocalRig(registry, (host.device,), runs=runs, live_hosts=agents, directed=3, own=own, formats=formats)
+        rig = LocalRig(
+            registry, (host.device,), runs=runs, live_hosts=agents, directed=directed, own=own, formats=formats
+        )
         with rig:
             return check(nca, rig, cases)
 
@@ -102,6 +107,16 @@ def test_ours_pass(name: str, format: str | None, address: str) -> None:
     assert report.compared >= CASES // 4
     assert report.broken_off == BROKEN_PLANS * len(WAYS)
     assert ENDS[name] <= {match.split()[-1] for match in report.matched}
+
+
+@pytest.mark.nightly(like="tests/integration/test_engine_whole.py::test_directed_dataflows")
+def test_the_engine_passes_where_it_stands_in() -> None:
+    """Random and directed dataflows over Parquet run as a whole in it (test_engine_whole.py has all of them)."""
+    registry = default_registry().stand_ins
+    with service(registry) as address:
+        report = checked(registry.get("engine"), registry, address, WHOLE_CASES, formats=["parquet"], directed=4)
+    assert report.passed, "\n".join(map(str, report.findings)) or "nothing was run"
+    assert report.compared >= WHOLE_CASES // 4 and report.broken_off == BROKEN_PLANS * len(WAYS)
 
 
 # ---- liars ----------------------------------------------------------------------------------------------------------

@@ -126,7 +126,8 @@ class Workspace:
             if self._session is None:
                 from jumpgate.client.session import Session
 
-                self._session = Session(self._address, **self._options)
+                # DuckDB is here, too, and answers until programs are built
+                self._session = Session(self._address, **{"first_runs": False, **self._options})
             return self._session
 
     @property

@@ -115,7 +115,7 @@ def main(address: str, host: str, data: str) -> None:
             flows = flows or queries(folder)
             if (where, hosts) not in sessions:
                 prefer = (SWITCH,) if where == "switch" else ()
-                sessions[where, hosts] = Session(address, host=host, prefer=prefer, parallelism=hosts)
+                sessions[where, hosts] = Session(address, host=host, prefer=prefer, parallelism=hosts, first_runs=False)
             session = sessions[where, hosts]
             run = partial(at_client, session, folder) if where == "client" else partial(_run, session, flows[query])
             said = answer(session, run, request["runs"])
