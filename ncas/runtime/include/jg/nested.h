@@ -25,6 +25,11 @@ static inline uint32_t jg_element_count(JgStr list) { return jg_fixed_field<uint
 static inline int jg_has_element(JgStr list, uint32_t number) {
   return number < jg_element_count(list) && ((uint8_t)list.data[4 + number / 8] >> (number % 8) & 1);
 }
+// The place of element `number`, which is counted from 1, or from -1 backwards; beyond the list where there is none.
+static inline uint32_t jg_place(JgStr list, int64_t number) {
+  const int64_t count = jg_element_count(list), place = number > 0 ? number - 1 : count + number;
+  return number && place >= 0 && place < count ? (uint32_t)place : UINT32_MAX;
+}
 static inline uint64_t jg_slots(JgStr list) { return 4 + ((uint64_t)jg_element_count(list) + 7) / 8; }
 template <class T>
 static inline T jg_fixed_element(JgStr list, uint32_t number) {
