@@ -52,21 +52,38 @@ BOTH = [
     "SELECT stddev(n), var_pop(n), corr(n, p), covar_pop(n, p) FROM f",
     "SELECT stddev(x), var_pop(y), covar_pop(p, q), covar_samp(p, q), corr(p, q) FROM void",
     "SELECT stddev(x) FILTER (WHERE y > 6), corr(p, q) FILTER (WHERE k = 1) FROM f",
+    "SELECT k, max_by(s, x), min_by(x, d), max_by(p, w), min_by(y, x) FILTER (WHERE x > 5), any_value(k) FROM f GROUP BY k",
+    "SELECT max_by(s, x), min_by(d, x), arbitrary(s), min_by(x, y) FILTER (WHERE y > 1000) FROM void",
+    "SELECT k, regr_slope(p, q), regr_intercept(p, q), regr_slope(q, q), regr_intercept(n, p) FROM f GROUP BY k",
+    "SELECT regexp_extract(s, '[a-b]+'), regexp_extract(s, 'b*'), regexp_extract(w, '^a.?'), "
+    "regexp_extract(s, 'ab|a|ä') FROM f",
+    "SELECT regexp_replace(s, '[a-b]+', '-'), regexp_replace(s, 'a|ab'), regexp_replace(w, '^a', 'z') FROM f",
+    "SELECT sqrt(p), sqrt(n), bitwise_not(x) FROM f",
+    "SELECT to_hex(md5(to_utf8(s))), lower(to_hex(sha256(to_utf8(w)))), to_hex(sha1(to_utf8(s))) FROM f",
+    "SELECT mod(p, q), mod(x, 7), mod(k, 2) FROM f",
 ]
 WHOLE = {
     "Presto": [
         *BOTH,
-        "SELECT replace(s, 'b', 'xyz') FROM f",
+        "SELECT replace(s, 'b', 'xyz'), regexp_replace(s, 'b+', 'xyz') FROM f",
+        "SELECT ends_with(s, 'b'), ends_with(s, w) FROM f",
         "SELECT stddev(n), var_pop(n), corr(p, p), covar_samp(p, p) FROM f WHERE n = 2.0",
         "SELECT d + INTERVAL '1' MONTH, d - INTERVAL '3' DAY, INTERVAL '2' YEAR + d, date_add('month', -1, d), "
         "date_add('week', 2, d) FROM f WHERE year(d) BETWEEN 3 AND 9000",
     ],
-    "Trino": BOTH,
+    "Trino": [
+        *BOTH,
+        "SELECT translate(s, 'ab/', 'xä'), translate(w, '', 'x'), concat_ws('-', s, w, 'x'), concat_ws(w, s, s) FROM f",
+    ],
 }
 #: what stays, for which reason
 STAYS = {
     "Presto": {
         "SELECT greatest(p, q) FROM f": r"computes greatest\(p, q\)",
+        "SELECT max_by(s, p) FROM f": r"computes .*max_by",
+        "SELECT approx_percentile(x, 0.5) FROM f": r"computes .*approx_percentile",
+        "SELECT regexp_extract(s, '(a|b)+') FROM f": r"matches of a pattern with groups are its own: \(a\|b\)\+",
+        "SELECT regexp_replace(s, 'b*', '-') FROM f": r"computes regexp_replace\(",
         "SELECT replace(s, '', 'x') FROM f": r"computes replace\(",
         "SELECT split_part(s, '', 1) FROM f": r"computes split_part\(",
         "SELECT strpos(s, '') FROM f": r"computes strpos\(",
@@ -75,6 +92,10 @@ STAYS = {
         "SELECT date_diff('month', d, e) FROM f": r"computes date_diff\(",
     },
     "Trino": {
+        "SELECT max_by(s, p) FROM f": r"computes max_by",
+        "SELECT approx_percentile(x, 0.5) FROM f": r"computes approx_percentile",
+        "SELECT regexp_extract(s, '(a|b)+') FROM f": r"matches of a pattern with groups are its own: \(a\|b\)\+",
+        "SELECT regexp_replace(s, 'b+', 'xyz') FROM f": r"may fail, .*regexp_replace\(",
         "SELECT regexp_like(s, 'b$'), regexp_like(s, '\\d') FROM f": r"patterns mean more than .* b\$",
         "SELECT greatest(p, q) FROM f": r"computes greatest\(p, q\)",
         "SELECT replace(s, 'b', 'xyz') FROM f": r"computes replace\(",

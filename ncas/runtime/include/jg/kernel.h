@@ -163,10 +163,6 @@ int64_t jg_mode_text(JgStr* values, int64_t n);
 // The texts that elements of `size` bytes begin with, in order, with a separator between them.
 void jg_join_texts(JgTask* task, JgMemory* memory, const void* values, int64_t n, int size,
                    int (*order)(const void*, const void*), JgStr separator, JgStr* out);
-// A list (nested.h) of the n elements that entries of `size` bytes begin with, in order: each `width` bytes, or 0 for
-// texts. `null`: where an entry says that its element is NULL; -1: none is.
-void jg_make_list(JgTask* task, JgMemory* memory, const void* values, int64_t n, int size,
-                  int (*order)(const void*, const void*), int width, int null, JgStr* out);
 // n bytes that live until the source's next batch.
 char* jg_temp(JgTask* task, uint64_t n);
 // Hands n dense rows to a sink. Non-zero: failed.
@@ -196,7 +192,6 @@ int jg_regexp_replace_all(JgTask* task, JgStr s, JgStr pattern, JgStr by, JgStr*
 JgStr jg_reverse(JgTask* task, JgStr s);
 int64_t jg_position(JgStr s, JgStr part);
 int jg_split_part(JgStr s, JgStr separator, int64_t n, JgStr* out);
-int jg_split(JgTask* task, JgStr s, JgStr separator, int64_t most, JgStr* out);  // a list; most > 0: of so many parts
 int jg_initcap(JgTask* task, JgStr s, JgStr* out);
 int jg_chr(JgTask* task, int64_t code, JgStr* out);
 int64_t jg_ascii(JgStr s);

@@ -44,3 +44,15 @@ static inline JgStr jg_bytes_element(JgStr list, uint32_t number) {
   memcpy(&end, slots + 4 * (uint64_t)number, sizeof end);
   return JgStr{list.data + start, end - start};
 }
+
+// ---- lists that are made ----
+struct JgTask;
+struct JgMemory;
+extern "C" {
+// A list of the n elements that entries of `size` bytes begin with, in order: each `width` bytes, or 0 for texts.
+// `null`: where an entry says that its element is NULL; -1: none is.
+void jg_make_list(JgTask* task, JgMemory* memory, const void* values, int64_t n, int size,
+                  int (*order)(const void*, const void*), int width, int null, JgStr* out);
+// The parts of a text; most > 0: the last of so many is the rest. Returns a JgFailure.
+int jg_split(JgTask* task, JgStr s, JgStr separator, int64_t most, JgStr* out);
+}

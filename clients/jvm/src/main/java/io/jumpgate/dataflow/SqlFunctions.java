@@ -36,6 +36,15 @@ public final class SqlFunctions {
         List.of(ScalarFunction.LT.of(absolute, infinity), value), Expression.nullOf(DataType.FLOAT64));
   }
 
+  /** NaN of a negative number. */
+  public static Expression squareRoot(Expression value) {
+    Expression isReal = ScalarFunction.GE.of(value, Expression.floating(0, DataType.FLOAT64));
+    Expression otherwise = Expression.caseWhen(List.of(ScalarFunction.IS_NOT_NULL.of(value),
+                                                   Expression.floating(Double.NaN, DataType.FLOAT64)),
+        Expression.nullOf(DataType.FLOAT64));
+    return Expression.caseWhen(List.of(isReal, ScalarFunction.SQRT.of(value)), otherwise);
+  }
+
   /** Whether {@link #splitPart} is defined: parts are counted from 1, and a separator is some text. */
   public static boolean isPart(String separator, long n) {
     return !separator.isEmpty() && n >= 1 && n <= NUMBER_MAX;

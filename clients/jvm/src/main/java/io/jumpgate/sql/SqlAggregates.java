@@ -3,9 +3,11 @@ package io.jumpgate.sql;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
+import io.jumpgate.dataflow.Expression.SortKey;
 import io.jumpgate.dataflow.Measure;
 import io.jumpgate.dataflow.MeasureFunction;
 import io.jumpgate.dataflow.Operator;
+import io.jumpgate.dataflow.ScalarFunction;
 import io.jumpgate.dataflow.SqlFunctions;
 import java.util.ArrayList;
 import java.util.List;
@@ -56,12 +58,14 @@ public final class SqlAggregates {
       case "stddev_pop" -> spread(MeasureFunction.STDDEV_POP, arguments, distinct);
       case "variance", "var_samp" -> spread(MeasureFunction.VARIANCE, arguments, distinct);
       case "var_pop" -> spread(MeasureFunction.VARIANCE_POP, arguments, distinct);
+      case "arbitrary", "any_value" -> measure(MeasureFunction.MIN, arguments, false);
+      case "max_by" -> extreme(arguments, true, distinct);
+      case "min_by" -> extreme(arguments, false, distinct);
       case "covar_pop" -> pairs(MeasureFunction.COVAR_POP, arguments, type, distinct);
       case "covar_samp" -> pairs(MeasureFunction.COVAR_SAMP, arguments, type, distinct);
-      case "corr" -> {
-        Function<Operator, Expression> value = pairs(MeasureFunction.CORR, arguments, type, distinct);
-        yield value == null ? null : value.andThen(SqlFunctions::finite);
-      }
+      case "corr" -> finite(MeasureFunction.CORR, arguments, type, distinct);
+      case "regr_slope" -> finite(MeasureFunction.REGR_SLOPE, arguments, type, distinct);
+      case "regr_intercept" -> finite(MeasureFunction.REGR_INTERCEPT, arguments, type, distinct);
       default -> null;
     });
   }
@@ -93,10 +97,34 @@ public final class SqlAggregates {
     return distinct || !type.same(DataType.FLOAT64) ? null : measure(function, arguments, false);
   }
 
+  /** NULL in place of what is not finite. */
+  private Function<Operator, Expression> finite(
+      MeasureFunction function, List<Expression> arguments, DataType type, boolean distinct) {
+    Function<Operator, Expression> value = pairs(function, arguments, type, distinct);
+    return value == null ? null : value.andThen(SqlFunctions::finite);
+  }
+
+  /** The first argument in a row with the extreme of the second, any of them: here the least. */
+  private Function<Operator, Expression> extreme(List<Expression> arguments, boolean greatest, boolean distinct) {
+    if (distinct || arguments.size() != 2 || arguments.get(1).type().isFloat()) {
+      return null;
+    }
+    Expression by = arguments.get(1);
+    Expression value = arguments.get(0);
+    Expression known = Expression.caseWhen(
+        List.of(ScalarFunction.IS_NOT_NULL.of(by), value), Expression.nullOf(value.type()));
+    return measure(MeasureFunction.FIRST_VALUE, List.of(known), false, List.of(new SortKey(by, greatest, false)));
+  }
+
   private Function<Operator, Expression> measure(
       MeasureFunction function, List<Expression> arguments, boolean distinct) {
+    return measure(function, arguments, distinct, List.of());
+  }
+
+  private Function<Operator, Expression> measure(
+      MeasureFunction function, List<Expression> arguments, boolean distinct, List<SortKey> order) {
     int column = keys + measures.size();
-    measures.add(new Measure(distinct ? function.distinct() : function, arguments, "m" + measures.size()));
+    measures.add(new Measure(distinct ? function.distinct() : function, arguments, "m" + measures.size(), order));
     return grouped -> grouped.column(column);
   }
 

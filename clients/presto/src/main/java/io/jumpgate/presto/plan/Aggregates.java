@@ -68,16 +68,14 @@ final class Aggregates {
     results.add(shared.add(name, type, arguments(aggregation), distinct).orElseThrow(() -> unknown(aggregation)));
   }
 
-  /** The arguments, of which the first is NULL in rows that do not count. */
+  /** The arguments, which are NULL in rows that do not count. */
   private List<Expression> arguments(Aggregation aggregation) {
     List<Expression> values = new ArrayList<>();
     aggregation.getArguments().forEach(argument -> values.add(input.over(functions).translate(argument)));
     if (values.isEmpty() && aggregation.getMask().isPresent()) {
       values.add(Expression.bool(true));
     }
-    if (!values.isEmpty()) {
-      values.set(0, masked(aggregation, values.get(0)));
-    }
+    values.replaceAll(value -> masked(aggregation, value));
     return values;
   }
 

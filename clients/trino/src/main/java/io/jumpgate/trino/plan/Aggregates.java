@@ -104,7 +104,7 @@ public final class Aggregates {
         .orElseThrow(() -> unknown(function));
   }
 
-  /** The arguments, of which the first is NULL in rows that the function's filter leaves out. */
+  /** The arguments, which are NULL in rows that the function's filter leaves out. */
   private List<Expression> arguments(AggregateFunction function) {
     ExpressionTranslator translator = new ExpressionTranslator(scope);
     List<Expression> values = new ArrayList<>();
@@ -112,10 +112,9 @@ public final class Aggregates {
     if (values.isEmpty() && function.getFilter().isPresent()) {
       values.add(Expression.bool(true));
     }
-    if (!values.isEmpty() && function.getFilter().isPresent()) {
+    if (function.getFilter().isPresent()) {
       Expression counts = translator.translate(function.getFilter().get());
-      Expression value = values.get(0);
-      values.set(0, Expression.caseWhen(List.of(counts, value), Expression.nullOf(value.type())));
+      values.replaceAll(value -> Expression.caseWhen(List.of(counts, value), Expression.nullOf(value.type())));
     }
     return values;
   }
