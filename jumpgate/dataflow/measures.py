@@ -148,8 +148,9 @@ def string_agg(argument: Column, separator: str, order_by: OrderBy = (), distinc
 
 
 def array_agg(argument: Column, order_by: OrderBy = (), distinct: bool = False) -> Aggregation:
-    """A list of the values, of which some may be NULL; NULL for no row. Those that tie in the order are in their own."""
-    return Aggregation("array_agg_distinct" if distinct else "array_agg", (as_column(argument),), (), _orders(order_by))
+    """A list of the values, also of NULL; NULL for no row. Those that tie in the order are in their own."""
+    function = "array_agg_distinct" if distinct else "array_agg"
+    return Aggregation(function, (as_column(argument),), (), _orders(order_by))
 
 
 def collect_list(argument: Column, order_by: OrderBy = (), distinct: bool = False) -> Aggregation:

@@ -29,7 +29,9 @@ F = pa.table({
     "d": pa.array([datetime.date(*v) if v else None for v in DAYS], pa.date32()),
     "e": pa.array([datetime.date(2000, 1, 31)] * 4 + [None] + [datetime.date(1, 1, 1)] * 3, pa.date32()),
 })  # fmt: skip
-TABLES = {"f": F, "void": F.slice(0, 0)}
+MOMENTS = [datetime.datetime(2024, 2, 29, 23, 59, 58, 999999), None, datetime.datetime(1969, 12, 31, 1),
+           datetime.datetime(1, 1, 3, 0, 0, 0, 1), datetime.datetime(9999, 12, 31, 12, 30)]  # fmt: skip
+TABLES = {"f": F, "void": F.slice(0, 0), "m": pa.table({"t": MOMENTS})}
 
 PATTERNS = ("ab", "^a", "a.b", "x.y", "[a-c]+/", "^(ab|//)*", "^y", "[^a]b", "ä.?c", "\\.")
 MATCHES = "SELECT " + ", ".join(f"regexp_like(s, '{pattern}')" for pattern in PATTERNS) + " FROM f"
@@ -52,7 +54,8 @@ BOTH = [
     "SELECT stddev(n), var_pop(n), corr(n, p), covar_pop(n, p) FROM f",
     "SELECT stddev(x), var_pop(y), covar_pop(p, q), covar_samp(p, q), corr(p, q) FROM void",
     "SELECT stddev(x) FILTER (WHERE y > 6), corr(p, q) FILTER (WHERE k = 1) FROM f",
-    "SELECT k, max_by(s, x), min_by(x, d), max_by(p, w), min_by(y, x) FILTER (WHERE x > 5), any_value(k) FROM f GROUP BY k",
+    "SELECT k, max_by(s, x), min_by(x, d), max_by(p, w), min_by(y, x) FILTER (WHERE x > 5), any_value(k) FROM f "
+    "GROUP BY k",
     "SELECT max_by(s, x), min_by(d, x), arbitrary(s), min_by(x, y) FILTER (WHERE y > 1000) FROM void",
     "SELECT k, regr_slope(p, q), regr_intercept(p, q), regr_slope(q, q), regr_intercept(n, p) FROM f GROUP BY k",
     "SELECT regexp_extract(s, '[a-b]+'), regexp_extract(s, 'b*'), regexp_extract(w, '^a.?'), "
@@ -73,6 +76,9 @@ WHOLE = {
     ],
     "Trino": [
         *BOTH,
+        "SELECT hour(t), minute(t), second(t), year(t), week(t), day_of_week(t), date(t), CAST(t AS date), "
+        "date_trunc('hour', t), date_trunc('minute', t), date_trunc('second', t), date_trunc('month', t), "
+        "date_trunc('week', t), date_trunc('day', t) FROM m",
         "SELECT translate(s, 'ab/', 'xä'), translate(w, '', 'x'), concat_ws('-', s, w, 'x'), concat_ws(w, s, s) FROM f",
     ],
 }

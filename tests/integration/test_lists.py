@@ -59,7 +59,7 @@ def test_many_lists_and_operators_above_them(any_lab: Lab) -> None:
         groups.setdefault(k, []).append((x, s))
     assert found == [{"k": k, "n": len(v), "first": v[0][0], "last": v[0][1], "has": contains([s for _, s in v], "t7")}
                      for k, v in sorted(groups.items())]  # fmt: skip
-    again = grouped.unnest("x", name="e").aggregate(n=count(), total=sum_("e")) 
+    again = grouped.unnest("x", name="e").aggregate(n=count(), total=sum_("e"))
     assert any_lab.run(again).to_pylist() == [{"n": len(rows), "total": sum(x for _, x, _ in rows)}]
     other = grouped.select(j=col("k"), l=col("s"))
     joined = any_lab.run(table.join(other, left_on="k", right_on="j").select("x", "l")).to_pylist()
@@ -75,7 +75,9 @@ def test_lists_beyond_the_memory_limit_go_on_on_disk(one_host: str, tmp_path: Pa
     with Session(one_host, memory_limit_bytes=24 << 20) as session:
         lab = Lab(session, tmp_path)
         n = 1_500_000
-        whole = pa.table({"k": pa.array([i % 50_000 for i in range(n)], pa.int64()), "x": pa.array(range(n), pa.int64())})
+        whole = pa.table(
+            {"k": pa.array([i % 50_000 for i in range(n)], pa.int64()), "x": pa.array(range(n), pa.int64())}
+        )
         table = lab.table({"k": "int64", "x": "int64"}, whole)
         grouped = table.aggregate(by=["k"], l=collect_list("x"))
         flow = grouped.unnest("l", name="e").aggregate(n=count(), total=sum_("e"), keys=sum_("k"))
@@ -100,7 +102,8 @@ def test_texts_are_split(lab: Lab) -> None:
     for separator, most in ((",", 0), (",", 1), (",", 2), ("b,", 0), ("日", -1), ("ab", 0), (",,", 0)):
         parts = f.split(col("s"), separator, most) if most else f.split(col("s"), separator)
         columns = {"l": parts, "n": f.cardinality(parts), "second": f.element_at(parts, 2),
-                   "last": f.element_at(parts, -1), "none": f.element_at(parts, 0), "b": f.list_contains(parts, "b")}  # fmt: skip
+                   "b": f.list_contains(parts, "b"), "last": f.element_at(parts, -1),
+                   "none": f.element_at(parts, 0)}  # fmt: skip
         found = lab.run(table.select("id", **columns).sort("id")).to_pylist()
         wanted = [None if s is None else s.split(separator, most - 1 if most > 0 else -1) for s in TEXTS]
         assert [row["l"] for row in found] == wanted
@@ -135,8 +138,9 @@ def test_lists_of_files_are_looked_into(local: Session, tmp_path: Path) -> None:
                          for k in "isn"}  # fmt: skip
     by_row = local.run(table.select(e=f.element_at(col("i"), col("id")))).to_arrow().to_pydict()["e"]
     assert by_row == [None, None, None, None, None]
-    has = local.run(table.select(i=f.list_contains(col("i"), 3), s=f.list_contains(col("s"), col("id").cast("string")),
-                                 f=f.list_contains(col("f"), float("nan")), z=f.list_contains(col("f"), 0.0)))  # fmt: skip
+    wanted = {"i": f.list_contains(col("i"), 3), "s": f.list_contains(col("s"), col("id").cast("string")),
+              "f": f.list_contains(col("f"), float("nan")), "z": f.list_contains(col("f"), 0.0)}  # fmt: skip
+    has = local.run(table.select(**wanted))
     assert has.to_arrow().to_pydict() == {"i": [True, False, None, False, None], "s": [None, False, None, False, None],
                                "f": [True, False, None, False, None], "z": [None, False, None, True, None]}  # fmt: skip
 

@@ -49,7 +49,9 @@ def test_lists_without_an_order(spark: Spark, tmp_path: Path) -> None:
     )
     assert ours == theirs and all(e == [] for _, e, _ in ours.values())
     for rows in ("(select * from t order by n)", "(select g, explode(array(n, 1)) n from t)"):
-        shown = str(session.sql(f"select g, collect_list(n) from {rows} group by g")._jdf.queryExecution().executedPlan())
+        shown = str(
+            session.sql(f"select g, collect_list(n) from {rows} group by g")._jdf.queryExecution().executedPlan()
+        )
         assert "ObjectHashAggregate" in shown
 
 

@@ -89,7 +89,7 @@ public abstract class SqlTranslator<E> {
   protected final Optional<Expression> shared(String name, E e) {
     Optional<ScalarFunction> part = DateParts.function(name);
     if (part.isPresent()) {
-      return part.map(function -> function.of(argument(e, 0, DataType.DATE)));
+      return part.map(function -> function.of(moment(e, 0)));
     }
     return Optional.ofNullable(switch (name) {
       case "length" -> ScalarFunction.CHAR_LENGTH.of(argument(e, 0, DataType.STRING));
@@ -116,11 +116,21 @@ public abstract class SqlTranslator<E> {
       case "is_nan" -> ScalarFunction.IS_NAN.of(argument(e, 0, DataType.FLOAT64));
       case "floor" -> ScalarFunction.FLOOR.of(argument(e, 0, DataType.FLOAT64));
       case "ceil", "ceiling" -> ScalarFunction.CEIL.of(argument(e, 0, DataType.FLOAT64));
-      case "date_trunc" -> known(e, SqlFunctions.dateTrunc(unit(e), argument(e, 1, DataType.DATE)));
+      case "date_trunc" -> known(e, SqlFunctions.dateTrunc(unit(e), moment(e, 1)));
+      case "hour" -> ScalarFunction.HOUR.of(argument(e, 0, DataType.TIMESTAMP));
+      case "minute" -> ScalarFunction.MINUTE.of(argument(e, 0, DataType.TIMESTAMP));
+      case "second" -> ScalarFunction.SECOND.of(argument(e, 0, DataType.TIMESTAMP));
+      case "date" -> moment(e, 0).as(DataType.DATE);
       case "date_diff" ->
         known(e, SqlFunctions.dateDiff(unit(e), argument(e, 1, DataType.DATE), argument(e, 2, DataType.DATE)));
       default -> null;
     });
+  }
+
+  /** A date, or a timestamp that counts microseconds. */
+  private Expression moment(E call, int argument) {
+    Expression value = argument(call, argument);
+    return value.type().same(DataType.TIMESTAMP) ? value : argument(call, argument, DataType.DATE);
   }
 
   protected final String unit(E call) {

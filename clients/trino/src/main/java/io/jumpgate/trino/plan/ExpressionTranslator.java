@@ -248,7 +248,8 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
     boolean number = from.isWhole() || from.same(DataType.BOOL) && to.isWhole()
         || from instanceof DataType.Decimal && to instanceof DataType.Decimal || inDouble && to.same(DataType.FLOAT64)
         || from.same(DataType.FLOAT32) && to.same(DataType.FLOAT64);
-    if (!from.same(to) && !(number && Casts.cannotFail(from, to))) {
+    boolean day = from.same(DataType.TIMESTAMP) && to.same(DataType.DATE);
+    if (!from.same(to) && !day && !(number && Casts.cannotFail(from, to))) {
       throw unknownCast(e, input.getType().getDisplayName(), e.getType().getDisplayName());
     }
     return value.as(to);
