@@ -40,8 +40,8 @@ public final class SqlFunctions {
   /** NaN of a negative number. */
   public static Expression squareRoot(Expression value) {
     Expression isReal = ScalarFunction.GE.of(value, Expression.floating(0, DataType.FLOAT64));
-    Expression otherwise = Expression.caseWhen(List.of(ScalarFunction.IS_NOT_NULL.of(value),
-                                                   Expression.floating(Double.NaN, DataType.FLOAT64)),
+    Expression otherwise = Expression.caseWhen(
+        List.of(ScalarFunction.IS_NOT_NULL.of(value), Expression.floating(Double.NaN, DataType.FLOAT64)),
         Expression.nullOf(DataType.FLOAT64));
     return Expression.caseWhen(List.of(isReal, ScalarFunction.SQRT.of(value)), otherwise);
   }

@@ -21,6 +21,7 @@ import java.util.function.Function;
 public final class SqlAggregates {
   private final int keys;
   private final List<Measure> measures = new ArrayList<>();
+  private final List<Integer> lists = new ArrayList<>();
 
   /** {@code keys}: how many columns are before the measures. */
   public SqlAggregates(int keys) {
@@ -28,7 +29,29 @@ public final class SqlAggregates {
   }
 
   public List<Measure> measures() {
+    if (lists.size() > 1) {
+      List<SortKey> together =
+          lists.stream().map(i -> new SortKey(measures.get(i).arguments().get(0), false, false)).toList();
+      lists.forEach(i -> {
+        Measure list = measures.get(i);
+        measures.set(i, new Measure(list.function(), list.arguments(), list.name(), together));
+      });
+    }
     return measures;
+  }
+
+  /**
+   * The value of {@code array_agg}, whose elements are in no order that an engine promises; but those at one place of
+   * several arrays are of one row. Empty: the engine is to say which floats differ.
+   */
+  public Optional<Function<Operator, Expression>> addList(List<Expression> arguments, boolean distinct) {
+    if (distinct && arguments.get(0).type().isFloat()) {
+      return Optional.empty();
+    }
+    if (!distinct) {
+      lists.add(measures.size());
+    }
+    return Optional.of(measure(MeasureFunction.ARRAY_AGG, arguments, distinct));
   }
 
   /**
@@ -111,8 +134,8 @@ public final class SqlAggregates {
     }
     Expression by = arguments.get(1);
     Expression value = arguments.get(0);
-    Expression known = Expression.caseWhen(
-        List.of(ScalarFunction.IS_NOT_NULL.of(by), value), Expression.nullOf(value.type()));
+    Expression known =
+        Expression.caseWhen(List.of(ScalarFunction.IS_NOT_NULL.of(by), value), Expression.nullOf(value.type()));
     return measure(MeasureFunction.FIRST_VALUE, List.of(known), false, List.of(new SortKey(by, greatest, false)));
   }
 

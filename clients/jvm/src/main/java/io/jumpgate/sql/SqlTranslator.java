@@ -109,7 +109,8 @@ public abstract class SqlTranslator<E> {
       case "to_hex" -> digest(e);
       case "lower" -> hexDigits(e);
       case "sqrt" -> SqlFunctions.squareRoot(argument(e, 0, DataType.FLOAT64));
-      case "bitwise_not" -> ScalarFunction.BIT_XOR.of(argument(e, 0, DataType.INT64), Expression.integer(-1, DataType.INT64));
+      case "bitwise_not" ->
+        ScalarFunction.BIT_XOR.of(argument(e, 0, DataType.INT64), Expression.integer(-1, DataType.INT64));
       case "bitwise_and" -> ScalarFunction.BIT_AND.of(words64(e));
       case "bitwise_or" -> ScalarFunction.BIT_OR.of(words64(e));
       case "bitwise_xor" -> ScalarFunction.BIT_XOR.of(words64(e));
@@ -170,8 +171,8 @@ public abstract class SqlTranslator<E> {
   }
 
   private Expression translated(E call) {
-    return ScalarFunction.TRANSLATE.of(argument(call, 0, DataType.STRING), Expression.string(literal(call, 1)),
-        Expression.string(literal(call, 2)));
+    return ScalarFunction.TRANSLATE.of(
+        argument(call, 0, DataType.STRING), Expression.string(literal(call, 1)), Expression.string(literal(call, 2)));
   }
 
   /** The name of a function that an expression calls; empty: it is something else. */
@@ -185,8 +186,10 @@ public abstract class SqlTranslator<E> {
   /** In lower case; of other texts case is a matter of Unicode's rules. */
   private Expression hexDigits(E call) {
     E of = of(call, 0);
-    return Optional.of(of).filter(e -> called(e).equals("to_hex")).flatMap(this::digits).orElseThrow(
-        () -> unknown(call));
+    return Optional.of(of)
+        .filter(e -> called(e).equals("to_hex"))
+        .flatMap(this::digits)
+        .orElseThrow(() -> unknown(call));
   }
 
   private Optional<Expression> digits(E hex) {

@@ -61,10 +61,14 @@ final class Aggregates {
     if (aggregation.isDistinct() || aggregation.getOrderBy().isPresent() || aggregation.getFilter().isPresent()) {
       throw unknown(aggregation);
     }
-    DataType type = Types.jumpgate(variable.getType());
     variables.add(variable);
     boolean distinct = aggregation.getMask().filter(input.marks()::containsKey).isPresent();
     String name = functions.name(aggregation.getFunctionHandle());
+    if (name.equals("array_agg") && (distinct || aggregation.getMask().isEmpty())) {
+      results.add(shared.addList(arguments(aggregation), distinct).orElseThrow(() -> unknown(aggregation)));
+      return;
+    }
+    DataType type = Types.jumpgate(variable.getType());
     results.add(shared.add(name, type, arguments(aggregation), distinct).orElseThrow(() -> unknown(aggregation)));
   }
 
@@ -99,7 +103,7 @@ final class Aggregates {
   private Part part() {
     List<String> keyNames = keys.stream().map(VariableReferenceExpression::getName).toList();
     Operator grouped = input.operator().aggregate(
-        keys.stream().map(input::column).toList(), keyNames, shared.measures(), Operator.Phase.FULL);
+        keys.stream().map(input::key).toList(), keyNames, shared.measures(), Operator.Phase.FULL);
     List<Expression> values = results.stream().map(result -> result.apply(grouped)).toList();
     List<String> names = variables.stream().map(VariableReferenceExpression::getName).toList();
     return input.then(grouped.project(values, names), variables).inOrder(false);
