@@ -33,7 +33,7 @@ def _element(site: Site) -> Expression:
 
 
 def _contains(site: Site) -> Expression:
-    """Whether an element equals the value: to DuckDB elements that are NULL do not."""
+    """Return whether an element equals the value: to DuckDB elements that are NULL do not."""
     if len(site.args) != 2 or site.types[0].id != "LIST" or site.types[0].parts[0][1] != site.types[1]:
         raise site.refuse()
     if site.args[1].type.is_nested or site.args[1].type.is_float:
