@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import subprocess
 import venv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bench._measure import remark
 from jumpgate import spark
@@ -21,13 +18,13 @@ from jumpgate.service import embedded
 from jumpgate.tpcds.data import path
 from jumpgate.tpcds.suite import TPCDS
 from tests.support.jvm import maven
+from tests.support.spark_peer import Peer
 
 PYSPARK = "pyspark==3.5.8"
 VERSION = "3.5_2.12"
 COMET = "comet-spark-spark3.5_2.12"
 COMET_VERSION = "0.12.0"
 MEMORY = "4g"  # of a heap, and once more beside Comet's
-PEER = Path(__file__).with_name("_spark_peer.py")
 
 
 @dataclass(frozen=True)
@@ -46,39 +43,6 @@ WAYS = (
     Way("jumpgate", "jumpgate", {"spark.jumpgate.offload": "always"}),
     Way("jumpgate's spark", "jumpgate", {"spark.jumpgate.offload": "never"}),
 )
-
-
-class Peer:
-    """An application of Spark 3.5."""
-
-    def __init__(self, python: Path, settings: dict[str, str], tables: dict[str, str]) -> None:
-        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "SPARK_HOME")}
-        self._process = subprocess.Popen(
-            [python, PEER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**environment, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": str(python)},
-        )  # fmt: skip
-        self._say({"settings": settings, "tables": tables})
-
-    def seconds(self, query: str, settings: dict[str, str]) -> float:
-        """Raises RuntimeError where there is no answer."""
-        return float(self.answer(query, settings)["seconds"])
-
-    def answer(self, query: str, settings: dict[str, str], statements: Sequence[str] = ()) -> dict[str, Any]:
-        """Raises RuntimeError where there is none."""
-        self._say({"query": query, "settings": settings, "statements": list(statements)})
-        assert self._process.stdout is not None
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline() or '{"error": "the application has ended"}')
-        if "error" in answer:
-            raise RuntimeError(answer["error"])
-        return answer
-
-    def close(self) -> None:
-        self._process.communicate()
-
-    def _say(self, message: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(message) + "\n")
-        self._process.stdin.flush()
 
 
 def environment(folder: Path) -> Path:

@@ -16,7 +16,7 @@ from jumpgate.dataflow.function import Function
 from jumpgate.dataflow.functions import BUILT_IN, find
 from jumpgate.dataflow.functions_core import DAY_US
 from jumpgate.dataflow.functions_time import UNITS
-from jumpgate.dataflow.types import DataType
+from jumpgate.dataflow.types import DataType, bool_
 
 if TYPE_CHECKING:
     from jumpgate.codegen.expressions import ExpressionWriter
@@ -428,6 +428,45 @@ def _date_trunc(w: ExpressionWriter, e: Call, args: list[Value], null: str | Non
     return w.local(e.type, f"jg_date_trunc({UNITS.index(str(unit.value))}, {args[0].text})", null)
 
 
+# ---- lists -----------------------------------------------------------------------------------------------------------
+
+
+def _split(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    text, separator, *most = (v.text for v in args)
+    return _checked(w, e, null, lambda out: f"jg_split(t, {text}, {separator}, {most[0] if most else '0'}, &{out})")
+
+
+def _element_at(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    list, number = (v.text for v in args)
+    place = w.name("u")
+    w.lines.append(f"const uint32_t {place} = {_guarded(null, f'jg_place({list}, {number})', 'UINT32_MAX')};")
+    missing = w.local(bool_, _guarded(null, f"!jg_has_element({list}, {place})", "true"), None).text
+    return w.local(e.type, f"{missing} ? {cpp_type(e.type)}{{}} : {element(e.type, list, place)}", missing)
+
+
+def element(type: DataType, list: str, number: str) -> str:
+    """Return an element that a list has, and that is not NULL."""
+    read = "jg_bytes_element" if type.is_text else f"jg_fixed_element<{cpp_type(type)}>"
+    return f"{read}({list}, {number})"
+
+
+def _list_contains(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    list, value = (v.text for v in args)
+    v, n, type = w.name("e"), w.name("n"), e.args[1].type
+    same = _compared(w, "eq", element(type, list, "u"), value, type)
+    w.lines.append(f"bool {v} = false, {n} = {null or 'false'};")
+    w.lines.append(
+        f"if (!{n}) for (uint32_t u = 0; u < jg_element_count({list}) && !{v}; u++) "
+        f"if (!jg_has_element({list}, u)) {n} = true; else {v} = {same};"
+    )
+    w.lines.append(f"{n} = {n} && !{v};")
+    return Value(v, n)
+
+
+def _guarded(null: str | None, value: str, otherwise: str) -> str:
+    return f"({null}) ? {otherwise} : {value}" if null else value
+
+
 LAZY: dict[str, Lazy] = {"and": _logic, "or": _logic, "coalesce": _coalesce}
 WRITERS: dict[str, Writer] = {
     **dict.fromkeys(_COMPARISONS, _comparison),
@@ -455,5 +494,8 @@ WRITERS: dict[str, Writer] = {
     "float_to_decimal": _float_to_decimal,
     "date_add_days": _date_add_days,
     "date_trunc": _date_trunc,
+    "split": _split,
+    "element_at": _element_at,
+    "list_contains": _list_contains,
 }
 assert WRITERS.keys() | LAZY.keys() == {f.name for f in BUILT_IN.values() if not f.cpp}, "each function has its C++"

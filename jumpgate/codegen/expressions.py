@@ -228,9 +228,8 @@ class ExpressionWriter:
         number = f"u{e.place}[i]"
         null = f"!jg_has_element({list.text}, {number})"
         n = self.local(bool_, f"({list.null}) || {null}" if list.null else null, None)
-        c = cpp_type(e.type)
-        read = "jg_bytes_element" if e.type.is_text else f"jg_fixed_element<{c}>"
-        return self.local(e.type, f"{n.text} ? {c}{{}} : {read}({list.text}, {number})", n.text)
+        value = calls.element(e.type, list.text, number)
+        return self.local(e.type, f"{n.text} ? {cpp_type(e.type)}{{}} : {value}", n.text)
 
     # ---- casts ----
 

@@ -382,7 +382,7 @@ class Values(State):
         return (m.type.with_nullable(False), _FLAG)
 
     def update(self, h: Held, values: list[Value], table: int) -> list[str]:
-        """Fill the list; of measures that share one, the first does."""
+        """Fill the list; of measures that share one, the first does. A NULL is an element where elements may be so."""
         if not h.fills:
             return []
         entry, text = h.elements.entry(table, h.list), values[0].text
@@ -393,10 +393,11 @@ class Values(State):
         lines = [f"{entry}* entry = {place};"]
         for i, (v, type) in enumerate(zip(values, types, strict=True)):
             store = f"entry->f{i} = {_kept(v.text, type, table)};"
-            if i and h.elements.types[i].nullable:
+            nullable = h.elements.types[i].nullable
+            if nullable:
                 lines.append(f"entry->n{i} = {f'(uint8_t)({v.null})' if v.null else '0'};")
-            lines.append(f"if (!({v.null})) {store}" if v.null and i else store)
-        return [_where(values[:1], " ".join(lines))]
+            lines.append(f"if (!({v.null})) {store}" if v.null and nullable else store)
+        return [_where([] if h.elements.types[0].nullable else values[:1], " ".join(lines))]
 
     def merge_columns(self, h: Held, values: list[Value], table: int) -> list[str]:
         raise AssertionError("the rows of such a group are brought together, not its states")
@@ -481,6 +482,28 @@ class Texts(Values):
         return [f"jg_join_texts(t, memory, values, n, sizeof(*values), order, {h.options[0]}, &{out});"]
 
 
+@dataclass(frozen=True)
+class Lists(Values):
+    """keeps_nulls: elements may be NULL, and so is the list of no rows, which is else empty."""
+
+    keeps_nulls: bool
+
+    def list_of(self, m: Measure) -> ValueList | None:
+        element = m.values[0].type.with_nullable(self.keeps_nulls and m.values[0].type.nullable)
+        keys = (SortField(i, k.descending, k.nulls_first) for i, k in enumerate(m.order, 1))
+        types = (element, *(k.expression.type for k in m.order))
+        return ValueList("rows", types, (*keys, SortField(0, False, False)))
+
+    def finish(self, h: Held) -> list[str]:
+        return super().finish(h) if self.keeps_nulls else ["{", *super().finish(h)[1:]]
+
+    def result(self, h: Held, out: str) -> list[str]:
+        element = h.elements.types[0]
+        null = "(int)((const char*)&values->n0 - (const char*)values)" if element.nullable else "-1"
+        width = 0 if element.is_text else element.width
+        return [f"jg_make_list(t, memory, values, n, sizeof(*values), order, {width}, {null}, &{out});"]
+
+
 # ---- pieces of C++ --------------------------------------------------------------------------------------------------
 
 
@@ -530,6 +553,8 @@ _STATES: dict[str, State] = {
     "quantile_disc": QuantileDisc(),
     "mode": Mode(),
     "string_agg": Texts(),
+    "array_agg": Lists(keeps_nulls=True),
+    "collect_list": Lists(keeps_nulls=False),
 }
 assert set(_STATES) == {a.plain for a in AGGREGATES.values() if not a.expanded and a.code is None}
 

@@ -23,7 +23,7 @@ from typing import Any
 from jumpgate import plugins
 from jumpgate.dataflow.aggregate import AggregateFunction, Row, Rows, StateCode, States, Types
 from jumpgate.dataflow.casts import TypeMismatch
-from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int64, string
+from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int64, list_, string
 from jumpgate.errors import ConfigError
 
 _COUNT = int64.with_nullable(False)
@@ -86,6 +86,20 @@ def _text(types: Types) -> DataType:
     if types[0].kind != "string":
         raise TypeMismatch(f"string_agg of {types[0].name}; cast it to string")
     return string
+
+
+def _listed(types: Types) -> DataType:
+    return list_(_element(types))
+
+
+def _collected(types: Types) -> DataType:
+    return list_(_element(types), nullable=False)
+
+
+def _element(types: Types) -> DataType:
+    if types[0].is_nested or types[0].is_opaque:
+        raise TypeMismatch(f"a list of {types[0].name}: nested values are not ordered")
+    return types[0]
 
 
 # ---- counts, sums and extremes --------------------------------------------------------------------------------------
@@ -425,6 +439,10 @@ _declare("mode", "the value that occurs most; of several the least", _same, body
 _declare("string_agg", "texts in the order given, with a separator between them; NULL for none", _text, ordered=True,
          distinct=True, options=(string,), substrait=("string_agg",),
          body=lambda rows, separator: separator.join(r[0] for r in rows) if rows else None)  # fmt: skip
+_declare("array_agg", "a list of its arguments, which may be NULL, in the order given; NULL for no row", _listed,
+         keeps_nulls=True, ordered=True, distinct=True, body=lambda rows: [r[0] for r in rows] or None)  # fmt: skip
+_declare("collect_list", "a list of the values that are not NULL, in the order given; an empty one for none",
+         _collected, ordered=True, distinct=True, body=lambda rows: [r[0] for r in rows])  # fmt: skip
 
 
 # ---- the first row of a group ---------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from jumpgate.dataflow.expressions import Call, Cast, Expression, Literal, Value
 from jumpgate.dataflow.function import GROUP, Function, Types
 from jumpgate.dataflow.functions_core import CORE
 from jumpgate.dataflow.functions_hash import HASHES
+from jumpgate.dataflow.functions_list import LISTS
 from jumpgate.dataflow.functions_math import MATH
 from jumpgate.dataflow.functions_regex import REGEX
 from jumpgate.dataflow.functions_text import TEXT
@@ -40,6 +41,7 @@ SECTIONS = {
     "Text": TEXT,
     "Hashes": HASHES,
     "Regular expressions": REGEX,
+    "Lists": LISTS,
     "Dates and timestamps": TIME,
 }
 
@@ -112,8 +114,8 @@ def find(name: str) -> Function:
     return function
 
 
-#: functions that do not inspect a value
-_OF_NESTED = frozenset(("is_null", "is_not_null", "coalesce"))
+#: functions that do not inspect a value, and those that take lists apart
+_OF_NESTED = frozenset(("is_null", "is_not_null", "coalesce", "cardinality", "element_at", "list_contains"))
 
 
 def bind(name: str, args: tuple[Expression, ...]) -> Call:

@@ -147,6 +147,18 @@ def string_agg(argument: Column, separator: str, order_by: OrderBy = (), distinc
     return Aggregation(function, (as_column(argument),), (separator,), _orders(order_by))
 
 
+def array_agg(argument: Column, order_by: OrderBy = (), distinct: bool = False) -> Aggregation:
+    """A list of the values, also of NULL; NULL for no row. Those that tie in the order are in their own."""
+    function = "array_agg_distinct" if distinct else "array_agg"
+    return Aggregation(function, (as_column(argument),), (), _orders(order_by))
+
+
+def collect_list(argument: Column, order_by: OrderBy = (), distinct: bool = False) -> Aggregation:
+    """A list of the values that are not NULL, empty for none; those that tie in the order are in their own."""
+    function = "collect_list_distinct" if distinct else "collect_list"
+    return Aggregation(function, (as_column(argument),), (), _orders(order_by))
+
+
 # ---- the first row of a group ---------------------------------------------------------------------------------------
 
 

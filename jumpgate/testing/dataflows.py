@@ -223,11 +223,12 @@ class Generator:
 
     @staticmethod
     def _fits(declaration: AggregateFunction, type: DataType) -> bool:
+        """Return whether there is such an aggregate, of values that other operators compare."""
         try:
-            declaration.result((type,) * declaration.arity)
+            result = declaration.result((type,) * declaration.arity)
         except TypeMismatch:
             return False
-        return type.is_numeric or not declaration.numeric
+        return (type.is_numeric or not declaration.numeric) and not result.is_nested
 
     def union(self, node: Operator) -> Operator:
         other = Filter(node, self.predicate(node.schema, 1)) if self.random.random() < 0.7 else node

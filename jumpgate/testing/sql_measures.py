@@ -32,6 +32,10 @@ def measure_text(measure: Measure, expressions: list[str]) -> str:
         return f"count(CASE WHEN {values[0]} IS NOT NULL AND {values[1]} IS NOT NULL THEN 1 END)"
     if plain == "string_agg":
         return f"string_agg({distinct}{values[0]}, {expressions[1]}{ordered})"
+    if plain == "array_agg":
+        return f"list({distinct}{values[0]}{ordered})"
+    if plain == "collect_list":
+        return f"coalesce(list({distinct}{values[0]}{ordered}) FILTER (WHERE {values[0]} IS NOT NULL), [])"
     if plain in ("median", "quantile_cont", "percentile", "quantile_disc", "mode"):
         value = f"CAST({values[0]} AS DOUBLE)" if measure.type.is_float and plain != "mode" else values[0]
         known = f"list({distinct}{value} ORDER BY {value}) FILTER (WHERE {value} IS NOT NULL)"

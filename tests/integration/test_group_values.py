@@ -212,7 +212,7 @@ def test_values_beyond_the_memory_limit_go_on_on_disk(one_host: str, tmp_path: P
 
 def test_a_text_that_is_too_long_is_an_error(lab: Lab) -> None:
     table = lab.table({"s": "string"}, [("x" * (1 << 20),) for _ in range(300)])
-    with pytest.raises(JumpgateError, match="string_agg would make a text of more than 256 MiB"):
+    with pytest.raises(JumpgateError, match="an aggregate would make a text or a list of more than 256 MiB"):
         lab.run(table.aggregate(s=string_agg("s", ",")))
 
 

@@ -34,6 +34,27 @@ def test_files_of_other_types(spark: Spark, tmp_path: Path, name: str) -> None:
     assert not failure(EVOLVING[name], spark, tmp_path)
 
 
+def test_lists_without_an_order(spark: Spark, tmp_path: Path) -> None:
+    """Elements at one place of several lists are of one row; a query that orders its rows is Spark's."""
+    session = spark.session
+    files("parquet", "n int, b string, g int", VALUES)(session, tmp_path).createOrReplaceTempView("t")
+    query = "select g, {made} from t where b is not null group by g"
+    made = "collect_list(b) b, collect_list(n) n, collect_list(n) filter (where n > 9) e, array_agg(distinct b) d"
+    frame = session.sql(query.format(made=made))
+    offloaded, operators = spark.coverage(frame)
+    assert offloaded == operators
+    ours, theirs = (
+        {r.g: (sorted(zip(r.b, r.n, strict=True)), r.e, sorted(r.d)) for r in rows}
+        for rows in (frame.collect(), own(session, query.format(made=made)))
+    )
+    assert ours == theirs and all(e == [] for _, e, _ in ours.values())
+    for rows in ("(select * from t order by n)", "(select g, explode(array(n, 1)) n from t)"):
+        shown = str(
+            session.sql(f"select g, collect_list(n) from {rows} group by g")._jdf.queryExecution().executedPlan()
+        )
+        assert "ObjectHashAggregate" in shown
+
+
 WRITES = {
     "a file": lambda frame, folder: frame.write.parquet(str(folder / "out")),
     "partitions": lambda frame, folder: frame.write.partitionBy("g").orc(str(folder / "out")),

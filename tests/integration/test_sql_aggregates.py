@@ -31,6 +31,10 @@ OF_ANYTHING = ("first({} ORDER BY id)", "last({} ORDER BY s DESC, id)", "first({
 OF_TEXTS = ("string_agg(s, ',' ORDER BY id)", "string_agg(s, ', ' ORDER BY i DESC NULLS LAST, id)",
             "string_agg(DISTINCT s, '-' ORDER BY s DESC)", "string_agg(s, 'é' ORDER BY id) FILTER (WHERE id % 7 = 0)",
             "string_agg(s || 'x', '' ORDER BY id)", "string_agg(i, '|' ORDER BY id)")  # fmt: skip
+OF_LISTS = ("list(s ORDER BY id)", "array_agg(i ORDER BY s DESC NULLS LAST, id)", "len(array_agg(d ORDER BY id DESC))",
+            "list(h ORDER BY id)[2]", "list_contains(list(i ORDER BY id), 7)", "array_agg(DISTINCT s ORDER BY s DESC)",
+            "string_split(max(s || 'b'), 'b')",
+            "length(str_split(min(s), 'a'))", "list_extract(array_agg(ts ORDER BY id), -1)")  # fmt: skip
 OF_INTEGERS = ("bit_and({})", "bit_or({})", "bit_xor({})", "bit_or({}) FILTER (WHERE id < 0)",
                "count_if({} > 7)", "countif({} < 3)")  # fmt: skip
 #: → why DuckDB answers it
@@ -39,7 +43,9 @@ STAYS = {
     "first(s)": "aggregate first is not offloaded",
     "last(s)": "aggregate last is not offloaded",
     "any_value(s)": "aggregate any_value is not offloaded",
-    "array_agg(s ORDER BY id)": "aggregate array_agg with ORDER BY is not offloaded",
+    "list(s)": "aggregate list without ORDER BY has rows as they come",
+    "list(s ORDER BY s)": "aggregate list without ORDER BY has rows as they come",  # the plan sorts a list of these
+    "array_agg(s ORDER BY h)": "array_agg(VARCHAR) is not offloaded like this",
     "mode(i ORDER BY id)": "aggregate mode",
     "median(b)": "median(BIGINT) is not offloaded like this",
     "median(f)": "median(DOUBLE) is not offloaded like this",
@@ -91,6 +97,7 @@ def expressions() -> dict[str, list[str]]:
     found["integers"] = [call.format(c) for c in ("i", "b") for call in OF_INTEGERS]
     found["integers"] += ["median(i)", "median(DISTINCT i)", "median(i) FILTER (WHERE id > 50)"]
     found["numbers"] = [call.format(c) for c in ("i", "b", "f", "d", "w") for call in OF_NUMBERS]
+    found["lists"] = list(OF_LISTS)
     for some in (("i", "h", "w"), ("s", "day", "ts")):
         found[", ".join(some)] = [call.format(c) for c in some for call in OF_ANYTHING]
     return found

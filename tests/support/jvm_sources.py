@@ -27,7 +27,8 @@ _RULES = {
     "first": "FIRST", "second": "SECOND", "sum_type": "SUM", "product_type": "PRODUCT", "round_type": "ROUND",
     "whole_type": "WHOLE", "coalesced": "COALESCED", "nullable_first": "NULLABLE_FIRST", "_declared": "DECLARED",
     "_as_separator": "AS_SEPARATOR", "three_valued": "THREE_VALUED", "_summed": "SUMMED", "_same": "NULLABLE_FIRST",
-    "_integral": "NULLABLE_FIRST", "_middle": "MIDDLE",
+    "_integral": "NULLABLE_FIRST", "_middle": "MIDDLE", "_listed": "LISTED", "_collected": "COLLECTED",
+    "element_type": "ELEMENT",
 }  # fmt: skip
 #: rules that only refuse some arguments: their type is that of any argument
 _CONSTANT = {"never_null", "_comparable", "_text"}
@@ -210,6 +211,8 @@ def _always(type: DataType) -> str:
     if not type.nullable and type.kind in _NEVER_NULL:
         return f"TypeRule.{_NEVER_NULL[type.kind]}"
     constant = f"DataType.{type.kind.upper()}"
+    if type.kind == "list":
+        constant = f"DataType.list(DataType.{type.parts[0].type.kind.upper()})"
     return f"TypeRule.always({constant}{'' if type.nullable else '.withNullable(false)'})"
 
 
@@ -372,7 +375,9 @@ def _call(kind: str, function: str, arguments: Sequence[Expression], type: DataT
 
 
 def _text(type: DataType) -> str:
-    """Return a type as descriptors write it."""
+    """Return a type as descriptors and Java's clients write it."""
+    if type.kind == "list":
+        return f"list<element {_text(type.parts[0].type)}>{'?' * type.nullable}"
     return str(type).replace(", ", ",")
 
 

@@ -127,6 +127,17 @@ def texts_of_values() -> Iterator[Case]:
             {ANSI: ansi},
             "select n, split(s, ',')[2], split(s, 'c')[1] from t",
         )
+        yield Case(f"a missing element, ansi={ansi}", outcome, table, {ANSI: ansi},
+                   "select n, element_at(split(s, ',', 2), 2), split(s, ',', 9)[1] from t")  # fmt: skip
+    whole = (
+        "split(s, ','), split(s, 'c', 2), split(s, '\\\\.', 1), size(split(s, ' ')), array_contains(split(s, ','), '')"
+    )
+    yield Case("parts of a pattern", REFUSED, table, {}, f"select n, {whole}, split(s, '[.]') from t")
+    whole = f"select n, {whole} from t"
+    yield Case("parts as arrays", WHOLE, table, {}, whole)
+    yield Case("parts as rows", WHOLE, table, {}, "select n, e from t lateral view explode(split(s, ',')) v as e")
+    yield Case("parts as rows, or none", WHOLE, table, {},
+               "select n, e from t lateral view outer explode(split(s, ' ', 2)) v as e where n < 9")  # fmt: skip
 
 
 #: rows of a query's own, and such as are made of each row
@@ -188,8 +199,9 @@ VALUES = """select *, cast(v as double) x, cast(v as decimal(7, 3)) y from value
 KEPT = (
     "lpad(b, n, 'x')", "date_format(d, 'G')", "regexp_extract(b, 'a*(b)')", "percentile(n, array(0.25, 0.5))",
     "regexp_replace(b, 'x*', '-')", "lag(n) ignore nulls over (order by n)", "percentile_approx(n, 0.5)",
-    "collect_list(n)", "collect_set(b)", "sha2(b, 512)", "crc32(b)", "xxhash64(x)", "hash(m)", "bround(y, 1)",
-    "split(b, 'b')", "cast(x as string)", "cast(b as float)", "approx_count_distinct(n)",
+    "collect_set(x)", "collect_list(struct(n, b))", "sha2(b, 512)", "crc32(b)", "xxhash64(x)", "hash(m)",
+    "bround(y, 1)", "split(b, '')", "split(b, '[bc]')",
+    "cast(x as string)", "cast(b as float)", "approx_count_distinct(n)",
 )  # fmt: skip
 #: of groups, of which one has one row and one none with values
 AGGREGATES = {
@@ -201,6 +213,10 @@ AGGREGATES = {
         percentile_disc(0.4) within group (order by n)""",
     "rows of extremes": """max_by(b, n), min_by(b, n), max_by(n, d), min_by(x, d), max_by(d, x) filter (where n < 4),
         max_by(g, g), min_by(n, b) filter (where n > 9)""",
+    "arrays in order": """sort_array(collect_list(n)), sort_array(collect_set(b)), sort_array(collect_list(x), false),
+        sort_array(collect_list(distinct b)), sort_array(collect_set(d)) l, size(collect_set(g)),
+        sort_array(collect_list(b) filter (where n > 2)), sort_array(array_agg(y)), size(collect_list(m)),
+        array_contains(collect_list(n), 2), sort_array(collect_list(n > 2))""",
     "distinct tuples": "count(distinct n, b), count(distinct n, b) + 1",
 }
 

@@ -46,13 +46,17 @@ QUERIES = {
     "entries": "select id, k, v from t lateral view explode(m) x as k, v",
     "entries or none": "select id, k, v + 1 from t lateral view outer explode(m) x as k, v where k is null or k <> 'j'",
     "groups of entries": "select k, count(v), sum(v) from t lateral view explode(m) x as k, v group by k",
+    "sizes": "select id, size(l), size(m), size(r), array_size(t), cardinality(s.`in`.y) from t where size(l) <> 1",
+    "elements by place": """select id, get(l, 0), get(l, 1), try_element_at(t, -1), get(r, 0).v,
+        try_element_at(s.`in`.y, 3) from t""",
+    "elements that arrays have": """select id, array_contains(l, 1), array_contains(t, 'p'), array_contains(l, id),
+        array_contains(s.`in`.y, 4) from t""",
     "groups of elements": "select e, count(*) from t lateral view explode(l) v as e group by e",
 }  # fmt: skip
 #: what is Spark's, above a table that is not
 KEPT = (
-    "s.`in` = named_struct('x', 0.5d, 'y', array(1, null, 3))", "l = array(5)", "l[0]", "size(l)", "m['k']",
-    "array_contains(l, 1)", "to_json(s)", "transform(l, x -> x + 1)", "map_keys(m)", "named_struct('a', id)",
-    "array(id)", "s.`in`.y[0]",
+    "s.`in` = named_struct('x', 0.5d, 'y', array(1, null, 3))", "l = array(5)", "l[id]", "m['k']", "l[-1]",
+    "to_json(s)", "transform(l, x -> x + 1)", "map_keys(m)", "named_struct('a', id)", "array(id)", "sort_array(l)",
 )  # fmt: skip
 
 

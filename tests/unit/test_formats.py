@@ -23,7 +23,7 @@ MAY_NAME_ORC = {
     "jumpgate/dataflow/formats.py",
     "tests/support/hostile.py",
     "tests/support/orc_tail.py",
-    *(f"tests/support/spark_{name}.py" for name in ("cases", "files", "nested", "random", "times", "tpcds")),
+    *(f"tests/support/spark_{name}.py" for name in ("cases", "files", "lakes", "nested", "random", "times", "tpcds")),
 }
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from jumpgate.client.duckdb import functions, functions_number, functions_text
+from jumpgate.client.duckdb import functions, functions_list, functions_number, functions_text
 from jumpgate.client.duckdb.functions import Rule, Site, as_type
 from jumpgate.client.duckdb.installed import added
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.functions import bind
 
-_RULES = {**functions.RULES, **functions_number.RULES, **functions_text.RULES}
+_RULES = {**functions.RULES, **functions_number.RULES, **functions_text.RULES, **functions_list.RULES}
 
 
 def translate_call(site: Site) -> Expression:

@@ -10,7 +10,7 @@ from jumpgate.client.duckdb.functions import only_if
 from jumpgate.client.duckdb.measures import Computed, Term, alone, counted_if
 from jumpgate.client.duckdb.reasons import Stays
 from jumpgate.client.duckdb.scalars import Scalars
-from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.expressions import Case, Expression, Literal
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import SortKey
 from jumpgate.dataflow.types import bool_, float64, string
@@ -68,6 +68,30 @@ def _joined(call: e.AggregateCall, scalars: Scalars, condition: Condition) -> Co
     return Computed((term,), lambda values: values[0])
 
 
+def _listed(call: e.AggregateCall, scalars: Scalars, condition: Condition) -> Computed:
+    """A list whose order is determined: of values that differ by themselves, else by a last key that does, or it
+    fails."""
+    if len(call.children) != 1 or not call.orders:
+        raise Stays(f"aggregate {call.name} without ORDER BY has rows as they come")
+    (value,) = scalars.all(call.children)
+    keys = scalars.keys(call.orders)
+    last = keys[-1].expression
+    if call.options or condition is not None or value.type.is_nested or last.type.is_float:
+        raise _refuse(call)
+    if call.distinct:
+        if len(keys) > 1 or last != value:
+            raise _refuse(call)
+        return Computed((Term("array_agg_distinct", (value,), keys),), lambda values: values[0])
+    terms = (Term("array_agg", (value,), keys), Term("count_distinct", (last,)), Term("count_star"))
+
+    def only(values: tuple[Expression, ...]) -> Expression:
+        found, different, rows = values
+        is_known = only_if(bind("eq", (different, rows)), _TRUE, "rows that tie, of which one comes first")
+        return Case(found.type, (is_known, found), Literal(found.type, None))
+
+    return Computed(terms, only)
+
+
 def _at_extreme(greatest: bool, keeps_nulls: bool = False) -> Rule:
     """Return the rule of arg_max and arg_min, which skip rows where an argument is NULL. Plans have first, last and
     any_value with ORDER BY so, at the least or greatest sort key; first and last keep NULLs."""
@@ -123,6 +147,7 @@ def _quantile(call: e.AggregateCall, scalars: Scalars, condition: Condition) -> 
 
 ORDERED: Mapping[str, Rule] = {
     **dict.fromkeys(("string_agg", "group_concat", "listagg"), _joined),
+    **dict.fromkeys(("list", "array_agg"), _listed),
     "arg_min_null": _at_extreme(False, keeps_nulls=True), "arg_max_null": _at_extreme(True, keeps_nulls=True),
     **dict.fromkeys(("arg_max", "argmax", "max_by"), _at_extreme(True)),
     **dict.fromkeys(("arg_min", "argmin", "min_by"), _at_extreme(False)),

@@ -150,9 +150,10 @@ def fold(expression: Expression, dialect: Dialect) -> Expression:
 
 
 def computed(expression: Expression, dialect: Dialect) -> Expression:
-    """Return the value of a constant call, cast or list as a literal; anything else unchanged."""
+    """Return the value of a constant call, cast or list as a literal; anything else unchanged. Nested values have
+    none."""
     constant = all(isinstance(c, Literal) for c in expression.children)
-    if not constant or not isinstance(expression, Call | Cast | InList):
+    if not constant or not isinstance(expression, Call | Cast | InList) or expression.type.is_nested:
         return expression
     try:
         value = evaluate(expression, (), dialect)

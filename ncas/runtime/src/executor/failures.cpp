@@ -18,7 +18,8 @@ Status failure_status(const JgTask& task, Budget* budget, const Status& detail) 
     case JG_COMPUTE:
       return {"compute", "a function is not defined for this value", where};
     case JG_TEXT:
-      return {"compute", "string_agg would make a text of more than 256 MiB; group by more, or drop rows before it",
+      return {"compute",
+              "an aggregate would make a text or a list of more than 256 MiB; group by more, or drop rows before it",
               where};
     case JG_MEMORY:
       return {"memory", budget->explain()};

@@ -134,6 +134,34 @@ int jg_split_part(JgStr s, JgStr separator, int64_t n, JgStr* out) {
   return JG_OK;
 }
 
+int jg_split(JgTask* task, JgStr s, JgStr separator, int64_t most, JgStr* out) {
+  const std::string_view v = view(s), by = view(separator);
+  const uint64_t limit = most > 0 ? static_cast<uint64_t>(most) : UINT64_MAX;
+  uint64_t parts = 1;
+  for (size_t i = v.find(by); i != v.npos && parts < limit; i = v.find(by, i + by.size())) parts++;
+  const uint64_t slots = 4 + (parts + 7) / 8, first = slots + 4 * parts;
+  const uint64_t size = first + v.size() - (parts - 1) * by.size();
+  if (size > kTextBytesMax) return JG_COMPUTE;
+  char* const list = jg_temp(task, size);
+  const auto put = [list](uint64_t at, uint64_t number) {
+    const auto word = static_cast<uint32_t>(number);
+    std::memcpy(list + at, &word, sizeof word);
+  };
+  put(0, parts);
+  std::memset(list + 4, 0xFF, slots - 4);
+  if (parts % 8) list[slots - 1] = static_cast<char>((1 << parts % 8) - 1);
+  char* at = list + first;
+  size_t from = 0;
+  for (uint64_t part = 0; part < parts; part++) {
+    const size_t end = part + 1 < parts ? v.find(by, from) : v.size();
+    at = append(at, {s.data + from, end - from});
+    put(slots + 4 * part, static_cast<uint64_t>(at - list));
+    from = end + by.size();
+  }
+  *out = {list, size};
+  return JG_OK;
+}
+
 int jg_initcap(JgTask* task, JgStr s, JgStr* out) {
   char* p = jg_temp(task, s.size);
   bool inside = false;

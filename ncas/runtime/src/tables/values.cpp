@@ -9,7 +9,7 @@
 namespace {
 
 constexpr int64_t kFirstElements = 4, kChunkBytesMax = 1 << 20;
-constexpr uint64_t kJoinedBytesMax = 1 << 28;
+constexpr uint64_t kResultBytesMax = 1 << 28;
 
 struct JoinedTextLess {
   bool operator()(JgStr a, JgStr b) const { return jg_compare_str(a, b) < 0; }
@@ -36,6 +36,16 @@ int64_t mode_of(T* values, int64_t n) {
   }
   return best;
 }
+
+// The n entries in their order.
+std::vector<const char*> in_order(const void* values, int64_t n, int size, int (*order)(const void*, const void*)) {
+  std::vector<const char*> entries(n);
+  for (int64_t i = 0; i < n; i++) entries[i] = static_cast<const char*>(values) + i * size;
+  std::sort(entries.begin(), entries.end(), [order](const char* a, const char* b) { return order(a, b) < 0; });
+  return entries;
+}
+
+JgStr text_of(const char* entry) { return *reinterpret_cast<const JgStr*>(entry); }
 
 }  // namespace
 
@@ -91,14 +101,10 @@ int64_t jg_mode_text(JgStr* values, int64_t n) { return mode_of<JgStr, JoinedTex
 
 void jg_join_texts(JgTask* task, JgMemory* memory, const void* values, int64_t n, int size,
                    int (*order)(const void*, const void*), JgStr separator, JgStr* out) {
-  std::vector<const char*> elements(n);
   uint64_t bytes = (n - 1) * separator.size;
-  for (int64_t i = 0; i < n; i++) {
-    elements[i] = static_cast<const char*>(values) + i * size;
-    bytes += reinterpret_cast<const JgStr*>(elements[i])->size;
-  }
-  if (bytes > kJoinedBytesMax) return jg_fail(task, JG_TEXT, -1);
-  std::sort(elements.begin(), elements.end(), [order](const char* a, const char* b) { return order(a, b) < 0; });
+  for (int64_t i = 0; i < n; i++) bytes += text_of(static_cast<const char*>(values) + i * size).size;
+  if (bytes > kResultBytesMax) return jg_fail(task, JG_TEXT, -1);
+  const std::vector<const char*> entries = in_order(values, n, size, order);
   char* at = memory->results.bytes(bytes);
   *out = {at, bytes};
   auto append = [&at](JgStr s) {
@@ -107,6 +113,39 @@ void jg_join_texts(JgTask* task, JgMemory* memory, const void* values, int64_t n
   };
   for (int64_t i = 0; i < n; i++) {
     if (i > 0) append(separator);
-    append(*reinterpret_cast<const JgStr*>(elements[i]));
+    append(text_of(entries[i]));
   }
+}
+
+void jg_make_list(JgTask* task, JgMemory* memory, const void* values, int64_t n, int size,
+                  int (*order)(const void*, const void*), int width, int null, JgStr* out) {
+  const auto is_null = [null](const char* entry) { return null >= 0 && entry[null]; };
+  const uint64_t slot = width ? width : sizeof(uint32_t), slots = 4 + (static_cast<uint64_t>(n) + 7) / 8;
+  uint64_t bytes = slots + n * slot;
+  for (int64_t i = 0; i < n && !width; i++) {
+    const char* entry = static_cast<const char*>(values) + i * size;
+    bytes += is_null(entry) ? 0 : text_of(entry).size;
+  }
+  if (bytes > kResultBytesMax) return jg_fail(task, JG_TEXT, -1);
+  char* const list = memory->results.bytes(bytes);
+  const auto count = static_cast<uint32_t>(n);
+  std::memset(list, 0, slots + n * slot);
+  std::memcpy(list, &count, sizeof count);
+  auto end = static_cast<uint32_t>(slots + n * slot);
+  char* at = list + slots;
+  int64_t i = 0;
+  for (const char* entry : in_order(values, n, size, order)) {
+    const bool known = !is_null(entry);
+    list[4 + i / 8] = static_cast<char>(list[4 + i / 8] | known << i % 8);
+    i++;
+    if (width && known) std::memcpy(at, entry, width);
+    if (!width) {
+      const JgStr text = known ? text_of(entry) : JgStr{};
+      if (text.size) std::memcpy(list + end, text.data, text.size);
+      end += static_cast<uint32_t>(text.size);
+      std::memcpy(at, &end, sizeof end);
+    }
+    at += slot;
+  }
+  *out = {list, bytes};
 }

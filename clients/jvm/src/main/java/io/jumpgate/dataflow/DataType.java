@@ -332,10 +332,16 @@ public sealed interface DataType {
     return this instanceof Nested ? new Plain(Kind.BINARY, nullable()) : this;
   }
 
+  /** How the text of a list's type begins. */
+  String LIST_OF = "list<element ";
+
   /** The inverse of {@link #text} for what descriptors hold; raises IllegalArgumentException. */
   static DataType parse(String text) {
     boolean nullable = text.endsWith("?");
     String name = nullable ? text.substring(0, text.length() - 1) : text;
+    if (name.startsWith(LIST_OF) && name.endsWith(">")) {
+      return list(parse(name.substring(LIST_OF.length(), name.length() - 1))).withNullable(nullable);
+    }
     int open = name.indexOf('(');
     if (open < 0) {
       return new Plain(Kind.of(name), nullable);

@@ -64,6 +64,10 @@ public enum MeasureFunction {
   MODE("mode", TypeRule.NULLABLE_FIRST),
   STRING_AGG("string_agg", TypeRule.always(DataType.STRING)),
   STRING_AGG_DISTINCT("string_agg_distinct", TypeRule.always(DataType.STRING)),
+  ARRAY_AGG("array_agg", TypeRule.LISTED),
+  ARRAY_AGG_DISTINCT("array_agg_distinct", TypeRule.LISTED),
+  COLLECT_LIST("collect_list", TypeRule.COLLECTED),
+  COLLECT_LIST_DISTINCT("collect_list_distinct", TypeRule.COLLECTED),
   FIRST_VALUE("first_value", TypeRule.NULLABLE_FIRST);
 
   private final String text;

@@ -26,6 +26,16 @@ public final class Patterns {
         && parser.choices <= CHOICES_MAX;
   }
 
+  /** Whether matches are at the same places, too: there are no groups, of which repetitions may match nothing. */
+  public static boolean isPlaced(String pattern) {
+    return isShared(pattern) && !pattern.contains("(");
+  }
+
+  /** Whether one of these has a match in no text. */
+  public static boolean matchesNothing(String pattern) {
+    return java.util.regex.Pattern.compile(pattern).matcher("").find();
+  }
+
   private boolean alternatives() {
     do {
       while (at < pattern.length() && "|)".indexOf(pattern.charAt(at)) < 0) {

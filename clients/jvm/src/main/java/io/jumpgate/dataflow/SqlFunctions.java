@@ -8,6 +8,7 @@ import java.util.Optional;
 /** Functions of SQL as Presto and Trino define them, made of those that dataflows have. */
 public final class SqlFunctions {
   private static final List<String> DATE_UNITS = List.of("day", "week", "month", "quarter", "year");
+  private static final List<String> CLOCK_UNITS = List.of("hour", "minute", "second");
   /** Of parts that {@link #splitPart} counts, and of units by which dates move. */
   private static final long NUMBER_MAX = 1_000_000;
 
@@ -36,6 +37,15 @@ public final class SqlFunctions {
         List.of(ScalarFunction.LT.of(absolute, infinity), value), Expression.nullOf(DataType.FLOAT64));
   }
 
+  /** NaN of a negative number. */
+  public static Expression squareRoot(Expression value) {
+    Expression isReal = ScalarFunction.GE.of(value, Expression.floating(0, DataType.FLOAT64));
+    Expression otherwise = Expression.caseWhen(
+        List.of(ScalarFunction.IS_NOT_NULL.of(value), Expression.floating(Double.NaN, DataType.FLOAT64)),
+        Expression.nullOf(DataType.FLOAT64));
+    return Expression.caseWhen(List.of(isReal, ScalarFunction.SQRT.of(value)), otherwise);
+  }
+
   /** Whether {@link #splitPart} is defined: parts are counted from 1, and a separator is some text. */
   public static boolean isPart(String separator, long n) {
     return !separator.isEmpty() && n >= 1 && n <= NUMBER_MAX;
@@ -59,8 +69,12 @@ public final class SqlFunctions {
     return ScalarFunction.OCTET_LENGTH.of(text);
   }
 
-  /** The first day of the unit in which a date is; none of a unit that dates do not have. */
+  /** The start of the unit in which a date or a timestamp is; none of a unit that it does not have. */
   public static Optional<Expression> dateTrunc(String unit, Expression date) {
+    if (date.type().same(DataType.TIMESTAMP)) {
+      boolean known = DATE_UNITS.contains(unit) || CLOCK_UNITS.contains(unit);
+      return known ? Optional.of(ScalarFunction.DATE_TRUNC.of(Expression.string(unit), date)) : Optional.empty();
+    }
     if (!DATE_UNITS.contains(unit)) {
       return Optional.empty();
     }

@@ -59,6 +59,11 @@ interface TypeRule {
   TypeRule MIDDLE =
       arguments -> arguments.get(0).type() instanceof DataType.Decimal d ? d.withNullable(true) : DataType.FLOAT64;
 
+  TypeRule LISTED = arguments -> DataType.list(arguments.get(0).type());
+  /** Of all rows of a group, also of none. */
+  TypeRule COLLECTED = arguments -> LISTED.of(arguments).withNullable(false);
+  TypeRule ELEMENT = arguments -> ((DataType.Nested) arguments.get(0).type()).parts().get(0).type();
+
   DataType of(List<Expression> arguments);
 
   static TypeRule always(DataType type) {

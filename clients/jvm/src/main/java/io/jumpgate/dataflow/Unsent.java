@@ -41,6 +41,16 @@ public record Unsent(Dataflow dataflow) {
     return append(out, io.jumpgate.v1.Operator.newBuilder().setProject(project));
   }
 
+  /** The types of the result's columns, which a projection names last. */
+  public List<DataType> types() {
+    return dataflow.getOperators(dataflow.getOperatorsCount() - 1)
+        .getProject()
+        .getExpressionsList()
+        .stream()
+        .map(i -> DataType.fromProto(dataflow.getExpressions(i).getType()))
+        .toList();
+  }
+
   /** The whole request: the result goes to the endpoints. */
   public Dataflow send(List<String> endpoints, Partitioning partitioning, Layout layout) {
     Send.Builder send =

@@ -1,6 +1,8 @@
 package io.jumpgate.ntf;
 
+import io.jumpgate.dataflow.DataType;
 import java.nio.ByteBuffer;
+import java.util.function.Consumer;
 
 /** Received columns as arrays, for engines whose vectors are on the heap. */
 public final class Copies {
@@ -67,6 +69,47 @@ public final class Copies {
       offsets[row] -= first;
     }
     return new Texts(text, offsets);
+  }
+
+  /**
+   * Hands out the elements of a column's lists, one after the other, and null for NULL; returns where those of each row
+   * end, after a 0. Raises {@code protocol} where the bytes are not such lists.
+   */
+  public static int[] elements(
+      ColumnarFrame.Column column, int rows, DataType.Nested list, Consumer<ByteBuffer> element) {
+    NestedValue.Shape shape = NestedValue.Shape.of(list);
+    boolean[] nulls = nulls(column, rows);
+    ByteBuffer offsets = column.offsets().bytes();
+    ByteBuffer values = column.values().bytes();
+    int[] ends = new int[rows + 1];
+    for (int row = 0; row < rows; row++) {
+      ends[row + 1] = ends[row];
+      if (nulls == null || !nulls[row]) {
+        int start = offsets.getInt(row * Integer.BYTES);
+        NestedValue value = shape.value(values.slice(start, offsets.getInt((row + 1) * Integer.BYTES) - start));
+        for (int i = 0; i < value.size(); i++) {
+          element.accept(value.isNull(i) ? null : value.part(i));
+        }
+        ends[row + 1] += value.size();
+      }
+    }
+    return ends;
+  }
+
+  /** A little-endian number of up to 8 bytes. */
+  public static long word(ByteBuffer bytes) {
+    return switch (bytes.remaining()) {
+      case Byte.BYTES -> bytes.get(0);
+      case Short.BYTES -> bytes.getShort(0);
+      case Integer.BYTES -> bytes.getInt(0);
+      default -> bytes.getLong(0);
+    };
+  }
+
+  public static byte[] text(ByteBuffer bytes) {
+    byte[] copy = new byte[bytes.remaining()];
+    bytes.get(copy);
+    return copy;
   }
 
   private static byte bit(ByteBuffer bits, int row) {

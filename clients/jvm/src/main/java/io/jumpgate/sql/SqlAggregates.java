@@ -3,9 +3,11 @@ package io.jumpgate.sql;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
+import io.jumpgate.dataflow.Expression.SortKey;
 import io.jumpgate.dataflow.Measure;
 import io.jumpgate.dataflow.MeasureFunction;
 import io.jumpgate.dataflow.Operator;
+import io.jumpgate.dataflow.ScalarFunction;
 import io.jumpgate.dataflow.SqlFunctions;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +21,7 @@ import java.util.function.Function;
 public final class SqlAggregates {
   private final int keys;
   private final List<Measure> measures = new ArrayList<>();
+  private final List<Integer> lists = new ArrayList<>();
 
   /** {@code keys}: how many columns are before the measures. */
   public SqlAggregates(int keys) {
@@ -26,7 +29,29 @@ public final class SqlAggregates {
   }
 
   public List<Measure> measures() {
+    if (lists.size() > 1) {
+      List<SortKey> together =
+          lists.stream().map(i -> new SortKey(measures.get(i).arguments().get(0), false, false)).toList();
+      lists.forEach(i -> {
+        Measure list = measures.get(i);
+        measures.set(i, new Measure(list.function(), list.arguments(), list.name(), together));
+      });
+    }
     return measures;
+  }
+
+  /**
+   * The value of {@code array_agg}, whose elements are in no order that an engine promises; but those at one place of
+   * several arrays are of one row. Empty: the engine is to say which floats differ.
+   */
+  public Optional<Function<Operator, Expression>> addList(List<Expression> arguments, boolean distinct) {
+    if (distinct && arguments.get(0).type().isFloat()) {
+      return Optional.empty();
+    }
+    if (!distinct) {
+      lists.add(measures.size());
+    }
+    return Optional.of(measure(MeasureFunction.ARRAY_AGG, arguments, distinct));
   }
 
   /**
@@ -56,12 +81,14 @@ public final class SqlAggregates {
       case "stddev_pop" -> spread(MeasureFunction.STDDEV_POP, arguments, distinct);
       case "variance", "var_samp" -> spread(MeasureFunction.VARIANCE, arguments, distinct);
       case "var_pop" -> spread(MeasureFunction.VARIANCE_POP, arguments, distinct);
+      case "arbitrary", "any_value" -> measure(MeasureFunction.MIN, arguments, false);
+      case "max_by" -> extreme(arguments, true, distinct);
+      case "min_by" -> extreme(arguments, false, distinct);
       case "covar_pop" -> pairs(MeasureFunction.COVAR_POP, arguments, type, distinct);
       case "covar_samp" -> pairs(MeasureFunction.COVAR_SAMP, arguments, type, distinct);
-      case "corr" -> {
-        Function<Operator, Expression> value = pairs(MeasureFunction.CORR, arguments, type, distinct);
-        yield value == null ? null : value.andThen(SqlFunctions::finite);
-      }
+      case "corr" -> finite(MeasureFunction.CORR, arguments, type, distinct);
+      case "regr_slope" -> finite(MeasureFunction.REGR_SLOPE, arguments, type, distinct);
+      case "regr_intercept" -> finite(MeasureFunction.REGR_INTERCEPT, arguments, type, distinct);
       default -> null;
     });
   }
@@ -93,10 +120,34 @@ public final class SqlAggregates {
     return distinct || !type.same(DataType.FLOAT64) ? null : measure(function, arguments, false);
   }
 
+  /** NULL in place of what is not finite. */
+  private Function<Operator, Expression> finite(
+      MeasureFunction function, List<Expression> arguments, DataType type, boolean distinct) {
+    Function<Operator, Expression> value = pairs(function, arguments, type, distinct);
+    return value == null ? null : value.andThen(SqlFunctions::finite);
+  }
+
+  /** The first argument in a row with the extreme of the second, any of them: here the least. */
+  private Function<Operator, Expression> extreme(List<Expression> arguments, boolean greatest, boolean distinct) {
+    if (distinct || arguments.size() != 2 || arguments.get(1).type().isFloat()) {
+      return null;
+    }
+    Expression by = arguments.get(1);
+    Expression value = arguments.get(0);
+    Expression known =
+        Expression.caseWhen(List.of(ScalarFunction.IS_NOT_NULL.of(by), value), Expression.nullOf(value.type()));
+    return measure(MeasureFunction.FIRST_VALUE, List.of(known), false, List.of(new SortKey(by, greatest, false)));
+  }
+
   private Function<Operator, Expression> measure(
       MeasureFunction function, List<Expression> arguments, boolean distinct) {
+    return measure(function, arguments, distinct, List.of());
+  }
+
+  private Function<Operator, Expression> measure(
+      MeasureFunction function, List<Expression> arguments, boolean distinct, List<SortKey> order) {
     int column = keys + measures.size();
-    measures.add(new Measure(distinct ? function.distinct() : function, arguments, "m" + measures.size()));
+    measures.add(new Measure(distinct ? function.distinct() : function, arguments, "m" + measures.size(), order));
     return grouped -> grouped.column(column);
   }
 

@@ -89,7 +89,7 @@ public abstract class SqlTranslator<E> {
   protected final Optional<Expression> shared(String name, E e) {
     Optional<ScalarFunction> part = DateParts.function(name);
     if (part.isPresent()) {
-      return part.map(function -> function.of(argument(e, 0, DataType.DATE)));
+      return part.map(function -> function.of(moment(e, 0)));
     }
     return Optional.ofNullable(switch (name) {
       case "length" -> ScalarFunction.CHAR_LENGTH.of(argument(e, 0, DataType.STRING));
@@ -103,17 +103,35 @@ public abstract class SqlTranslator<E> {
       case "strpos" -> position(e);
       case "lpad" -> padded(ScalarFunction.LPAD, e);
       case "rpad" -> padded(ScalarFunction.RPAD, e);
+      case "ends_with" -> ScalarFunction.ENDS_WITH.of(texts(e));
+      case "concat_ws" -> joined(e);
+      case "translate" -> translated(e);
+      case "to_hex" -> digest(e);
+      case "lower" -> hexDigits(e);
+      case "sqrt" -> SqlFunctions.squareRoot(argument(e, 0, DataType.FLOAT64));
+      case "bitwise_not" ->
+        ScalarFunction.BIT_XOR.of(argument(e, 0, DataType.INT64), Expression.integer(-1, DataType.INT64));
       case "bitwise_and" -> ScalarFunction.BIT_AND.of(words64(e));
       case "bitwise_or" -> ScalarFunction.BIT_OR.of(words64(e));
       case "bitwise_xor" -> ScalarFunction.BIT_XOR.of(words64(e));
       case "is_nan" -> ScalarFunction.IS_NAN.of(argument(e, 0, DataType.FLOAT64));
       case "floor" -> ScalarFunction.FLOOR.of(argument(e, 0, DataType.FLOAT64));
       case "ceil", "ceiling" -> ScalarFunction.CEIL.of(argument(e, 0, DataType.FLOAT64));
-      case "date_trunc" -> known(e, SqlFunctions.dateTrunc(unit(e), argument(e, 1, DataType.DATE)));
+      case "date_trunc" -> known(e, SqlFunctions.dateTrunc(unit(e), moment(e, 1)));
+      case "hour" -> ScalarFunction.HOUR.of(argument(e, 0, DataType.TIMESTAMP));
+      case "minute" -> ScalarFunction.MINUTE.of(argument(e, 0, DataType.TIMESTAMP));
+      case "second" -> ScalarFunction.SECOND.of(argument(e, 0, DataType.TIMESTAMP));
+      case "date" -> moment(e, 0).as(DataType.DATE);
       case "date_diff" ->
         known(e, SqlFunctions.dateDiff(unit(e), argument(e, 1, DataType.DATE), argument(e, 2, DataType.DATE)));
       default -> null;
     });
+  }
+
+  /** A date, or a timestamp that counts microseconds. */
+  private Expression moment(E call, int argument) {
+    Expression value = argument(call, argument);
+    return value.type().same(DataType.TIMESTAMP) ? value : argument(call, argument, DataType.DATE);
   }
 
   protected final String unit(E call) {
@@ -145,6 +163,45 @@ public abstract class SqlTranslator<E> {
         ? function.of(
               argument(call, 0, DataType.STRING), Expression.integer(length, DataType.INT64), Expression.string(fill))
         : refuse(call);
+  }
+
+  /** Of texts, which are NULL or joined; an array is none. */
+  private Expression joined(E call) {
+    return arguments(call).size() > 1 ? ScalarFunction.CONCAT_WS.of(texts(call)) : refuse(call);
+  }
+
+  private Expression translated(E call) {
+    return ScalarFunction.TRANSLATE.of(
+        argument(call, 0, DataType.STRING), Expression.string(literal(call, 1)), Expression.string(literal(call, 2)));
+  }
+
+  /** The name of a function that an expression calls; empty: it is something else. */
+  protected abstract String called(E e);
+
+  /** {@code to_hex(md5(to_utf8(text)))}: a digest in upper case. */
+  private Expression digest(E call) {
+    return ScalarFunction.UPPER.of(digits(call).orElseThrow(() -> unknown(call)));
+  }
+
+  /** In lower case; of other texts case is a matter of Unicode's rules. */
+  private Expression hexDigits(E call) {
+    E of = of(call, 0);
+    return Optional.of(of)
+        .filter(e -> called(e).equals("to_hex"))
+        .flatMap(this::digits)
+        .orElseThrow(() -> unknown(call));
+  }
+
+  private Optional<Expression> digits(E hex) {
+    E digest = of(hex, 0);
+    ScalarFunction function = switch (called(digest)) {
+      case "md5" -> ScalarFunction.MD5;
+      case "sha1" -> ScalarFunction.SHA1;
+      case "sha256" -> ScalarFunction.SHA256;
+      default -> null;
+    };
+    boolean ofText = function != null && called(of(digest, 0)).equals("to_utf8");
+    return ofText ? Optional.of(function.of(argument(of(digest, 0), 0, DataType.STRING))) : Optional.empty();
   }
 
   private Expression[] words64(E call) {
@@ -182,6 +239,30 @@ public abstract class SqlTranslator<E> {
           Code.EXPRESSION, "%s's patterns mean more than those of accelerators: %s".formatted(engine, pattern));
     }
     return ScalarFunction.REGEXP_LIKE.of(argument(call, 0, DataType.STRING), Expression.string(pattern));
+  }
+
+  /** The first match of a pattern that means the same to accelerators; NULL where there is none. */
+  protected final Expression extracted(E call, String pattern) {
+    Expression text = argument(call, 0, DataType.STRING);
+    Expression found = ScalarFunction.REGEXP_EXTRACT.of(text, Expression.string(placed(call, pattern)));
+    return Expression.caseWhen(List.of(matched(call, pattern), found), Expression.nullOf(DataType.STRING));
+  }
+
+  /** With a plain text in place of each match. */
+  protected final Expression replacedMatches(E call, String pattern, String by) {
+    if (by.contains("$") || by.contains("\\") || Patterns.matchesNothing(placed(call, pattern))) {
+      throw unknown(call);
+    }
+    return ScalarFunction.REGEXP_REPLACE_ALL.of(
+        argument(call, 0, DataType.STRING), Expression.string(pattern), Expression.string(by));
+  }
+
+  private String placed(E call, String pattern) {
+    if (!Patterns.isPlaced(pattern)) {
+      throw new NotOffloaded(
+          Code.EXPRESSION, "%s's matches of a pattern with groups are its own: %s".formatted(engine, pattern));
+    }
+    return pattern;
   }
 
   protected final Expression nullIf(E call) {

@@ -1,17 +1,23 @@
 package io.jumpgate.presto;
 
+import com.facebook.presto.common.block.ArrayBlock;
 import com.facebook.presto.common.block.Block;
+import com.facebook.presto.common.block.BlockBuilder;
 import com.facebook.presto.common.block.ByteArrayBlock;
 import com.facebook.presto.common.block.Int128ArrayBlock;
 import com.facebook.presto.common.block.IntArrayBlock;
 import com.facebook.presto.common.block.LongArrayBlock;
 import com.facebook.presto.common.block.ShortArrayBlock;
 import com.facebook.presto.common.block.VariableWidthBlock;
+import com.facebook.presto.common.type.Decimals;
+import com.facebook.presto.common.type.Type;
 import io.airlift.slice.Slices;
 import io.jumpgate.dataflow.DataType;
-import io.jumpgate.dataflow.Field;
 import io.jumpgate.ntf.ColumnarFrame;
 import io.jumpgate.ntf.Copies;
+import io.jumpgate.presto.plan.Types;
+import java.math.BigInteger;
+import java.nio.ByteBuffer;
 import java.util.Optional;
 
 /** Received columns as Presto's blocks. */
@@ -19,21 +25,51 @@ final class Columns {
   private Columns() {}
 
   /** A copy of a received column; a NULL's value is whatever was sent. */
-  static Block block(Field field, ColumnarFrame.Column column, int rows) {
+  static Block block(DataType type, ColumnarFrame.Column column, int rows) {
     Optional<boolean[]> nulls = Optional.ofNullable(Copies.nulls(column, rows));
-    return switch (field.type().kind()) {
+    return switch (type.kind()) {
       case BOOL -> new ByteArrayBlock(rows, nulls, Copies.flags(column, rows));
       case INT8 -> new ByteArrayBlock(rows, nulls, Copies.bytes(column, rows));
       case INT16 -> new ShortArrayBlock(rows, nulls, Copies.shorts(column, rows));
       case INT32, FLOAT32, DATE -> new IntArrayBlock(rows, nulls, Copies.ints(column, rows));
       case INT64, FLOAT64 -> new LongArrayBlock(rows, nulls, Copies.longs(column, rows));
-      case DECIMAL -> decimals((DataType.Decimal) field.type(), nulls, Copies.longs(column, 2 * rows), rows);
+      case DECIMAL -> decimals((DataType.Decimal) type, nulls, Copies.longs(column, 2 * rows), rows);
       case STRING, BINARY -> {
         Copies.Texts texts = Copies.texts(column, rows);
         yield new VariableWidthBlock(rows, Slices.wrappedBuffer(texts.bytes()), texts.offsets(), nulls);
       }
-      default -> throw new IllegalStateException(field.type().name());
+      case LIST -> lists((DataType.Nested) type, nulls, column, rows);
+      default -> throw new IllegalStateException(type.name());
     };
+  }
+
+  private static Block lists(DataType.Nested list, Optional<boolean[]> nulls, ColumnarFrame.Column column, int rows) {
+    DataType element = list.parts().get(0).type();
+    Type shown = Types.presto(element).orElseThrow();
+    BlockBuilder elements = shown.createBlockBuilder(null, rows);
+    int[] ends = Copies.elements(column, rows, list, bytes -> append(elements, shown, element, bytes));
+    return ArrayBlock.fromElementBlock(rows, nulls, ends, elements.build());
+  }
+
+  private static void append(BlockBuilder out, Type shown, DataType type, ByteBuffer bytes) {
+    if (bytes == null) {
+      out.appendNull();
+      return;
+    }
+    switch (type.kind()) {
+      case BOOL -> shown.writeBoolean(out, bytes.get(0) != 0);
+      case FLOAT64 -> shown.writeDouble(out, bytes.getDouble(0));
+      case STRING, BINARY -> shown.writeSlice(out, Slices.wrappedBuffer(Copies.text(bytes)));
+      default -> {
+        if (bytes.remaining() > Long.BYTES) {
+          BigInteger high = BigInteger.valueOf(bytes.getLong(Long.BYTES)).shiftLeft(Long.SIZE);
+          BigInteger low = new BigInteger(Long.toUnsignedString(bytes.getLong(0)));
+          shown.writeSlice(out, Decimals.encodeUnscaledValue(high.add(low)));
+        } else {
+          shown.writeLong(out, Copies.word(bytes));
+        }
+      }
+    }
   }
 
   /** Presto keeps up to 18 digits in a long, and more as sign and magnitude. */

@@ -33,7 +33,7 @@ final class JumpgateConnectorFactory implements ConnectorFactory {
     CatalogSetting.check(config);
     JumpgateClient client = JumpgateClient.connect(CatalogSetting.SERVICE.of(config), TIMEOUT);
     Path file = Path.of(CatalogSetting.CATALOG.of(config));
-    Catalog catalog = Catalog.load(file, new Looks(client), type -> Types.presto(type).isPresent());
+    Catalog catalog = Catalog.load(file, new Looks(client), Types::isRead);
     String receiverHost = CatalogSetting.RECEIVER_HOST.of(config);
     Offload offload = new Offload(context.getFunctionMetadataManager(), context.getRowExpressionService());
     return new JumpgateConnector(client, catalog, offload, context.getNodeManager(), receiverHost);

@@ -9,8 +9,10 @@ import io.jumpgate.JumpgateException;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.client.Reception;
 import io.jumpgate.client.Share;
+import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.ntf.ColumnarFrame;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /** The rows of a split as pages. */
@@ -19,10 +21,12 @@ final class JumpgatePageSource implements ConnectorPageSource {
   private static final String RETRIES = "jumpgateRetries";
 
   private final Reception reception;
+  private final List<DataType> types;
   private long rows;
 
-  private JumpgatePageSource(Reception reception) {
+  private JumpgatePageSource(Reception reception, List<DataType> types) {
     this.reception = reception;
+    this.types = types;
   }
 
   /** Asks for a share of the rows of these columns. Raises PrestoException. */
@@ -33,7 +37,7 @@ final class JumpgatePageSource implements ConnectorPageSource {
       }
     };
     try {
-      return new JumpgatePageSource(Reception.open(client, columns, share, host, onRetry));
+      return new JumpgatePageSource(Reception.open(client, columns, share, host, onRetry), columns.types());
     } catch (JumpgateException e) {
       throw JumpgateErrorCode.explain(e);
     }
@@ -46,9 +50,9 @@ final class JumpgatePageSource implements ConnectorPageSource {
         return null;
       }
       rows += frame.rows();
-      Block[] blocks = new Block[reception.fields().size()];
+      Block[] blocks = new Block[types.size()];
       for (int i = 0; i < blocks.length; i++) {
-        blocks[i] = Columns.block(reception.fields().get(i), frame.column(i), frame.rows());
+        blocks[i] = Columns.block(types.get(i), frame.column(i), frame.rows());
       }
       return new Page(frame.rows(), blocks);
     } catch (JumpgateException e) {

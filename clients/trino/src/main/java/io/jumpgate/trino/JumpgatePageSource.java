@@ -3,6 +3,7 @@ package io.jumpgate.trino;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.client.Reception;
+import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.ntf.ColumnarFrame;
 import io.trino.plugin.base.metrics.LongCount;
@@ -22,11 +23,11 @@ final class JumpgatePageSource implements ConnectorPageSource {
   private static final String RETRIES = "jumpgateRetries";
 
   private final Reception reception;
-  private final int columns;
+  private final List<DataType> columns;
   private final AtomicInteger retries;
   private long rows;
 
-  private JumpgatePageSource(Reception reception, int columns, AtomicInteger retries) {
+  private JumpgatePageSource(Reception reception, List<DataType> columns, AtomicInteger retries) {
     this.reception = reception;
     this.columns = columns;
     this.retries = retries;
@@ -40,7 +41,8 @@ final class JumpgatePageSource implements ConnectorPageSource {
     try {
       Unsent columns = table.computedBy(split.request()).columns(wanted);
       Reception reception = Reception.open(client, columns, split.share(), host, onRetry);
-      return new JumpgatePageSource(reception, wanted.size(), retries);
+      List<DataType> types = wanted.stream().map(column -> column.wanted().field().type()).toList();
+      return new JumpgatePageSource(reception, types, retries);
     } catch (JumpgateException e) {
       throw JumpgateErrorCode.explain(e);
     }
@@ -53,9 +55,9 @@ final class JumpgatePageSource implements ConnectorPageSource {
         return null;
       }
       rows += frame.rows();
-      Block[] blocks = new Block[columns];
-      for (int i = 0; i < columns; i++) {
-        blocks[i] = Columns.block(reception.fields().get(i), frame.column(i), frame.rows());
+      Block[] blocks = new Block[columns.size()];
+      for (int i = 0; i < blocks.length; i++) {
+        blocks[i] = Columns.block(columns.get(i), frame.column(i), frame.rows());
       }
       return new Page(frame.rows(), blocks);
     } catch (JumpgateException e) {

@@ -61,23 +61,25 @@ final class Aggregates {
     if (aggregation.isDistinct() || aggregation.getOrderBy().isPresent() || aggregation.getFilter().isPresent()) {
       throw unknown(aggregation);
     }
-    DataType type = Types.jumpgate(variable.getType());
     variables.add(variable);
     boolean distinct = aggregation.getMask().filter(input.marks()::containsKey).isPresent();
     String name = functions.name(aggregation.getFunctionHandle());
+    if (name.equals("array_agg") && (distinct || aggregation.getMask().isEmpty())) {
+      results.add(shared.addList(arguments(aggregation), distinct).orElseThrow(() -> unknown(aggregation)));
+      return;
+    }
+    DataType type = Types.jumpgate(variable.getType());
     results.add(shared.add(name, type, arguments(aggregation), distinct).orElseThrow(() -> unknown(aggregation)));
   }
 
-  /** The arguments, of which the first is NULL in rows that do not count. */
+  /** The arguments, which are NULL in rows that do not count. */
   private List<Expression> arguments(Aggregation aggregation) {
     List<Expression> values = new ArrayList<>();
     aggregation.getArguments().forEach(argument -> values.add(input.over(functions).translate(argument)));
     if (values.isEmpty() && aggregation.getMask().isPresent()) {
       values.add(Expression.bool(true));
     }
-    if (!values.isEmpty()) {
-      values.set(0, masked(aggregation, values.get(0)));
-    }
+    values.replaceAll(value -> masked(aggregation, value));
     return values;
   }
 
@@ -101,7 +103,7 @@ final class Aggregates {
   private Part part() {
     List<String> keyNames = keys.stream().map(VariableReferenceExpression::getName).toList();
     Operator grouped = input.operator().aggregate(
-        keys.stream().map(input::column).toList(), keyNames, shared.measures(), Operator.Phase.FULL);
+        keys.stream().map(input::key).toList(), keyNames, shared.measures(), Operator.Phase.FULL);
     List<Expression> values = results.stream().map(result -> result.apply(grouped)).toList();
     List<String> names = variables.stream().map(VariableReferenceExpression::getName).toList();
     return input.then(grouped.project(values, names), variables).inOrder(false);

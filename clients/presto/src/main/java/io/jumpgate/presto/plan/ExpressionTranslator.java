@@ -167,13 +167,24 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
       case "contains" -> contained(e);
       case "abs" -> ScalarFunction.ABS.of(argument(e, 0));
       case "replace" -> replaced(e);
-      case "regexp_like" -> {
-        boolean compiled = of(e, 1) instanceof CallExpression pattern && pattern.getArguments().size() == 1;
-        yield compiled ? matched(e, literal(of(e, 1), 0)) : refuse(e);
-      }
+      case "regexp_like" -> matched(e, pattern(e));
+      case "regexp_extract" -> arguments(e).size() == 2 ? extracted(e, pattern(e)) : refuse(e);
+      case "regexp_replace" -> replacedMatches(e, pattern(e), arguments(e).size() == 2 ? "" : literal(e, 2));
+      case "mod" -> rest(e, Types.jumpgate(e.getType()));
       case "date_add" -> known(e, SqlFunctions.later(argument(e, 2, DataType.DATE), unit(e), whole(e, 1)));
       default -> known(e, shared(name, e));
     };
+  }
+
+  @Override
+  protected String called(RowExpression e) {
+    return e instanceof CallExpression call ? functions.name(call.getFunctionHandle()) : "";
+  }
+
+  /** The second argument, which the planner shows as a pattern made of a text. */
+  private String pattern(CallExpression e) {
+    boolean compiled = of(e, 1) instanceof CallExpression pattern && pattern.getArguments().size() == 1;
+    return compiled ? literal(of(e, 1), 0) : refuse(e);
   }
 
   /** Of some text: what Presto does with no text is its own. */

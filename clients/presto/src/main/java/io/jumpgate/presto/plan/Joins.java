@@ -23,8 +23,8 @@ final class Joins {
     List<Expression> leftKeys = new ArrayList<>();
     List<Expression> rightKeys = new ArrayList<>();
     for (EquiJoinClause clause : node.getCriteria()) {
-      leftKeys.add(left.column(clause.getLeft()));
-      rightKeys.add(right.column(clause.getRight()));
+      leftKeys.add(left.key(clause.getLeft()));
+      rightKeys.add(right.key(clause.getRight()));
       requireSame(leftKeys.get(leftKeys.size() - 1).type(), rightKeys.get(rightKeys.size() - 1).type());
     }
     List<Field> pair = left.operator().pairedWith(right.operator());
@@ -37,8 +37,8 @@ final class Joins {
 
   /** The left rows, and of each whether it has a partner, or NULL where that is unknown. */
   static Part semiJoin(SemiJoinNode node, Part left, Part right) {
-    Expression leftKey = left.column(node.getSourceJoinVariable());
-    Expression rightKey = right.column(node.getFilteringSourceJoinVariable());
+    Expression leftKey = left.key(node.getSourceJoinVariable());
+    Expression rightKey = right.key(node.getFilteringSourceJoinVariable());
     requireSame(leftKey.type(), rightKey.type());
     Operator joined = left.operator().join(
         right.operator(), Operator.JoinType.MARK, List.of(leftKey), List.of(rightKey), Optional.empty());

@@ -2,6 +2,7 @@ package io.jumpgate.presto.plan;
 
 import com.facebook.presto.spi.plan.TableScanNode;
 import com.facebook.presto.spi.relation.VariableReferenceExpression;
+import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.Operator;
 import io.jumpgate.explain.Code;
@@ -36,6 +37,15 @@ record Part(Operator operator, List<VariableReferenceExpression> variables, Tabl
 
   Expression column(VariableReferenceExpression variable) {
     return operator.column(index(variables, variable));
+  }
+
+  /** A column whose values are compared. Raises NotOffloaded. */
+  Expression key(VariableReferenceExpression variable) {
+    Expression column = column(variable);
+    if (column.type() instanceof DataType.Nested) {
+      throw new NotOffloaded(Code.TYPE, "arrays are compared by Presto: " + variable.getName());
+    }
+    return column;
   }
 
   /** Where a variable is among the columns. Raises NotOffloaded. */

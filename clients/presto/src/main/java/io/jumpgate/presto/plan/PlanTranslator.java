@@ -114,7 +114,11 @@ final class PlanTranslator {
       require(OperatorSwitch.PROJECT);
     }
     ExpressionTranslator over = input.over(functions);
-    List<Expression> values = variables.stream().map(v -> over.translate(node.getAssignments().get(v))).toList();
+    List<Expression> values =
+        variables.stream()
+            .map(node.getAssignments()::get)
+            .map(e -> e instanceof VariableReferenceExpression v ? input.column(v) : over.translate(e))
+            .toList();
     List<String> names = variables.stream().map(VariableReferenceExpression::getName).toList();
     return input.then(input.operator().project(values, names), variables);
   }
@@ -122,6 +126,7 @@ final class PlanTranslator {
   private Part distinct(DistinctLimitNode node, Part input) {
     require(OperatorSwitch.DISTINCT);
     require(OperatorSwitch.LIMIT);
+    node.getDistinctVariables().forEach(input::key);
     Part selected = input.select(node.getDistinctVariables());
     return selected.then(selected.operator().distinct().limit(node.getLimit(), 0), selected.variables()).inOrder(false);
   }
@@ -132,7 +137,7 @@ final class PlanTranslator {
                                         .getOrderBy()
                                         .stream()
                                         .map(by
-                                            -> new Expression.SortKey(input.column(by.getVariable()),
+                                            -> new Expression.SortKey(input.key(by.getVariable()),
                                                 !by.getSortOrder().isAscending(), by.getSortOrder().isNullsFirst()))
                                         .toList();
     return input.then(input.operator().topN(keys, node.getCount(), 0), input.variables()).inOrder(true);

@@ -1,5 +1,6 @@
 package io.jumpgate.presto.plan;
 
+import com.facebook.presto.common.type.ArrayType;
 import com.facebook.presto.common.type.BigintType;
 import com.facebook.presto.common.type.BooleanType;
 import com.facebook.presto.common.type.DateType;
@@ -40,8 +41,14 @@ public final class Types {
         DataType.Decimal decimal = (DataType.Decimal) type;
         yield DecimalType.createDecimalType(decimal.precision(), decimal.scale());
       }
+      case LIST -> presto(((DataType.Nested) type).parts().get(0).type()).map(ArrayType::new).orElse(null);
       default -> null;
     });
+  }
+
+  /** Whether a table may have columns of the type: arrays are made, and not read. */
+  public static boolean isRead(DataType type) {
+    return !(type instanceof DataType.Nested) && presto(type).isPresent();
   }
 
   /** Jumpgate's type of the same values, nullable. */

@@ -16,7 +16,7 @@ import scala.jdk.CollectionConverters._
 private final class AggregateTranslator(aggregate: Aggregate, child: Operator) {
   private val input = Scope.of(child, aggregate.child.output)
   private val keys = aggregate.groupingExpressions.map(key(_))
-  private val measures = new Measures(input)
+  private val measures = new Measures(aggregate, input)
 
   def operator: Operator = {
     // what the output computes from keys and measures, each of which becomes an attribute of its own
@@ -29,7 +29,7 @@ private final class AggregateTranslator(aggregate: Aggregate, child: Operator) {
       Operator.Phase.FULL)
     val columns = keyAttributes.indices.map(i => keyAttributes(i).exprId -> grouped.column(i)).toMap
     val scope = new Scope(columns ++ measures.values(i => grouped.column(keys.size + i)))
-    Scope.project(grouped, results.map { case (name, e) => name -> ExpressionTranslator(e, scope) })
+    Scope.project(grouped, results.map { case (name, e) => name -> ExpressionTranslator.passed(e, scope) })
   }
 
   /** Of floats 0 and -0 are one group, whose key is 0. */
@@ -49,9 +49,22 @@ private final class AggregateTranslator(aggregate: Aggregate, child: Operator) {
   }
 }
 
+private object AggregateTranslator {
+  /** A condition that is an error, of a count that is not 0. */
+  def fails(count: Value): Value = ScalarFunction.GT.of(negativeRoot(count), Request.floating(0, JumpgateType.FLOAT64))
+
+  def negativeRoot(count: Value): Value = ScalarFunction.SQRT.of(ScalarFunction.NEGATE.of(Values.cast(count, JumpgateType.FLOAT64)))
+}
+
 /** Measures, each once, of aggregate functions that occur in expressions. */
-private final class Measures(input: Scope) {
+private final class Measures(aggregate: Aggregate, input: Scope) {
+  import AggregateTranslator.{fails, negativeRoot}
+
   private val found = mutable.LinkedHashMap[(MeasureFunction, Seq[Value], Seq[SortKey]), Measure]()
+  /** Values of lists to which the query gives no order. */
+  private lazy val together: Seq[Value] = aggregate.aggregateExpressions.flatMap(_.collect {
+    case Lists.Collected(c) if c.order.isEmpty && !c.distinct => filtered(c.of, c.values)
+  }).distinct
   private val results = mutable.LinkedHashMap[Expression, (AttributeReference, (Int => Value) => Value)]()
 
   def list: Seq[Measure] = found.values.toSeq
@@ -69,12 +82,24 @@ private final class Measures(input: Scope) {
         val is = EqualNullSafe(p.pivotColumn, Literal(p.pivotColumnValues(i), p.pivotColumn.dataType))
         val only = Max(If(is, p.valueColumn, Literal(null, p.valueColumn.dataType))) // there is one row for each value
         result(a.copy(aggregateFunction = only, resultId = NamedExpression.newExprId), e.dataType)
+      case Lists.Collected(c) => made(e, c.of.dataType, listed(c))
       case Measures.Aggregated(_, a) => result(a, a.dataType)
       case _ => e.mapChildren(replaced(_)(key))
     })
 
   private def result(a: AggregateExpression, dataType: DataType): Attribute =
-    results.getOrElseUpdate(a.canonicalized, (AttributeReference("m", dataType)(), computed(a, dataType)))._1
+    made(a, dataType, computed(a, dataType))
+
+  private def made(of: Expression, dataType: DataType, value: => (Int => Value) => Value): Attribute =
+    results.getOrElseUpdate(of.canonicalized, (AttributeReference("m", dataType)(), value))._1
+
+  private def listed(c: Lists.Collected): (Int => Value) => Value = {
+    Lists.requireComparable(c)
+    Lists.requireNoOrder(c, aggregate.child)
+    val value = filtered(c.of, c.values)
+    val i = measure(Lists.function(c), distinct = false, Seq(value), Lists.order(c, value, together))
+    column => column(i)
+  }
 
   /** How a function's value comes from measures. */
   private def computed(a: AggregateExpression, dataType: DataType): (Int => Value) => Value = {
@@ -164,12 +189,6 @@ private final class Measures(input: Scope) {
       Values.caseWhen(Seq((differ, failing)), column(low))
     }
   }
-
-  /** A condition that is an error, of a count that is not 0. */
-  private def fails(count: Value): Value = ScalarFunction.GT.of(negativeRoot(count), Request.floating(0, JumpgateType.FLOAT64))
-
-  private def negativeRoot(count: Value): Value =
-    ScalarFunction.SQRT.of(ScalarFunction.NEGATE.of(Values.cast(count, JumpgateType.FLOAT64)))
 
   /** Where one side does not vary, of two pairs at least, Spark divides by zero: it is the one to say so. */
   private def correlation(i: Int, count: Int): (Int => Value) => Value = { column =>

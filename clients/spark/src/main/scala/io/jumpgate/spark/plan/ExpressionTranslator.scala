@@ -113,7 +113,7 @@ object ExpressionTranslator {
         ScalarFunction.DATE_ADD_DAYS.of(in(e.left), days)
       case e: DateDiff => number(ScalarFunction.DAYS_BETWEEN, e.left, e.right)
       case _ =>
-        new Functions(in)(expression).getOrElse(
+        new Functions(in)(expression).orElse(new Lists(in, passed(_, scope))(expression)).getOrElse(
           NotOffloaded(Code.EXPRESSION, s"${expression.prettyName} is not known: ${expression.sql}"))
     }
   }

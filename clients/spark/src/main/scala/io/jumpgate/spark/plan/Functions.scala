@@ -134,7 +134,7 @@ private object Functions {
       .map(_.text)
 
   /** The text that a pattern of nothing else means. */
-  private def separator(pattern: String): Option[String] = {
+  def separator(pattern: String): Option[String] = {
     val plain = pattern.replaceAll("\\\\([^A-Za-z0-9])", "$1")
     if (pattern.matches("([^\\\\^$.|?*+()\\[\\]{}]|\\\\[^A-Za-z0-9])+")) Some(plain) else None
   }

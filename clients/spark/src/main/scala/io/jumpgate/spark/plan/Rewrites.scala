@@ -64,10 +64,11 @@ private object DistinctTuples {
   }
 }
 
-/** A list that rows have, a column or a field of one, and what of each of its elements is meant. */
+/** A list that rows have, a column, a field of one or the parts of a text, and what of each of its elements is meant. */
 private object ListColumn {
   def unapply(e: Expression): Option[(Expression, Value => Value)] = e match {
     case GetArrayStructFields(ListColumn(list, of), _, ordinal, _, _) => Some((list, element => Request.member(of(element), ordinal)))
+    case SplitText(_, _, _) => Some((e, identity[Value]))
     case _ if e.dataType.isInstanceOf[ArrayType] && isColumn(e) => Some((e, identity[Value]))
     case _ => None
   }

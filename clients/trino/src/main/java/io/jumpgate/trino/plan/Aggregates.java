@@ -49,6 +49,7 @@ public final class Aggregates {
     List<JumpgateColumn> keys = groupingSets.get(0).stream().map(c -> (JumpgateColumn) c).toList();
     Operator input = handle.operator();
     for (JumpgateColumn key : keys) {
+      Types.requireScalar(key);
       if (input.schema().get(key.index()).type().isFloat()) {
         throw new NotOffloaded(Code.DIALECT, "Trino groups NaN and -0.0 in its own way: " + key.name());
       }
@@ -94,8 +95,11 @@ public final class Aggregates {
     if (!function.getSortItems().isEmpty()) {
       throw unknown(function);
     }
-    DataType type = Types.jumpgate(function.getOutputType());
     String name = function.getFunctionName();
+    if (name.equals("array_agg") && function.getFilter().isEmpty()) {
+      return shared.addList(arguments(function), function.isDistinct()).orElseThrow(() -> unknown(function));
+    }
+    DataType type = Types.jumpgate(function.getOutputType());
     List<Expression> arguments = arguments(function);
     if (ORDERED.contains(name) && arguments.get(0).type().isFloat()) {
       throw new NotOffloaded(Code.DIALECT, "Trino orders NaN and -0.0 in its own way: " + name);
@@ -104,7 +108,7 @@ public final class Aggregates {
         .orElseThrow(() -> unknown(function));
   }
 
-  /** The arguments, of which the first is NULL in rows that the function's filter leaves out. */
+  /** The arguments, which are NULL in rows that the function's filter leaves out. */
   private List<Expression> arguments(AggregateFunction function) {
     ExpressionTranslator translator = new ExpressionTranslator(scope);
     List<Expression> values = new ArrayList<>();
@@ -112,10 +116,9 @@ public final class Aggregates {
     if (values.isEmpty() && function.getFilter().isPresent()) {
       values.add(Expression.bool(true));
     }
-    if (!values.isEmpty() && function.getFilter().isPresent()) {
+    if (function.getFilter().isPresent()) {
       Expression counts = translator.translate(function.getFilter().get());
-      Expression value = values.get(0);
-      values.set(0, Expression.caseWhen(List.of(counts, value), Expression.nullOf(value.type())));
+      values.replaceAll(value -> Expression.caseWhen(List.of(counts, value), Expression.nullOf(value.type())));
     }
     return values;
   }

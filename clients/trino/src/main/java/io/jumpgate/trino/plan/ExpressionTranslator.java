@@ -97,6 +97,9 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
       case "$like" -> like(e);
       case "replace" -> replaced(e);
       case "regexp_like" -> matched(e, literal(e, 1));
+      case "regexp_extract" -> e.getArguments().size() == 2 ? extracted(e, literal(e, 1)) : refuse(e);
+      case "regexp_replace" -> replacedMatches(e);
+      case "mod" -> rest(e, type);
       default -> known(e, shared(name, e));
     };
   }
@@ -120,6 +123,17 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
     return shorter ? ScalarFunction.REPLACE.of(
                          argument(e, 0, DataType.STRING), argument(e, 1, DataType.STRING), Expression.string(by))
                    : refuse(e);
+  }
+
+  /** By no more text than a match has: longer ones have a bound. */
+  private Expression replacedMatches(Call e) {
+    String by = e.getArguments().size() == 2 ? "" : literal(e, 2);
+    return bytes(by) <= 1 ? replacedMatches(e, literal(e, 1), by) : refuseFailing(e);
+  }
+
+  @Override
+  protected String called(ConnectorExpression e) {
+    return e instanceof Call call ? call.getFunctionName().getName() : "";
   }
 
   private static int bytes(String text) {
@@ -234,7 +248,8 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
     boolean number = from.isWhole() || from.same(DataType.BOOL) && to.isWhole()
         || from instanceof DataType.Decimal && to instanceof DataType.Decimal || inDouble && to.same(DataType.FLOAT64)
         || from.same(DataType.FLOAT32) && to.same(DataType.FLOAT64);
-    if (!from.same(to) && !(number && Casts.cannotFail(from, to))) {
+    boolean day = from.same(DataType.TIMESTAMP) && to.same(DataType.DATE);
+    if (!from.same(to) && !day && !(number && Casts.cannotFail(from, to))) {
       throw unknownCast(e, input.getType().getDisplayName(), e.getType().getDisplayName());
     }
     return value.as(to);

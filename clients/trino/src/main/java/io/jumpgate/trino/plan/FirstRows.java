@@ -1,5 +1,6 @@
 package io.jumpgate.trino.plan;
 
+import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
@@ -41,6 +42,9 @@ public final class FirstRows {
 
   private static Expression.SortKey key(Scope scope, SortItem item) {
     Expression column = scope.column(item.getName());
+    if (column.type() instanceof DataType.Nested) {
+      throw new NotOffloaded(Code.TYPE, "arrays are compared by Trino: " + item.getName());
+    }
     if (column.type().isFloat()) {
       throw new NotOffloaded(Code.DIALECT, "Trino orders NaN and -0.0 in its own way: " + item.getName());
     }

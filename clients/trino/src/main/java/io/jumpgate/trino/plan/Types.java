@@ -3,7 +3,11 @@ package io.jumpgate.trino.plan;
 import io.airlift.slice.Slice;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Expression;
+import io.jumpgate.explain.Code;
+import io.jumpgate.explain.NotOffloaded;
 import io.jumpgate.sql.SqlTypes;
+import io.jumpgate.trino.JumpgateColumn;
+import io.trino.spi.type.ArrayType;
 import io.trino.spi.type.BigintType;
 import io.trino.spi.type.BooleanType;
 import io.trino.spi.type.DateType;
@@ -58,6 +62,13 @@ public final class Types {
       return DataType.TIMESTAMP;
     }
     return SqlTypes.named(type.getBaseName(), type.getDisplayName());
+  }
+
+  /** Raises NotOffloaded for a column of arrays, which are made, and not compared. */
+  static void requireScalar(JumpgateColumn column) {
+    if (column.shown() instanceof ArrayType) {
+      throw new NotOffloaded(Code.TYPE, "arrays are compared by Trino: " + column.name());
+    }
   }
 
   /** A constant as Trino's plans have it. Raises NotOffloaded. */

@@ -37,7 +37,7 @@ def ask(spark: SparkSession, question: dict[str, Any]) -> dict[str, Any]:
     return {"seconds": took, "rows": len(rows), "digest": digest, "offloaded": offloaded(spark, frame)}
 
 
-def delete_equal(spark: SparkSession, words: str) -> None:
+def delete_equal(spark: Any, words: str) -> None:
     """Delete the rows of the Iceberg table `t` whose column, the first word, has one of the integers after it, or NULL:
     by a file of these values, as Flink writes it and Spark does not."""
     name, *values = words.split()
@@ -61,7 +61,7 @@ def delete_equal(spark: SparkSession, words: str) -> None:
     spark.sql("refresh table t")
 
 
-def offloaded(spark: SparkSession, frame: DataFrame) -> str:
+def offloaded(spark: Any, frame: DataFrame) -> str:
     """Return how many operators are offloaded, and why others are not; empty in an application without the plugin."""
     if "jumpgate" not in spark.conf.get("spark.plugins", ""):
         return ""

@@ -1,0 +1,60 @@
+"""DuckDB's functions that make lists or look into them, as Jumpgate's; some are of texts or structs, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jumpgate.client.duckdb import functions
+from jumpgate.client.duckdb.functions import Rule, Site
+from jumpgate.dataflow.expressions import Case, Expression, Literal
+from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.types import bool_
+
+
+def _of_lists(rule: Rule, otherwise: str) -> Rule:
+    """Return the rule of a function whose first argument is a list, or what `otherwise` says of any other."""
+
+    def found(site: Site) -> Expression:
+        return (rule if site.types and site.types[0].id == "LIST" else functions.RULES[otherwise])(site)
+
+    return found
+
+
+def _length(site: Site) -> Expression:
+    if len(site.args) != 1 or site.types[0].id != "LIST":
+        raise site.refuse()
+    return bind("cardinality", site.args)
+
+
+def _element(site: Site) -> Expression:
+    if len(site.args) != 2 or site.types[0].id != "LIST":
+        raise site.refuse()
+    return bind("element_at", site.args)
+
+
+def _contains(site: Site) -> Expression:
+    """Return whether an element equals the value: to DuckDB elements that are NULL do not."""
+    if len(site.args) != 2 or site.types[0].id != "LIST" or site.types[0].parts[0][1] != site.types[1]:
+        raise site.refuse()
+    if site.args[1].type.is_nested or site.args[1].type.is_float:
+        raise site.refuse()
+    found = bind("coalesce", (bind("list_contains", site.args), Literal(bool_.with_nullable(False), False)))
+    unknown = bind("or", tuple(bind("is_null", (a,)) for a in site.args))
+    nullable = bool_.with_nullable(True)
+    return Case(nullable, (unknown, Literal(nullable, None)), found)
+
+
+def _split(site: Site) -> Expression:
+    """By a constant text; by none DuckDB takes characters apart."""
+    separator = site.args[1].value if len(site.args) == 2 and isinstance(site.args[1], Literal) else None
+    if not site.ids(("VARCHAR",), ("VARCHAR",)) or not separator:
+        raise site.refuse()
+    return bind("split", site.args)
+
+
+RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(("string_split", "str_split", "split", "string_to_array"), _split),
+    "len": _of_lists(_length, "len"), "length": _of_lists(_length, "length"), "array_length": _length,
+    "list_extract": _element, "list_element": _element, "array_extract": _of_lists(_element, "array_extract"),
+    **dict.fromkeys(("list_contains", "list_has", "array_contains", "array_has"), _contains),
+}  # fmt: skip

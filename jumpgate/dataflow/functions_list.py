@@ -1,0 +1,97 @@
+"""Functions that make lists, and those that look into them. Elements are counted from 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jumpgate.dataflow.casts import TypeMismatch, common_type
+from jumpgate.dataflow.expressions import Value
+from jumpgate.dataflow.function import Function, Types
+from jumpgate.dataflow.functions_text import TEXT_BYTES_MAX
+from jumpgate.dataflow.reference import Site
+from jumpgate.dataflow.signatures import always, require
+from jumpgate.dataflow.types import DataType, bool_, int64, list_, string
+from jumpgate.errors import ComputeError
+
+#: bytes of a list beside its elements' own: a count, presence, and where each text ends (ntf/README.md)
+_COUNT_BYTES, _END_BYTES = 4, 4
+
+
+def list_bytes(texts: list[str]) -> int:
+    """Return the bytes of a list of texts on an edge."""
+    slots = (len(texts) + 7) // 8 + _END_BYTES * len(texts)
+    return _COUNT_BYTES + slots + sum(len(t.encode()) for t in texts)
+
+
+def _split(site: Site, text: str, separator: str, most: int = 0) -> Any:
+    found = text.split(separator, most - 1 if most > 0 else -1)
+    if list_bytes(found) > TEXT_BYTES_MAX:
+        raise ComputeError(f"a list of more than {TEXT_BYTES_MAX >> 20} MiB")
+    return found
+
+
+def _split_literals(separator: Value, most: Value = None) -> None:
+    if separator == "":
+        raise TypeMismatch("split: the separator is some text")
+
+
+def _split_operands(types: Types) -> Types:
+    text = all(t.kind == "string" for t in types[:2])
+    require(text and all(t.is_integer for t in types[2:]), types, "a text, a separator and a number")
+    return (*types[:2], *(int64 for _ in types[2:]))
+
+
+def _list(types: Types) -> Types:
+    require(types[0].kind == "list", types, "a list")
+    return types
+
+
+def _list_or_map(types: Types) -> Types:
+    require(types[0].kind in ("list", "map"), types, "a list or a map")
+    return types
+
+
+def _list_and_number(types: Types) -> Types:
+    require(types[0].kind == "list" and types[1].is_integer, types, "a list and a number")
+    return (types[0], int64)
+
+
+def _list_and_value(types: Types) -> Types:
+    require(types[0].kind == "list", types, "a list and a value")
+    element = types[0].parts[0].type
+    if element.is_nested:
+        raise TypeMismatch(f"list_contains of {element.name}: nested values are not compared")
+    common = common_type((element, types[1]))
+    require(common.same(element), types, f"a list and a {element.name}")
+    return (types[0], element)
+
+
+def element_type(types: Types, values: tuple[Value, ...]) -> DataType:
+    return types[0].parts[0].type
+
+
+def _at(site: Site, elements: Any, number: int | None) -> Any:
+    if elements is None or number is None or number == 0:
+        return None
+    index = number - 1 if number > 0 else len(elements) + number
+    return elements[index] if 0 <= index < len(elements) else None
+
+
+def _contains(site: Site, elements: Any, value: Value) -> Value:
+    if elements is None or value is None:
+        return None
+    found = any(e is not None and (e == value or (e != e and value != value)) for e in elements)
+    return True if found else None if None in elements else False
+
+
+LISTS = (
+    Function("split", "the parts of a between separators b, which is some text; with c > 0 at most c parts, of which "
+             "the last is the rest", (2, 3), _split_operands, always(list_(string)), _split, literals=(1, 2),
+             literal_rule=_split_literals, fails=True),
+    Function("cardinality", "how many elements a list or map has", (1, 1), _list_or_map, always(int64),
+             lambda site, elements: len(elements), cpp="({0}.size ? (int64_t)jg_element_count({0}) : 0)"),
+    Function("element_at", "element b of a list, from -1 backwards; NULL where there is none", (2, 2),
+             _list_and_number, element_type, _at, strict=False),
+    Function("list_contains", "whether an element equals b; NULL if none does and one is NULL", (2, 2),
+             _list_and_value, always(bool_), _contains, strict=False),
+)  # fmt: skip
