@@ -1,12 +1,10 @@
 // Runs a generated program: pipelines and table completions of a stage are works that threads share, morsel by morsel.
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <time.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
-#include <functional>
 #include <mutex>
 #include <thread>
 
