@@ -45,7 +45,7 @@ class Range:
     low: int | float | bytes | None = None
     high: int | float | bytes | None = None
     nulls: int | None = None
-    spread: float | None = None
+    spread: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ def test_what_is_known_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.Mo
     schema, known, column, unknown = found = look()
     assert schema == Schema((Field("a", t.int64),))
     assert known == Statistics(3.0, float(os.path.getsize(file)))
-    assert column == ColumnStatistics(3.0, 1.0, 3.0, 0.0)
+    assert column == ColumnStatistics(3.0, 1.0, 3.0, 0.0, spread=1.0)
     assert unknown == Statistics()
     with monkeypatch.context() as patch:
         patch.setattr(prober, "ask", None)
