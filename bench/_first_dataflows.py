@@ -3,8 +3,8 @@
     python -m bench._first_dataflows auto|interpreted|built|duckdb DIRECTORY
 
 `auto` runs them elsewhere while it builds their programs, `interpreted` has no compiler, `built` waits for programs,
-`duckdb` runs the texts alone. Each line that is printed is a query's number and seconds. A query that reads what its
-text holds is left out: that is no file before it runs.
+`duckdb` runs the texts alone. Each line of standard input asks for the next query, whose number and seconds are printed
+once nothing runs any more. A query that reads what its text holds is left out: that is no file before it runs.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ def main() -> None:
         os.environ["JUMPGATE_RUNTIME"] = str(toolchain.runtime().library.parent)
         os.environ["JUMPGATE_CXX"] = "no-compiler"
         toolchain.compiler.cache_clear()
-    for number, seconds in plain(directory) if mode == PLAIN else runs(mode, directory):
-        print(number, seconds, flush=True)
+    found = plain(directory) if mode == PLAIN else runs(mode, directory)
+    while sys.stdin.readline() and (one := next(found, None)):
+        print(*one, flush=True)
 
 
 def runs(mode: str, directory: Path) -> Iterator[tuple[int, float]]:
@@ -52,10 +53,11 @@ def runs(mode: str, directory: Path) -> Iterator[tuple[int, float]]:
         session.run(Dataflow(some).limit(1), DUCKDB).to_arrow()  # starts the agent, and a process that waits
         time.sleep(PAUSE_S)
         for number, flow in found.items():
-            yield number, timed(lambda flow=flow: session.run(flow, DUCKDB).to_arrow())  # type: ignore[misc]
+            seconds = timed(lambda flow=flow: session.run(flow, DUCKDB).to_arrow())  # type: ignore[misc]
             if mode == AUTO:
                 wait_until(lambda flow=flow: session.prepare(flow, DUCKDB, patience_s=BUILD_S_MAX) == 0, BUILD_S_MAX)  # type: ignore[misc]
             time.sleep(PAUSE_S)
+            yield number, seconds
     service.close()
 
 
@@ -64,7 +66,8 @@ def plain(directory: Path) -> Iterator[tuple[int, float]]:
     from jumpgate.tpcds import compare
 
     database = compare.duckdb_over(directory, "parquet", threads=len(os.sched_getaffinity(0)), suite=TPCH)
-    for number, text in TPCH.queries().items():
+    for number, _ in dataflows(directory):
+        text = TPCH.queries()[number]
         yield number, timed(lambda text=text: database.execute(text).to_arrow_table())  # type: ignore[misc]
 
 

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property, partial
-from itertools import count, product
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -273,18 +273,20 @@ class Bench:
         that is up, with the runtime built and no program."""
         folder, runtime = self.directory(TPCH, "parquet"), cache.folder("runtime")
         took: dict[int, dict[str, list[float]]] = {}
-        for _, mode in product(range(FIRST_RUNS), _first_dataflows.MODES):
-            with tempfile.TemporaryDirectory(prefix="jumpgate-first-run-") as empty:
-                (Path(empty) / "runtime").symlink_to(runtime)
-                for line in _said(_first_dataflows.__name__, [mode, str(folder)], empty).splitlines():
-                    number, seconds = line.split()
-                    took.setdefault(int(number), {}).setdefault(mode, []).append(float(seconds))
+        for _ in range(FIRST_RUNS):
+            with ExitStack() as stack:
+                asked = {
+                    mode: stack.enter_context(_first_service(mode, folder, runtime)) for mode in _first_dataflows.MODES
+                }
+                while all(lines := {mode: ask() for mode, ask in asked.items()}.values()):
+                    for mode, line in zip(asked, lines, strict=True):
+                        number, seconds = line.split()
+                        took.setdefault(int(number), {}).setdefault(mode, []).append(float(seconds))
         ratios = []
         for number, of_mode in took.items():
             found = medians(of_mode)
             remark(f"  query {number}: " + ", ".join(f"{mode} {seconds:.3f} s" for mode, seconds in found.items()))
-            if _first_dataflows.AUTO in found:
-                ratios.append(found[_first_dataflows.INTERPRETED] / found[_first_dataflows.AUTO])
+            ratios.append(found[_first_dataflows.INTERPRETED] / found[_first_dataflows.AUTO])
         return statistics.median(ratios)
 
     def overhead_small(self) -> float:
@@ -333,14 +335,31 @@ def _spread(numbers: Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def _first_seconds(engine: str, folder: Path, number: int, cached: str) -> float:
-    return float(_said(_first_run.__name__, [engine, str(folder), str(number)], cached))
+    command = [sys.executable, "-m", _first_run.__name__, engine, str(folder), str(number)]
+    found = subprocess.run(
+        command, env={**os.environ, "JUMPGATE_CACHE_DIR": cached}, check=True, capture_output=True, text=True
+    )
+    return float(found.stdout)
 
 
-def _said(module: str, arguments: Sequence[str], cached: str) -> str:
-    """Return what a module prints, with a cache of its own."""
-    command = [sys.executable, "-m", module, *arguments]
-    environment = {**os.environ, "JUMPGATE_CACHE_DIR": cached}
-    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+@contextmanager
+def _first_service(mode: str, folder: Path, runtime: Path) -> Iterator[Callable[[], str]]:
+    """A process of _first_dataflows with a cache of its own, asked for one line after the other."""
+    with tempfile.TemporaryDirectory(prefix="jumpgate-first-run-", ignore_cleanup_errors=True) as empty:
+        (Path(empty) / "runtime").symlink_to(runtime)
+        command = [sys.executable, "-m", _first_dataflows.__name__, mode, str(folder)]
+        with subprocess.Popen(
+            command, env={**os.environ, "JUMPGATE_CACHE_DIR": empty},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1,
+        ) as process:  # fmt: skip
+            assert process.stdin is not None and process.stdout is not None
+            to, of = process.stdin, process.stdout
+
+            def ask() -> str:
+                to.write("\n")
+                return of.readline()
+
+            yield ask
 
 
 def _with_others(text: str) -> str:
