@@ -29,7 +29,7 @@ import signal
 import ssl
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,12 +45,13 @@ from jumpgate.errors import (
     NotFound,
     ProtocolError,
 )
+from jumpgate.hosts.facts import registered
 from jumpgate.hosts.instances import SPARES, Instance, Process, Spares, released
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Lines, failure
 from jumpgate.hosts.zygote import DESTROYED, End, Zygote
 from jumpgate.machine import LOWEST, lift_memory_bound, memory_bytes, raise_open_files, yield_to_others
 from jumpgate.nca.shared import filled
-from jumpgate.ntf.addresses import host_of, joined
+from jumpgate.ntf.addresses import host_of
 from jumpgate.trust import proof, tokens
 from jumpgate.trust.tls import Identity
 
@@ -537,7 +538,7 @@ async def _serve(
     try:
         port = await _unless(stop, _start(agent, listen, encryption))
         if port is not None:
-            with _registered(listen, port, token_file, tls) if token_file or alone_s else contextlib.nullcontext():
+            with registered(listen, port, token_file, tls) if token_file or alone_s else contextlib.nullcontext():
                 print(json.dumps({"port": port}), flush=True)
                 await _unless(stop, _alone(agent, alone_s))
     finally:
@@ -565,27 +566,6 @@ async def _alone(agent: Agent, seconds: float | None) -> None:
     """Returns once nobody has been connected for so long; never for None."""
     while seconds is None or agent.alone_since is None or time.monotonic() < agent.alone_since + seconds:
         await asyncio.sleep(1.0)
-
-
-@contextlib.contextmanager
-def _registered(listen: str, port: int, token_file: str | None, tls: str | None) -> Iterator[None]:
-    """A file in the cache says, as long as this runs, where the agent is (jumpgate/hosts/far_end.py reads it)."""
-    facts = {
-        "pid": os.getpid(),
-        "address": joined(host_of(listen), port),
-        "version": jumpgate.__version__,
-        "token_file": token_file and os.path.abspath(token_file),
-        "tls": tls and os.path.abspath(tls),
-    }
-    file = cache.folder("agents") / f"{os.getpid()}.json"
-    with cache.explained():
-        staged = file.with_suffix(".new")
-        staged.write_text(json.dumps(facts))
-        staged.rename(file)
-    try:
-        yield
-    finally:
-        file.unlink(missing_ok=True)
 
 
 async def _unless(stop: asyncio.Event, work: Any) -> Any:
