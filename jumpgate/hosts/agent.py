@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import jumpgate
-from jumpgate.codegen import cache, toolchain
+from jumpgate.codegen import cache, spool, toolchain
 from jumpgate.converters import probe
 from jumpgate.dataflow import builder, proto
 from jumpgate.errors import (
@@ -168,8 +168,10 @@ class Agent:
 
 
 def _clear_spool() -> None:
-    """Removes what an instance that was killed may have left of tables on disk, where the file system has no files
-    without names; those in use have lost their names already."""
+    """Removes what an instance that was killed may have left of tables on disk: a worker's folder, and files where the
+    file system has none without names; those in use have lost their names already."""
+    with contextlib.suppress(OSError):
+        spool.sweep()
     for file in (cache.root() / "spool").glob("tables-*"):
         with contextlib.suppress(OSError):
             file.unlink()
@@ -459,6 +461,8 @@ class Connection:
         self._forget(instance)
         if instance.process is not None:
             instance.process.caller.close()
+            if end.signal and not instance.process.is_runtime:
+                self._work(asyncio.to_thread(_clear_spool))
             for spares in self._agent.spares.values():
                 spares.refill()
         self.lines.send({"event": "exit", "instance": instance.name, **end._asdict()})

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from jumpgate.codegen import cache
+from jumpgate.codegen import spool
 from jumpgate.dataflow.file_state import FileState, check_unchanged
 from jumpgate.errors import (
     ComputeError,
@@ -34,8 +29,6 @@ from jumpgate.ntf.descriptor import Descriptor
 BATCH_ROWS = 64 << 10
 #: the errors that statements raise on purpose
 RAISED = {BY_ZERO: DivisionByZero, OUT_OF_RANGE: Overflow, NO_VALUE: InvalidCast}
-#: how the names of folders begin for rows that do not fit into memory
-SPOOL = "engine-"
 
 
 def compute(configuration: dict[str, Any], inputs: tuple[Input, ...]) -> Iterator[pa.RecordBatch]:
@@ -44,8 +37,8 @@ def compute(configuration: dict[str, Any], inputs: tuple[Input, ...]) -> Iterato
     stream = _Stream(inputs[0]) if inputs else None
     states = {file: FileState(*state) for file, state in configuration.get("states", {}).items()}
     check_unchanged(states)
-    with _spool() as spool, duckdb.connect() as database:
-        _confine(database, configuration, spool)
+    with spool.own() as beyond, duckdb.connect() as database:
+        _confine(database, configuration, beyond)
         try:
             if stream is not None:
                 database.register("input", stream.reader())
@@ -59,47 +52,19 @@ def compute(configuration: dict[str, Any], inputs: tuple[Input, ...]) -> Iterato
     check_unchanged(states)
 
 
-def _confine(database: duckdb.DuckDBPyConnection, configuration: dict[str, Any], spool: Path) -> None:
+def _confine(database: duckdb.DuckDBPyConnection, configuration: dict[str, Any], beyond: Path) -> None:
     """Limit what a statement takes, and what it sees: no files but those that it reads."""
     database.execute(
         f"SET threads = {configuration['threads']:d}; SET TimeZone = 'UTC'; SET ieee_floating_point_ops = true"
     )
     if configuration["memory_bytes"]:
         database.execute(f"SET memory_limit = '{configuration['memory_bytes']:d}B'")
-    database.execute("SET temp_directory = $1", [str(spool)])
+    database.execute("SET temp_directory = $1", [str(beyond)])
     database.execute("SET allowed_paths = $1", [configuration.get("files", [])])
     database.execute(
         "SET autoload_known_extensions = false; SET autoinstall_known_extensions = false; "
         "SET enable_external_access = false; SET lock_configuration = true"
     )
-
-
-@contextlib.contextmanager
-def _spool() -> Iterator[Path]:
-    """A folder for rows that do not fit into memory; what processes that were killed have left of theirs is removed."""
-    home = cache.folder("spool")
-    for left in home.glob(f"{SPOOL}*"):
-        _remove(left)
-    own = Path(tempfile.mkdtemp(prefix=SPOOL, dir=home))
-    held = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    try:
-        yield own
-    finally:
-        os.close(held)
-        _remove(own)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder that no process holds."""
-    try:
-        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return
-    with contextlib.suppress(BlockingIOError):
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder, ignore_errors=True)
-    os.close(held)
 
 
 class _Stream:

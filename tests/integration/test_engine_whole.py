@@ -290,13 +290,13 @@ def test_rows_beyond_memory_go_to_a_folder_that_ends_with_the_query(own_cache: P
         "statement": said.text, "parameters": said.parameters, "threads": 1, "memory_bytes": 48 << 20,
         "files": [str(tmp_path / "t.parquet")], "output": {"ntf": Descriptor.columnar(flow.root.schema).text()},
     }  # fmt: skip
-    left = own_cache / "spool" / "engine-of-one-that-was-killed"
+    left = own_cache / "spool" / "worker-of-one-that-was-killed"
     left.mkdir(parents=True)
     spilled: set[str] = set()
     rows = 0
     for batch in compute(configuration, ()):
         rows += len(batch)
-        spilled |= {file.name for file in (own_cache / "spool").glob("engine-*/*")}
+        spilled |= {file.name for file in (own_cache / "spool").glob("worker-*/*")}
     assert rows == 400_000 and spilled and not [*(own_cache / "spool").iterdir()]
 
 

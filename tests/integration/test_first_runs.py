@@ -15,7 +15,7 @@ import pytest
 
 from jumpgate.client import Dataflow, avg, col, count, read, sum_
 from jumpgate.client.session import Session
-from jumpgate.codegen import toolchain
+from jumpgate.codegen import cache, toolchain
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Project, column
 from jumpgate.errors import BuildError, InstanceFailed, Overflow, TimedOut
@@ -155,5 +155,6 @@ def test_a_first_run_ends_in_time_when_it_is_cancelled_and_with_its_process(watc
             with pytest.raises(InstanceFailed):
                 result.to_arrow()
             assert session.explain(flow)  # the service goes on
+            assert wait_until(lambda: not [*cache.folder("spool").glob("worker-*")], PATIENCE_S)
     finally:
         service.close()

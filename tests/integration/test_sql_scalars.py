@@ -60,6 +60,19 @@ def _of(text: str, letters: tuple[str, ...]) -> list[str]:
 
 #: by DuckDB's name of a function
 CALLS: dict[str, list[str]] = {
+    **{
+        name: [f"{name}(s0, ',')", f"{name}(s0, 'b')"]
+        for name in ("string_split", "str_split", "split", "string_to_array")
+    },
+    **{
+        name: [f"{name}(string_split(s0, ','), {place})" for place in (1, -1, 3)]
+        for name in ("list_extract", "list_element")
+    },
+    **{
+        name: [f"{name}(string_split(s0, ','), s1)", f"{name}(string_split(s0, 'b'), '')"]
+        for name in ("list_contains", "list_has", "array_contains", "array_has")
+    },
+    "array_length": ["array_length(string_split(s0, ','))"],
     **{name: _of(f"{{0}} {name} {{1}}", _NUMBERS[1:4]) for name in ("+", "-", "*")},
     "/": ["f0 / f1", "l0 / l1"], "//": ["i0 // i1", "l0 // 7"], "%": ["i0 % i1", "l0 % l1"],
     **{name: _of(f"{{0}} {name} {{1}}", ("i", "l")) for name in ("&", "|")}, "xor": ["xor(i0, i1)", "xor(l0, l1)"],
