@@ -270,18 +270,17 @@ class Bench:
 
     def first_interpreted(self) -> float:
         """Return the median over TPC-H's dataflows of the interpreter's time ÷ that of a first run, both of a service
-        that is up, with the runtime built and no program."""
+        that is up, with the runtime built and no program. One round takes four minutes."""
         folder, runtime = self.directory(TPCH, "parquet"), cache.folder("runtime")
         took: dict[int, dict[str, list[float]]] = {}
-        for _ in range(FIRST_RUNS):
-            with ExitStack() as stack:
-                asked = {
-                    mode: stack.enter_context(_first_service(mode, folder, runtime)) for mode in _first_dataflows.MODES
-                }
-                while all(lines := {mode: ask() for mode, ask in asked.items()}.values()):
-                    for mode, line in zip(asked, lines, strict=True):
-                        number, seconds = line.split()
-                        took.setdefault(int(number), {}).setdefault(mode, []).append(float(seconds))
+        with ExitStack() as stack:
+            asked = {
+                mode: stack.enter_context(_first_service(mode, folder, runtime)) for mode in _first_dataflows.MODES
+            }
+            while all(lines := {mode: ask() for mode, ask in asked.items()}.values()):
+                for mode, line in zip(asked, lines, strict=True):
+                    number, seconds = line.split()
+                    took.setdefault(int(number), {}).setdefault(mode, []).append(float(seconds))
         ratios = []
         for number, of_mode in took.items():
             found = medians(of_mode)
