@@ -61,7 +61,7 @@ std::shared_ptr<InputFile> InputFile::open(const std::string& path, arrow::Memor
   }
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
-  const FileIdentity identity{status.st_dev, status.st_ino, status.st_size, in_ns(status.st_mtim), in_ns(now)};
+  const FileIdentity identity{status.st_dev, status.st_ino, status.st_size, in_ns(status.st_ctim), in_ns(now)};
   return std::shared_ptr<InputFile>(new InputFile(fd, identity, pool));
 }
 

@@ -13,17 +13,18 @@
 
 namespace jg::columnar {
 
-// A version of a file of this machine: as long as nobody sets times back, a file that differs has another one.
+// A version of a file of this machine. `changed_ns` is when the system last saw a change (st_ctim), which no program
+// can set; times are by the clock of files.
 struct FileIdentity {
   uint64_t device = 0, inode = 0;
-  int64_t size = 0, written_ns = 0, seen_ns = 0;  // by the clock of files
+  int64_t size = 0, changed_ns = 0, seen_ns = 0;
 
   bool operator==(const FileIdentity& other) const {
-    return device == other.device && inode == other.inode && size == other.size && written_ns == other.written_ns;
+    return device == other.device && inode == other.inode && size == other.size && changed_ns == other.changed_ns;
   }
-  // Return whether it was written long enough before it was seen that a later change must show in its time. False of an
+  // Return whether it was changed so long before it was seen that a later change must show in its time. False of an
   // object of a store.
-  bool is_settled() const { return inode != 0 && seen_ns - written_ns > 2'000'000'000; }
+  bool is_settled() const { return inode != 0 && seen_ns - changed_ns > 2'000'000'000; }
 };
 
 class InputFile final : public arrow::io::RandomAccessFile {

@@ -18,7 +18,7 @@ _PREFIX = "worker-"
 
 @contextlib.contextmanager
 def own() -> Iterator[Path]:
-    """A folder for this process, as long as the block runs."""
+    """A folder for this process, as long as the block runs. Raises what cache.explained does."""
     sweep()
     while (made := _held()) is None:  # somebody swept it before it was held
         pass
@@ -31,7 +31,8 @@ def own() -> Iterator[Path]:
 
 
 def _held() -> tuple[Path, int] | None:
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=cache.folder("spool")))
+    with cache.explained():
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=cache.folder("spool")))
     try:
         held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -52,7 +53,7 @@ def sweep() -> None:
 def _remove(folder: Path) -> None:
     try:
         held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except OSError:  # it is gone, or another user's
         return
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

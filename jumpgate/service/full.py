@@ -21,7 +21,7 @@ class FullDevices:
     """Thread-safe."""
 
     def __init__(self) -> None:
-        self._asked: OrderedDict[str, Request] = OrderedDict()
+        self._asked: OrderedDict[str, Key] = OrderedDict()
         self._full: OrderedDict[Key, tuple[str, float]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -39,7 +39,7 @@ class FullDevices:
     def submitted(self, job: str, request: Request) -> None:
         """Note that a job runs the request."""
         with self._lock:
-            self._asked[job] = request
+            self._asked[job] = key_of(request)
             if len(self._asked) > REQUESTS_MAX:
                 self._asked.popitem(last=False)
 
@@ -50,6 +50,6 @@ class FullDevices:
             asked = self._asked.get(job)
             if asked is None or device is None:
                 return
-            self._full[key_of(asked)] = str(device), time.monotonic() + FULL_S
+            self._full[asked] = str(device), time.monotonic() + FULL_S
             if len(self._full) > REQUESTS_MAX:
                 self._full.popitem(last=False)

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.layouts import Layout
-from jumpgate.dataflow.operators import Operator, Sort, Window
+from jumpgate.dataflow.operators import Operator, Sort, Window, numbered
 from jumpgate.nca.interface import Answer, Completeness, Device, LifeCycle, Match, OperatorInterface, Unsupported
 from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import TCP, Transport
@@ -72,7 +72,7 @@ class Whole(Engine):
 
     def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
         from jumpgate.ncas.engine.expressions import Refused
-        from jumpgate.ncas.engine.whole import Statement, each
+        from jumpgate.ncas.engine.whole import Statement
 
         if device.kind != "host":
             return None
@@ -82,7 +82,7 @@ class Whole(Engine):
             Statement(node, dialect)
         except Refused as no:
             return no.answer
-        return Match(self.name, tuple(each(node)), Completeness.FULL, node.schema)
+        return Match(self.name, tuple(numbered(node)), Completeness.FULL, node.schema)
 
     def speeds(self, device: Device) -> Speeds:
         return WHOLE_SPEEDS

@@ -27,12 +27,13 @@ from jumpgate.dataflow.operators import (
     SortKey,
     UnionAll,
     Window,
+    numbered,
 )
 from jumpgate.dataflow.types import DataType, Field
 from jumpgate.ncas.engine import sql
 from jumpgate.ncas.engine.expressions import Columns, Expressions, Refused, key, sql_type
 
-#: the most operators, and the most digits of decimals whose sum fits however many rows there are
+#: the most operators of a statement
 OPERATORS_MAX = 500
 #: options of reads that files.py looks after
 OPTIONS = frozenset(("absent", "early_days"))
@@ -48,7 +49,7 @@ class Statement:
     def __init__(self, root: Operator, dialect: Dialect) -> None:
         self._expressions = Expressions(dialect)
         self._dialect = dialect
-        self._uses = Counter(id(child) for node in each(root) for child in node.inputs)
+        self._uses = Counter(id(child) for node in numbered(root) for child in node.inputs)
         if len(self._uses) > OPERATORS_MAX:
             raise Refused("the dataflow is too large for the engine", "large")
         if not len(root.schema):
@@ -199,18 +200,6 @@ def _moment(function: str, number: str, distinct: str, type: DataType) -> str:
         f"CASE WHEN count(*) FILTER (WHERE NOT isfinite({number})) = 0 THEN {finite} "
         f"WHEN count({distinct}{number}) >= {least:d} THEN CAST('NaN' AS DOUBLE) END"
     )
-
-
-def each(root: Operator) -> Iterable[Operator]:
-    """Return each operator once, the root first."""
-    seen: dict[int, Operator] = {}
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if id(node) not in seen:
-            seen[id(node)] = node
-            pending += node.inputs
-    return seen.values()
 
 
 def _side(name: str) -> Columns:

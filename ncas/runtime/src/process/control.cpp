@@ -156,7 +156,8 @@ class Control {
           stages_.pop_front();
         }
       }
-      answer(done.id, status, status.ok() ? more ? "{}" : instance_->stats() : "");
+      const bool is_last = status.ok() && !more;  // the counters of a stage that another one follows are of no use
+      answer(done.id, status, is_last ? instance_->stats() : "{}");
       for (const Stage& s : dropped) answer(s.id, Status("cancelled", "an earlier stage failed"), "");
     }
   }

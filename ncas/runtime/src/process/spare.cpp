@@ -25,7 +25,7 @@ size_t entries(const char* folder) {
 
 size_t resident_bytes() {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/self/statm", "r"), std::fclose);
-  size_t all = 0, resident = SIZE_MAX / 4096 / 16;
+  size_t all = 0, resident = 0;
   if (!file || std::fscanf(file.get(), "%zu %zu", &all, &resident) != 2) return SIZE_MAX;
   return resident * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 }
