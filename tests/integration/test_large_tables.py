@@ -209,18 +209,38 @@ SPILLED = {
 }  # fmt: skip
 
 
+#: texts that rows share, in tables that go to disk
+FEW_TEXTS = {
+    "join": "SELECT b.short, count(*), sum(a.v), max(b.text), max(b.wide) FROM facts AS a JOIN facts AS b"
+    " ON a.many = b.id GROUP BY b.short ORDER BY b.short",
+    "windows": "SELECT short, sum(s), count(*), max(text) FROM (SELECT short, text, wide,"
+    " sum(v) OVER (PARTITION BY many) AS s FROM facts) GROUP BY short ORDER BY short",
+}
+
+
 @pytest.mark.nightly(every=3)
 @pytest.mark.parametrize("query", SPILLED)
 def test_tables_beyond_the_limit_go_on_on_disk(
     engines: tuple[Connection, duckdb.DuckDBPyConnection], file: Path, one_host: str, query: str
 ) -> None:
-    with jumpgate.connect(one_host, offload="always", memory_limit_bytes=6 << 20) as limited:
+    _check_on_disk(engines[1], file, one_host, SPILLED[query])
+
+
+@pytest.mark.parametrize("query", FEW_TEXTS)
+def test_texts_of_few_values_go_to_disk_with_their_rows(
+    engines: tuple[Connection, duckdb.DuckDBPyConnection], file: Path, one_host: str, query: str
+) -> None:
+    _check_on_disk(engines[1], file, one_host, FEW_TEXTS[query])
+
+
+def _check_on_disk(duck: duckdb.DuckDBPyConnection, file: Path, host: str, query: str) -> None:
+    with jumpgate.connect(host, offload="always", memory_limit_bytes=6 << 20) as limited:
         limited.register("facts", file)
-        with limited.sql(SPILLED[query]) as answer:
+        with limited.sql(query) as answer:
             found = answer.to_arrow()
             records = [_record(limited, job) for job in answer.jobs]
     assert sum(c["spilled_bytes"] for r in records for c in r["counters"].values()) > 1 << 20
-    expected = engines[1].execute(SPILLED[query]).fetchall()
+    expected = duck.execute(query).fetchall()
     assert repr([tuple(map(_plain, row.values())) for row in found.to_pylist()]) == repr(
         [tuple(map(_plain, row)) for row in expected]
     )
