@@ -12,6 +12,7 @@ namespace {
 // Slack of the inner loop, which reads and writes past the end of an element: an element of up to 64 bytes and a
 // following literal of up to 60, both rounded up.
 constexpr int64_t kReadSlack = 96, kWriteSlack = 160;
+constexpr uint32_t kFourBytes = 3 << 2;  // the tag of a literal of four bytes
 constexpr uint64_t kShortLiteral = 60;   // lengths above are in the bytes that follow the tag
 constexpr int64_t kBytesOfByteMax = 32;  // a copy of 64 bytes has 3
 
@@ -39,6 +40,14 @@ inline void move(uint8_t* to, const uint8_t* from) {
   std::memcpy(to, value.data(), Bytes);
 }
 
+inline uint64_t load(const uint8_t* from) {
+  uint64_t value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+inline void store(uint8_t* to, uint64_t value) { std::memcpy(to, &value, sizeof value); }
+
 [[noreturn]] void broken() { malformed("a block that Snappy did not write"); }
 
 // Moves `at` past the size that a block begins with.
@@ -52,47 +61,65 @@ int64_t read_size(const uint8_t*& at, const uint8_t* end) {
 }
 
 struct Decompression {
-  const uint8_t *at, *const end;
-  uint8_t *out, *const first, *const last;
+  const uint8_t* at;
+  const uint8_t* const end;
+  uint8_t* out;
+  uint8_t *const first, *const last;
 
-  // Elements that are far from both ends, but for long literals and copies from far away. Most copies and literals
-  // alternate, and of either most have up to 16 bytes.
+  // Elements that are far from both ends, but for long literals and copies from far away. Numbers of a fixed width
+  // are mostly a literal of up to four bytes and a copy of the rest: one load has the tags of both.
   void run() {
-    while (end - at >= kReadSlack && last - out >= kWriteSlack) {
-      uint32_t tag = *at;
-      if (kind(tag) != kLiteral) {
-        if (kind(tag) == kFarther) return;
-        uint16_t bytes;
-        std::memcpy(&bytes, at + 1, sizeof bytes);
+    const uint8_t* from = at;
+    uint8_t* to = out;
+    while (end - from >= kReadSlack && last - to >= kWriteSlack) {
+      uint64_t bytes = load(from);
+      uint32_t tag = bytes & 0xFF;
+      if ((tag & ~kFourBytes) == 0) {
+        const auto literal = static_cast<uint32_t>(bytes >> 8);
+        std::memcpy(to, &literal, sizeof literal);
+        to += (tag >> 2) + 1;
+        from += (tag >> 2) + 2;
+        bytes >>= 2 * tag + 16;
+        tag = bytes & 0xFF;
+      }
+      if (kind(tag) == kLiteral) {
+        const uint64_t length = (tag >> 2) + 1;
+        if (length > kShortLiteral) break;
+        move<16>(to, from + 1);
+        if (length > 16) {
+          move<16>(to + 16, from + 17);
+          move<32>(to + 32, from + 33);
+        }
+        from += 1 + length;
+        to += length;
+      } else {
+        if (kind(tag) == kFarther) break;
         const uint32_t copy = kCopies[tag], near = 0 - (kind(tag) >> 1);
-        at += 1 + kind(tag);
-        run_copy((bytes & (0xFF | near)) + (copy >> 8), copy & 0xFF);
-        tag = *at;
-        if (kind(tag) != kLiteral) continue;
+        from += 1 + kind(tag);
+        to = run_copy(to, (bytes >> 8 & (0xFF | (near & 0xFFFF))) + (copy >> 8), copy & 0xFF);
       }
-      const uint64_t length = (tag >> 2) + 1;
-      if (length > kShortLiteral) return;
-      move<16>(out, at + 1);
-      if (length > 16) {
-        move<16>(out + 16, at + 17);
-        move<32>(out + 32, at + 33);
-      }
-      at += 1 + length;
-      out += length;
     }
+    at = from;
+    out = to;
   }
 
-  void run_copy(uint64_t offset, uint64_t length) {
-    if (offset - 1 >= static_cast<uint64_t>(out - first)) broken();
-    const uint8_t* from = out - offset;
+  // Return where the copy ends.
+  uint8_t* run_copy(uint8_t* to, uint64_t offset, uint64_t length) const {
+    if (offset - 1 >= static_cast<uint64_t>(to - first)) broken();
+    const uint8_t* from = to - offset;
     if (offset >= 8) {  // eight bytes at a time read none that they write
-      move<8>(out, from);
-      move<8>(out + 8, from + 8);
-      for (uint64_t i = 16; i < length; i += 8) move<8>(out + i, from + i);
+      move<8>(to, from);
+      move<8>(to + 8, from + 8);
+      if (length > 16 && offset == 8) {  // without a wait for what was just written
+        const uint64_t number = load(from);
+        for (uint64_t i = 16; i < length; i += 8) store(to + i, number);
+      } else {
+        for (uint64_t i = 16; i < length; i += 8) move<8>(to + i, from + i);
+      }
     } else {
-      for (uint64_t i = 0; i < length; ++i) out[i] = from[i];
+      for (uint64_t i = 0; i < length; ++i) to[i] = from[i];
     }
-    out += length;
+    return to + length;
   }
 
   // Any element.

@@ -46,9 +46,10 @@ struct JgDirectory {
 // they are the slots' numbers, and nothing is hashed.
 struct JgJoin {
   JgDirectory directory;
-  int64_t low;         // the key of slot 0
-  uint64_t span;       // slots, 0: they are found by hash
-  uint64_t* present;   // or a bit for each of these keys, where no more is asked for: there are no slots
+  int64_t low;         // the lowest key
+  uint64_t span;       // slots from that key on, 0: they are found by hash
+  uint64_t* present;   // a bit for each of `range` keys from the lowest on: whether a row has it; null: not known
+  uint64_t range;      // where no more than this is asked for, there are no slots
   bool is_unique;      // found by the key itself, and no key has two rows
   JgRow* const* rows;  // every row, also those whose key is NULL
   int64_t count;
@@ -362,34 +363,22 @@ JG_INLINE JgRow* jg_lookup(const JgDirectory* d, uint64_t hash) {
 
 #define JG_CACHED_SLOTS_BITS 13  // of a directory that is in the cache anyway
 
-JG_INLINE void jg_prefetch_chains(JgRow* const* first, int n, int row_size) {
+// Bring rows into the cache, of which some may be null: where those would be nothing is mapped, and finding that out
+// takes longer than the rest.
+JG_INLINE void jg_prefetch_rows(JgRow* const* rows, int n, int row_size) {
   for (int i = 0; i < n; i++) {
-    __builtin_prefetch(first[i]);
-    __builtin_prefetch((const char*)first[i] + row_size - 1);
+    const char* row = rows[i] ? (const char*)rows[i] : (const char*)rows;
+    __builtin_prefetch(row);
+    __builtin_prefetch(row + row_size - 1);
   }
 }
-// The chain of a key, or its first rows; those of n keys are found all at once, or else a large table would have each
-// wait for its memory.
 JG_INLINE JgRow* jg_chain(const JgJoin* j, int64_t key) {
   const uint64_t at = (uint64_t)key - (uint64_t)j->low;
   return at < j->span ? (JgRow*)(j->directory.slots[at] & 0x0000FFFFFFFFFFFFull) : (JgRow*)0;
 }
 JG_INLINE bool jg_is_present(const JgJoin* j, int64_t key) {
   const uint64_t at = (uint64_t)key - (uint64_t)j->low;
-  return at < j->span && (j->present[at >> 6] >> (at & 63) & 1);
-}
-// row_size 0: the rows themselves are of no interest.
-JG_INLINE void jg_chains_by_key(const JgJoin* j, const int64_t* keys, int n, int row_size, JgRow** first) {
-  for (int i = 0; i < n; i++) first[i] = jg_chain(j, keys[i]);
-  if (row_size && j->span >> JG_CACHED_SLOTS_BITS) jg_prefetch_chains(first, n, row_size);
-}
-JG_INLINE void jg_chains_by_hash(const JgJoin* j, const uint64_t* hashes, int n, int row_size, JgRow** first) {
-  const JgDirectory* d = &j->directory;
-  const int large = d->shift <= 64 - JG_CACHED_SLOTS_BITS;
-  if (large)
-    for (int i = 0; i < n; i++) __builtin_prefetch(&d->slots[hashes[i] >> d->shift]);
-  for (int i = 0; i < n; i++) first[i] = jg_lookup(d, hashes[i]);
-  if (large) jg_prefetch_chains(first, n, row_size);
+  return at < j->range && (j->present[at >> 6] >> (at & 63) & 1);
 }
 
 // Brings the slots and the first rows of n hashes into the cache.
@@ -397,9 +386,8 @@ JG_INLINE void jg_prefetch(const JgDirectory* d, const uint64_t* hashes, int n, 
   if (d->shift > 64 - JG_CACHED_SLOTS_BITS) return;
   for (int i = 0; i < n; i++) __builtin_prefetch(&d->slots[hashes[i] >> d->shift]);
   for (int i = 0; i < n; i++) {
-    const JgRow* row = jg_lookup(d, hashes[i]);
-    __builtin_prefetch(row);
-    __builtin_prefetch((const char*)row + row_size - 1);
+    JgRow* row = jg_lookup(d, hashes[i]);
+    jg_prefetch_rows(&row, 1, row_size);
   }
 }
 

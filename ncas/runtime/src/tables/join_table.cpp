@@ -10,6 +10,7 @@ namespace jg {
 namespace {
 
 constexpr int64_t kLongChain = 32;  // rows of a bucket, on average, that are worth to be gathered
+constexpr uint64_t kCachedWords = 4096;
 
 // Link rows into a directory that other threads link rows into. Returns whether some slot has several rows.
 template <class SlotOf>
@@ -30,11 +31,11 @@ bool link_shared(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_o
 }
 
 // Set a bit for each row's key; other threads do, too.
-template <class SlotOf>
-void mark_all(const std::vector<JgRow*>& rows, uint64_t* bits, SlotOf slot_of) {
+template <class KeyOf>
+void mark_all(const std::vector<JgRow*>& rows, uint64_t* bits, KeyOf key_of) {
   for (size_t i = 0; i < rows.size(); i++) {
     if (i + kAhead < rows.size()) __builtin_prefetch(rows[i + kAhead]);
-    const uint64_t at = slot_of(rows[i]);
+    const uint64_t at = key_of(rows[i]);
     __atomic_fetch_or(&bits[at >> 6], uint64_t{1} << (at & 63), __ATOMIC_RELAXED);
   }
 }
@@ -93,34 +94,42 @@ int JoinTable::begin_rounds() {
   return static_cast<int>(parts_.size());
 }
 
-// By key where that takes no more memory than by hash.
+// By key where that takes no more memory than by hash. Bits of keys where they are all that is asked for, or where most
+// keys in their range have none and the bits are in the cache, or take less memory than slots: most probes then look at
+// no slot.
 void JoinTable::begin_directory(int64_t rows) {
-  const uint64_t by_hash = slots_for(rows * 2), in_slot = info_.is_set ? 64 : 1;
+  const uint64_t by_hash = slots_for(rows * 2);
   int64_t low = INT64_MAX, high = INT64_MIN;
   for (size_t p = 0; p < parts_.size(); p++)
     low = std::min(low, part_at(p)->low), high = std::max(high, part_at(p)->high);
-  if (info_.key && low <= high && (static_cast<uint64_t>(high) - static_cast<uint64_t>(low)) / in_slot < by_hash) {
-    join_.low = low;
-    join_.span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
+  const bool has_range = info_.key && low <= high;
+  const uint64_t last = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  if (has_range) join_.low = low;
+  if (has_range &&
+      (info_.is_set ? last / 64 < by_hash
+                    : last / 64 < std::max(by_hash, kCachedWords) && last / 2 >= static_cast<uint64_t>(rows))) {
+    join_.range = last + 1;
+    join_.present = reinterpret_cast<uint64_t*>(linked_.zeroed((last / 64 + 1) * sizeof(uint64_t)));
+    if (info_.is_set) return;
   }
-  const uint64_t count = join_.span ? (join_.span - 1) / in_slot + 1 : by_hash;
+  if (has_range && last < by_hash) join_.span = last + 1;
+  const uint64_t count = join_.span ? join_.span : by_hash;
   slots_ = {reinterpret_cast<uint64_t*>(linked_.zeroed(count * sizeof(uint64_t))), count};
-  if (join_.span && info_.is_set) join_.present = slots_.data();
   join_.directory = join_.span ? JgDirectory{slots_.data(), 0} : directory_of(slots_);
 }
 
 void JoinTable::run_task(int i, JgTask*) {
-  const auto slot_of = [this](const JgRow* row) { return this->slot_of(row); };
   const std::vector<JgRow*>& rows = parts_[i]->rows;
-  if (join_.present)
-    mark_all(rows, join_.present, slot_of);
-  else if (parts_.size() == 1 ? link_all(rows, slots_.data(), slot_of) : link_shared(rows, slots_.data(), slot_of))
+  if (join_.present) mark_all(rows, join_.present, [this](const JgRow* row) { return this->key_of(row); });
+  if (slots_.empty()) return;
+  const auto slot_of = [this](const JgRow* row) { return this->slot_of(row); };
+  if (parts_.size() == 1 ? link_all(rows, slots_.data(), slot_of) : link_shared(rows, slots_.data(), slot_of))
     has_chains_ = true;
 }
 
 int JoinTable::end_round(JgTask*) {
   if (is_expanded_) gather_chains();
-  join_.is_unique = join_.span && !join_.present && !has_chains_;
+  join_.is_unique = join_.span && !has_chains_;
   join_.rows = rows_.data();
   join_.count = static_cast<int64_t>(rows_.size());
   join_.null_rows = null_rows_.data();

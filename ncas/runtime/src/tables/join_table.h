@@ -41,15 +41,15 @@ class JoinTable final : public RowStore {
   JoinPart* part_at(size_t i) const { return static_cast<JoinPart*>(parts_[i].get()); }
   void begin_directory(int64_t rows);
   void gather_chains();
-  uint64_t slot_of(const JgRow* row) const {
-    return join_.span ? static_cast<uint64_t>(info_.key(row)) - static_cast<uint64_t>(join_.low)
-                      : row->hash >> join_.directory.shift;
+  uint64_t key_of(const JgRow* row) const {  // from the lowest on
+    return static_cast<uint64_t>(info_.key(row)) - static_cast<uint64_t>(join_.low);
   }
+  uint64_t slot_of(const JgRow* row) const { return join_.span ? key_of(row) : row->hash >> join_.directory.shift; }
 
   const JgJoinInfo& info_;
   const bool is_expanded_;
   std::vector<JgRow*> null_rows_;  // rows_ has all rows
-  std::span<uint64_t> slots_;      // or the bits of keys
+  std::span<uint64_t> slots_;
   std::atomic<bool> has_chains_{false};
   JgJoin join_{};
   Arena gathered_, linked_;  // rows in the order of their chains; slots, or bits

@@ -1,0 +1,42 @@
+#include "jg/chains.h"
+
+namespace {
+
+void find(const JgJoin* join, const int64_t* keys, int n, int row_size, JgRow** first) {
+  if (join->span) {
+    for (int i = 0; i < n; i++) first[i] = jg_chain(join, keys[i]);
+    if (row_size && join->span >> JG_CACHED_SLOTS_BITS) jg_prefetch_rows(first, n, row_size);
+    return;
+  }
+  uint64_t hashes[JG_BLOCK];
+  for (int i = 0; i < n; i++) hashes[i] = jg_hash_int(static_cast<uint64_t>(keys[i]));
+  jg_find_hashed(join, hashes, n, row_size, first);
+}
+
+}  // namespace
+
+void jg_find_chains(const JgJoin* join, const int64_t* keys, int n, int row_size, JgRow** first) {
+  if (!join->present) return find(join, keys, n, row_size, first);
+  int64_t there[JG_BLOCK];
+  uint8_t at[JG_BLOCK];
+  int m = 0;
+  for (int i = 0; i < n; i++) {
+    first[i] = nullptr;
+    there[m] = keys[i];
+    at[m] = static_cast<uint8_t>(i);
+    m += jg_is_present(join, keys[i]);
+  }
+  if (m == 0) return;
+  JgRow* found[JG_BLOCK];
+  find(join, there, m, row_size, found);
+  for (int i = 0; i < m; i++) first[at[i]] = found[i];
+}
+
+void jg_find_hashed(const JgJoin* join, const uint64_t* hashes, int n, int row_size, JgRow** first) {
+  const JgDirectory* d = &join->directory;
+  const bool is_large = d->shift <= 64 - JG_CACHED_SLOTS_BITS;
+  if (is_large)
+    for (int i = 0; i < n; i++) __builtin_prefetch(&d->slots[hashes[i] >> d->shift]);
+  for (int i = 0; i < n; i++) first[i] = jg_lookup(d, hashes[i]);
+  if (is_large && row_size) jg_prefetch_rows(first, n, row_size);
+}
