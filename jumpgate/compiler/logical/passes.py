@@ -9,7 +9,7 @@ from jumpgate.compiler.logical.member_columns import member_columns
 from jumpgate.compiler.logical.normalise import normalise
 from jumpgate.compiler.logical.opaque_columns import opaque_columns
 from jumpgate.compiler.logical.order_joins import order_joins
-from jumpgate.compiler.logical.prune_columns import prune_columns
+from jumpgate.compiler.logical.prune_columns import narrow_builds, prune_columns
 from jumpgate.compiler.logical.push_filters import push_filters
 from jumpgate.compiler.logical.push_limits import push_limits
 from jumpgate.compiler.logical.reduce_groups import reduce_groups
@@ -38,4 +38,5 @@ PASSES: tuple[Callable[[Plan], Plan], ...] = (
     prune_columns,
     share_scans,
     reduce_scans,
+    narrow_builds,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -19,19 +19,32 @@ Where = dict[int, int]
 
 
 def prune_columns(plan: AnyPlan) -> AnyPlan:
-    """Collect the columns that each node's consumers need, from the root down; then rebuild the nodes from the leaves
-    up. Columns that only filters need are dropped before devices other than hosts are asked, as all that is left may
+    """Columns that only filters need are dropped before devices other than hosts are asked, as all that is left may
     travel to them."""
+    travels = not isinstance(plan, MappedPlan) and any(device.kind != "host" for device in plan.devices)
+    return _pruned(plan, lambda node: node.inputs if travels and isinstance(node, Join | Aggregate) else ())
+
+
+def narrow_builds(plan: AnyPlan) -> AnyPlan:
+    """Drop what only filters and joins below a join's build need, as the build's rows are kept. No pass that follows
+    looks for joins of joins."""
+    return _pruned(plan, lambda node: node.inputs[not node.builds_left :][:1] if isinstance(node, Join) else ())
+
+
+def _pruned(plan: AnyPlan, narrows: Callable[[Operator], Sequence[Operator]]) -> AnyPlan:
+    """Collect the columns that each node's consumers need, from the root down; then rebuild the nodes from the leaves
+    up. narrows: the inputs of a node that are to have no columns but those."""
     nodes = [*unique(plan.root)]
     need = _needs(nodes, plan.root)
-    travels = not isinstance(plan, MappedPlan) and any(device.kind != "host" for device in plan.devices)
     built: dict[int, tuple[Operator, Where]] = {}
+    narrow: dict[int, tuple[Operator, Where]] = {}  # one for all consumers of a node, who may share a build
     for node in nodes:
-        inputs = [built[id(i)] for i in node.inputs]
-        if travels and isinstance(node, Join | Aggregate):
-            wanted = node.needs(need[id(node)])
-            inputs = [_only(*input, sorted(columns)) for input, columns in zip(inputs, wanted, strict=True)]
-        built[id(node)] = _narrowed(node, sorted(need[id(node)]), inputs)
+        inputs = {id(i): built[id(i)] for i in node.inputs}
+        for i in narrows(node):
+            if id(i) not in narrow:
+                narrow[id(i)] = _only(*built[id(i)], sorted(need[id(i)]))
+            inputs[id(i)] = narrow[id(i)]
+        built[id(node)] = _narrowed(node, sorted(need[id(node)]), [inputs[id(i)] for i in node.inputs])
     root = built[id(plan.root)][0]
     return plan.over(root)
 
