@@ -6,10 +6,11 @@ from jumpgate.compiler.logical.common_subplans import common_subplans
 from jumpgate.compiler.logical.first_rows import first_rows
 from jumpgate.compiler.logical.look_ahead import look_ahead
 from jumpgate.compiler.logical.member_columns import member_columns
+from jumpgate.compiler.logical.narrow_builds import narrow_builds
 from jumpgate.compiler.logical.normalise import normalise
 from jumpgate.compiler.logical.opaque_columns import opaque_columns
 from jumpgate.compiler.logical.order_joins import order_joins
-from jumpgate.compiler.logical.prune_columns import narrow_builds, prune_columns
+from jumpgate.compiler.logical.prune_columns import prune_columns
 from jumpgate.compiler.logical.push_filters import push_filters
 from jumpgate.compiler.logical.push_limits import push_limits
 from jumpgate.compiler.logical.reduce_groups import reduce_groups

@@ -22,16 +22,10 @@ def prune_columns(plan: AnyPlan) -> AnyPlan:
     """Columns that only filters need are dropped before devices other than hosts are asked, as all that is left may
     travel to them."""
     travels = not isinstance(plan, MappedPlan) and any(device.kind != "host" for device in plan.devices)
-    return _pruned(plan, lambda node: node.inputs if travels and isinstance(node, Join | Aggregate) else ())
+    return pruned(plan, lambda node: node.inputs if travels and isinstance(node, Join | Aggregate) else ())
 
 
-def narrow_builds(plan: AnyPlan) -> AnyPlan:
-    """Drop what only filters and joins below a join's build need, as the build's rows are kept. No pass that follows
-    looks for joins of joins."""
-    return _pruned(plan, lambda node: node.inputs[not node.builds_left :][:1] if isinstance(node, Join) else ())
-
-
-def _pruned(plan: AnyPlan, narrows: Callable[[Operator], Sequence[Operator]]) -> AnyPlan:
+def pruned(plan: AnyPlan, narrows: Callable[[Operator], Sequence[Operator]]) -> AnyPlan:
     """Collect the columns that each node's consumers need, from the root down; then rebuild the nodes from the leaves
     up. narrows: the inputs of a node that are to have no columns but those."""
     nodes = [*unique(plan.root)]
