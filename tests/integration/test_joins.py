@@ -130,6 +130,9 @@ def test_keys_close_together_and_far_apart(lab: Lab, how: str) -> None:
         [high - 2, high],
         [low, high],
         [*range(0, 8000, 500)],
+        [*range(-4000, 4000, 3), 900, 900, None],
+        [0, 2**18 - 1, 4000, None],
+        [0, 2**18 + 64],
     ):
         right = lab.table({"b": "int64", "k2": "int64"}, list(enumerate(keys)))
         lab.check(joined(left, right, how, ["k"]))

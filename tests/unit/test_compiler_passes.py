@@ -9,6 +9,7 @@ import pytest
 
 from jumpgate.compiler.describe import tree
 from jumpgate.compiler.estimate import Estimator
+from jumpgate.compiler.logical.narrow_builds import narrow_builds
 from jumpgate.compiler.logical.normalise import fold, normalise
 from jumpgate.compiler.logical.order_joins import order_joins
 from jumpgate.compiler.logical.prune_columns import prune_columns
@@ -41,6 +42,7 @@ from tests.support.plans import equals, grouped, joined, measured, query3, query
 
 A = table("a", ak=int32, av=int32, at=string)
 B = table("b", bk=int32, bv=int32)
+C = table("c", ck=string, cv=int32)
 TRUE = Literal(bool_.with_nullable(False), True)
 
 
@@ -279,6 +281,24 @@ def test_what_only_a_filter_needs_does_not_travel_to_devices() -> None:
         assert join.left.schema.names == names and join.right.schema.names == ("bk", "bv")
         (chosen,) = (node for node in pruned.walk() if isinstance(node, Filter))
         assert chosen.schema.names == ("ak", "av", "at")
+
+
+def test_a_build_keeps_no_column_that_only_filters_and_joins_below_it_need() -> None:
+    inner = joined(Filter(A, equals(A, "av", 1)), B, "ak", "bk")  # ak, av, at, bk, bv
+    upper = Join(C, inner, "inner", (ref(C, "ck"),), (ref(inner, "at"),))
+    root = Project(upper, (ref(upper, "cv"), ref(upper, "bv")), ("cv", "bv"))
+    (join,) = (n for n in after(narrow_builds, root).walk() if isinstance(n, Join) and isinstance(n.left, Read))
+    assert join.right.schema.names == ("at", "bv") and join.left.schema.names == ("ck", "cv")
+    (below,) = (n for n in join.right.walk() if isinstance(n, Join))
+    assert below.right.schema.names == ("bk", "bv") and isinstance(below.left, Filter)  # which is not kept
+
+
+def test_joins_that_share_a_build_go_on_sharing_it() -> None:
+    build = Filter(B, equals(B, "bv", 1))
+    first, second = (Join(A, build, "inner", (ref(A, "ak"),), (ref(build, "bk"),)) for _ in range(2))
+    members = (Project(first, (ref(first, "av"),), ("x",)), Project(second, (ref(second, "bk"),), ("x",)))
+    joins = [n for n in unique(after(narrow_builds, UnionAll(members))) if isinstance(n, Join)]
+    assert joins[0].right is joins[1].right and joins[0].right.schema.names == ("bk",)
 
 
 # ---- order_joins ----------------------------------------------------------------------------------------------------
