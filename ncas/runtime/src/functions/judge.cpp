@@ -19,6 +19,12 @@ struct Judged {
 };
 
 Judged judge_block(const uint32_t* codes, const uint8_t* verdicts) {
+#ifdef JG_WIDE_JUDGE
+  alignas(64) uint8_t found[JG_BLOCK];
+  for (int i = 0; i < JG_BLOCK; i++) found[i] = verdicts[codes[i]];
+  const __m512i all = _mm512_load_si512(found);
+  return {_mm512_cmpeq_epi8_mask(all, _mm512_set1_epi8(kYes)), _mm512_testn_epi8_mask(all, all)};
+#else
   Judged found{0, 0};
   for (int i = 0; i < JG_BLOCK; i++) {
     const uint8_t verdict = verdicts[codes[i]];
@@ -26,6 +32,7 @@ Judged judge_block(const uint32_t* codes, const uint8_t* verdicts) {
     found.unknown |= static_cast<uint64_t>(verdict == kUnknown) << i;
   }
   return found;
+#endif
 }
 
 #ifdef JG_WIDE_JUDGE
