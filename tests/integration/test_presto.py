@@ -32,8 +32,8 @@ TYPES = {
     "raw": (pa.binary(), [b"", None, b"\x00\xff"]),
     "Mixed": (pa.int32(), [1, None, 3]),
 }
-#: a column of a type that Presto knows less exactly: it does not see it
-HIDDEN = ("moment", pa.timestamp("us"))
+#: a column of a type that Presto lacks: it does not see it
+HIDDEN = ("clock", pa.time64("us"))
 
 QUERIES = [
     "SELECT * FROM t",
@@ -54,7 +54,7 @@ FAILURES = {
     "SELECT * FROM cloud": "JUMPGATE_SERVICE: .*cannot read 's3://no-such-bucket/t'",
     "SELECT * FROM hadoop": "JUMPGATE_SERVICE: .*hdfs:// is not read, only s3://",
     "SELECT * FROM missing": "JUMPGATE_SERVICE: .*missing.parquet",
-    "SELECT moment FROM t": "SYNTAX_ERROR: .*Column 'moment' cannot be resolved",
+    "SELECT clock FROM t": "SYNTAX_ERROR: .*Column 'clock' cannot be resolved",
     "SELECT * FROM broken": "JUMPGATE_DATA: .*broken.parquet",
     "SELECT * FROM nowhere": "JUMPGATE_SERVICE: .*directory '.*/nowhere' holds no files with suffix",
     "CREATE TABLE made (n bigint)": "NOT_SUPPORTED: .*Jumpgate reads files that others write",
@@ -134,7 +134,7 @@ def test_statistics_are_of_all_files_and_types(query: str, answers: Answers) -> 
 
 
 def test_a_table_says_which_column_is_hidden_and_why(answers: Answers) -> None:
-    hidden = "COMMENT 'not readable by Presto: moment timestamp (timestamps of the engine have fewer digits)'"
+    hidden = "COMMENT 'not readable by Presto: clock time (the engine has no such type)'"
     assert hidden in answers.found[CREATED][0][0]
 
 

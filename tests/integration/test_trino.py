@@ -40,7 +40,7 @@ ROWS = pa.table({
     "Mixed": pa.array([1, None, 3, 4, 5], pa.int32()),
 })  # fmt: skip
 #: of a type that Trino is not shown
-HIDDEN = ("zoned", pa.timestamp("us", "UTC"))
+HIDDEN = ("clock", pa.time64("us"))
 KEYS = pa.table({"k": pa.array([1, 2, 2, None, 9], pa.int32()), "n": pa.array([10, 20, 21, 30, None], pa.int64())})
 #: few groups of many rows, and one that has half of them
 SKEW = pa.table({
@@ -124,7 +124,7 @@ BROKEN = {
     "SELECT * FROM missing": r"JUMPGATE_SERVICE: .*missing\.parquet",
     "SELECT * FROM broken": r"JUMPGATE_DATA: .*broken\.parquet",
     "SELECT * FROM nowhere": r"JUMPGATE_SERVICE: .*directory '.*/nowhere' holds no files with suffix",
-    "SELECT zoned FROM t": "COLUMN_NOT_FOUND: .*Column 'zoned' cannot be resolved",
+    "SELECT clock FROM t": "COLUMN_NOT_FOUND: .*Column 'clock' cannot be resolved",
     "CREATE TABLE made (n bigint)": "NOT_SUPPORTED: .*Jumpgate reads files that others write",
     "CREATE TABLE made AS SELECT * FROM t": "NOT_SUPPORTED: .*Jumpgate reads files that others write",
     "INSERT INTO t SELECT * FROM t": "NOT_SUPPORTED: .*Jumpgate reads files that others write",
@@ -298,7 +298,7 @@ def test_the_optimiser_knows_rows_and_values(answers: Answers) -> None:
 
 def test_a_table_says_what_trino_cannot_read(answers: Answers) -> None:
     assert (
-        "COMMENT 'not readable by Trino: zoned timestamptz(UTC) (in the engine each value has a zone of its own)'"
+        "COMMENT 'not readable by Trino: clock time (the engine has no such type)'"
         in answers.found[Query(COMMENT)][0][0]
     )
 

@@ -376,8 +376,6 @@ def _call(kind: str, function: str, arguments: Sequence[Expression], type: DataT
 
 def _text(type: DataType) -> str:
     """Return a type as descriptors and Java's clients write it."""
-    if type.kind == "list":
-        return f"list<element {_text(type.parts[0].type)}>{'?' * type.nullable}"
     return str(type).replace(", ", ",")
 
 

@@ -20,6 +20,7 @@ import pyarrow.parquet
 import pytest
 
 from jumpgate.codegen import cache
+from jumpgate.dataflow.types import timestamp_of
 from jumpgate.presto import write_plugin
 from jumpgate.tpcds.data import path
 from jumpgate.tpcds.suite import Suite
@@ -32,10 +33,11 @@ PATIENCE_S = 800
 
 
 class Query(NamedTuple):
-    """SQL with properties of its session: 'jumpgate.offload=false'."""
+    """SQL with properties of its session: 'jumpgate.offload=false'; clocks are those of its zone."""
 
     text: str
     session: str = ""
+    zone: str = "UTC"
 
 
 class Answers(NamedTuple):
@@ -106,11 +108,24 @@ def write_table(folder: Path, name: str, table: pa.Table, row_group_rows: int | 
 
 
 def type_text(field: pa.Field) -> str:
+    """Return a column's type as a catalog writes it."""
+    return f"{_type_text(field.type)}?"
+
+
+def _type_text(type: pa.DataType) -> str:
     names = {pa.bool_(): "bool", pa.float32(): "float32", pa.float64(): "float64", pa.date32(): "date",
-             pa.timestamp("us"): "timestamp", pa.timestamp("us", "UTC"): "timestamptz(UTC)"}  # fmt: skip
-    if pa.types.is_decimal(field.type):
-        return f"decimal({field.type.precision},{field.type.scale})?"
-    return names.get(field.type, str(field.type)) + "?"
+             pa.time64("us"): "time"}  # fmt: skip
+    if pa.types.is_struct(type):
+        return f"struct<{', '.join(f'{f.name} {_type_text(f.type)}' for f in type)}>"
+    if pa.types.is_map(type):
+        return f"map<{_type_text(type.key_type)}, {_type_text(type.item_type)}>"
+    if pa.types.is_list(type):
+        return f"list<{_type_text(type.value_type)}>"
+    if pa.types.is_timestamp(type):
+        return timestamp_of(type.unit, type.tz).name
+    if pa.types.is_decimal(type):
+        return f"decimal({type.precision},{type.scale})"
+    return names.get(type, str(type))
 
 
 def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) -> Answers:

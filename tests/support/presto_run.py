@@ -60,15 +60,17 @@ ENGINES = {engine.name: engine for engine in (PRESTO, TRINO)}
 def main(folder: Path, lib: Path, engine: Engine) -> None:
     queries = json.load(sys.stdin)
     with serving(folder, lib, queries[0][0], queries[0][1], engine) as service:
-        found = [answer(service, text, session, engine) for text, session in queries]
+        found = [answer(service, engine, *query) for query in queries]
     json.dump([rows for rows, _ in found], sys.stdout)
     (folder / "rows_read.json").write_text(json.dumps([read for _, read in found]))
 
 
-def answer(service: embedded.Embedded, query: str, session: str, engine: Engine) -> tuple[list[list[Any]] | str, int]:
+def answer(
+    service: embedded.Embedded, engine: Engine, query: str, session: str, zone: str
+) -> tuple[list[list[Any]] | str, int]:
     """Return (the rows, or the error; the rows that its jobs read from files)."""
     before = {job.job for job in service.engine.jobs()}
-    rows = ask(query, session, engine)
+    rows = ask(query, session, engine, zone=zone)
     assert wait_until(lambda: all(job.ended_ns for job in service.engine.jobs()), 60.0), "a job outlives its query"
     jobs = [job for job in service.engine.jobs() if job.job not in before]
     sources = (s for job in jobs for counters in job.counters.values() for s in counters.get("sources", ()))
@@ -218,11 +220,11 @@ def wait_for(
 
 
 def ask(
-    query: str, session: str, engine: Engine = PRESTO, url: str = URL, schema: str = "main"
+    query: str, session: str, engine: Engine = PRESTO, url: str = URL, schema: str = "main", zone: str = "UTC"
 ) -> list[list[Any]] | str:
     """Return the rows, or the error; the session has these properties."""
     rows: list[list[Any]] = []
-    for answer in answers(query, session, engine, url, schema):
+    for answer in answers(query, session, engine, url, schema, zone):
         rows += answer.get("data", [])
         if "error" in answer:
             return f"{answer['error']['errorName']}: {answer['error']['message']}"
@@ -230,7 +232,7 @@ def ask(
 
 
 def answers(
-    query: str, session: str = "", engine: Engine = PRESTO, url: str = URL, schema: str = "main"
+    query: str, session: str = "", engine: Engine = PRESTO, url: str = URL, schema: str = "main", zone: str = "UTC"
 ) -> Iterator[dict[str, Any]]:
     """Yield the server's answers; each is requested on demand."""
     named = {
@@ -238,6 +240,7 @@ def answers(
         "Client-Capabilities": "PARAMETRIC_DATETIME",
         "Catalog": engine.catalog,
         "Schema": schema,
+        "Time-Zone": zone,
     } | ({"Session": session} if session else {})
     headers = {f"X-{engine.name}-{name}": value for name, value in named.items()}
     request = urllib.request.Request(f"{url}/v1/statement", query.encode(), headers)

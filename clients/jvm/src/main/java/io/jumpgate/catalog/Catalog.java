@@ -5,7 +5,6 @@ import com.google.gson.JsonParser;
 import io.jumpgate.ErrorCode;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.client.Looks;
-import io.jumpgate.dataflow.DataType;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,7 +13,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Predicate;
 
 /**
  * Schemas and their tables, of a JSON file: {@code {"SCHEMA": {"TABLE": {"path": "/data/sales"}}}}; {@link TableKey}
@@ -27,9 +25,9 @@ public final class Catalog {
 
   private final Map<String, Map<String, Declared>> schemas;
   private final Looks looks;
-  private final Predicate<DataType> readable;
+  private final ReadableTypes readable;
 
-  private Catalog(Map<String, Map<String, Declared>> schemas, Looks looks, Predicate<DataType> readable) {
+  private Catalog(Map<String, Map<String, Declared>> schemas, Looks looks, ReadableTypes readable) {
     this.schemas = schemas;
     this.looks = looks;
     this.readable = readable;
@@ -39,7 +37,7 @@ public final class Catalog {
    * {@code readable}: types that the engine can read. Raises {@code config} where the file cannot be read or says
    * something else.
    */
-  public static Catalog load(Path file, Looks looks, Predicate<DataType> readable) {
+  public static Catalog load(Path file, Looks looks, ReadableTypes readable) {
     try {
       Map<String, Map<String, Declared>> schemas = new LinkedHashMap<>();
       JsonParser.parseString(Files.readString(file)).getAsJsonObject().asMap().forEach((schema, tables) -> {

@@ -13,7 +13,6 @@ import io.jumpgate.v1.Schema;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Predicate;
 
 /**
  * What a catalog's file says of a table: {@code files}, of which format and columns are said, too; or a {@code path},
@@ -35,12 +34,11 @@ record Declared(String format, List<String> files, String path, List<Field> colu
     }
     Map<String, String> options = new LinkedHashMap<>();
     object(table, TableKey.OPTIONS).forEach((option, value) -> options.put(option, value.getAsString()));
-    List<Field> columns =
-        object(table, TableKey.COLUMNS)
-            .entrySet()
-            .stream()
-            .map(e -> new Field(e.getKey(), DataType.parse(e.getValue().getAsString().replace(" ", ""))))
-            .toList();
+    List<Field> columns = object(table, TableKey.COLUMNS)
+                              .entrySet()
+                              .stream()
+                              .map(e -> new Field(e.getKey(), DataType.parse(e.getValue().getAsString())))
+                              .toList();
     List<String> files = looked
         ? List.of()
         : table.getAsJsonArray(TableKey.FILES.key()).asList().stream().map(JsonElement::getAsString).toList();
@@ -68,7 +66,7 @@ record Declared(String format, List<String> files, String path, List<Field> colu
    * The table as it is now. Raises what the service finds wrong with a path, and {@code config} where columns differ in
    * case alone.
    */
-  Table table(Looks looks, Predicate<DataType> readable) {
+  Table table(Looks looks, ReadableTypes readable) {
     if (path.isEmpty()) {
       return Table.of(format, files, columns, options, readable);
     }

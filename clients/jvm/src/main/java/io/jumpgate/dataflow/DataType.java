@@ -1,6 +1,8 @@
 package io.jumpgate.dataflow;
 
+import com.google.protobuf.InvalidProtocolBufferException;
 import io.jumpgate.v1.Type;
+import java.util.Base64;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -238,7 +240,7 @@ public sealed interface DataType {
     @Override
     public String name() {
       return parts.stream()
-          .map(part -> part.name() + " " + part.type().text())
+          .map(part -> (kind == Kind.STRUCT ? part.name() + " " : "") + part.type().name())
           .collect(Collectors.joining(", ", kind.text() + "<", ">"));
     }
 
@@ -332,35 +334,23 @@ public sealed interface DataType {
     return this instanceof Nested ? new Plain(Kind.BINARY, nullable()) : this;
   }
 
-  /** How the text of a list's type begins. */
-  String LIST_OF = "list<element ";
-
-  /** The inverse of {@link #text} for what descriptors hold; raises IllegalArgumentException. */
+  /** The inverse of {@link #text}, if no field of a struct has an odd name; raises IllegalArgumentException. */
   static DataType parse(String text) {
-    boolean nullable = text.endsWith("?");
-    String name = nullable ? text.substring(0, text.length() - 1) : text;
-    if (name.startsWith(LIST_OF) && name.endsWith(">")) {
-      return list(parse(name.substring(LIST_OF.length(), name.length() - 1))).withNullable(nullable);
+    return TypeText.parse(text);
+  }
+
+  /** The type as text, whatever its fields are called. */
+  default String encoded() {
+    return Base64.getEncoder().encodeToString(toProto().toByteArray());
+  }
+
+  /** The inverse of {@link #encoded}; raises IllegalArgumentException. */
+  static DataType decode(String encoded) {
+    try {
+      return fromProto(Type.parseFrom(Base64.getDecoder().decode(encoded)));
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalArgumentException("not a type: " + e.getMessage(), e);
     }
-    int open = name.indexOf('(');
-    if (open < 0) {
-      return new Plain(Kind.of(name), nullable);
-    }
-    if (!name.endsWith(")")) {
-      throw new IllegalArgumentException("unknown type '" + text + "'");
-    }
-    String parameter = name.substring(open + 1, name.length() - 1);
-    return switch (Kind.of(name.substring(0, open))) {
-      case DECIMAL -> {
-        int comma = parameter.indexOf(',');
-        yield new Decimal(Integer.parseInt(parameter, 0, Math.max(0, comma), 10),
-            Integer.parseInt(parameter.substring(comma + 1)), nullable);
-      }
-      case TIMESTAMPTZ -> new Zoned(parameter, false, nullable);
-      case TIMESTAMPTZ_NS -> new Zoned(parameter, true, nullable);
-      case DURATION -> new Duration(parameter, nullable);
-      default -> throw new IllegalArgumentException("unknown type '" + text + "'");
-    };
   }
 
   /** The type that a message declares; raises IllegalArgumentException. */

@@ -8,7 +8,7 @@ import java.util.Optional;
 /** Functions of SQL as Presto and Trino define them, made of those that dataflows have. */
 public final class SqlFunctions {
   private static final List<String> DATE_UNITS = List.of("day", "week", "month", "quarter", "year");
-  private static final List<String> CLOCK_UNITS = List.of("hour", "minute", "second");
+  private static final List<String> CLOCK_UNITS = List.of("hour", "minute", "second", "millisecond");
   /** Of parts that {@link #splitPart} counts, and of units by which dates move. */
   private static final long NUMBER_MAX = 1_000_000;
 

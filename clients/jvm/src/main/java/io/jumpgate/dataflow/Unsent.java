@@ -6,6 +6,7 @@ import io.jumpgate.v1.Project;
 import io.jumpgate.v1.Send;
 import java.util.Base64;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /** A request that was planned before it is known who receives its result: another process may add the end. */
 public record Unsent(Dataflow dataflow) {
@@ -41,13 +42,14 @@ public record Unsent(Dataflow dataflow) {
     return append(out, io.jumpgate.v1.Operator.newBuilder().setProject(project));
   }
 
-  /** The types of the result's columns, which a projection names last. */
-  public List<DataType> types() {
-    return dataflow.getOperators(dataflow.getOperatorsCount() - 1)
-        .getProject()
-        .getExpressionsList()
-        .stream()
-        .map(i -> DataType.fromProto(dataflow.getExpressions(i).getType()))
+  /** The result's columns, which a projection names last. */
+  public List<Field> fields() {
+    Project last = dataflow.getOperators(dataflow.getOperatorsCount() - 1).getProject();
+    return IntStream.range(0, last.getExpressionsCount())
+        .mapToObj(i -> {
+          io.jumpgate.v1.Type type = dataflow.getExpressions(last.getExpressions(i)).getType();
+          return new Field(last.getNames(i), DataType.fromProto(type));
+        })
         .toList();
   }
 

@@ -14,7 +14,8 @@ public enum OperatorSwitch {
   TOP_N("TopN", "ORDER BY with LIMIT"),
   UNION("Union", "unions of tables of this catalog"),
   JOIN("Join", "joins of tables of this catalog"),
-  SEMI_JOIN("SemiJoin", "IN with a query over this catalog");
+  SEMI_JOIN("SemiJoin", "IN with a query over this catalog"),
+  UNNEST("Unnest", "UNNEST of an array or map");
 
   private final String operator;
   private final String what;

@@ -134,6 +134,19 @@ public abstract class SqlTranslator<E> {
     return value.type().same(DataType.TIMESTAMP) ? value : argument(call, argument, DataType.DATE);
   }
 
+  /** Whether an element equals a value; NULL if none does and one is NULL. */
+  protected final Expression contains(E call, Expression list) {
+    Expression value = argument(call, 1);
+    boolean known = list.type() instanceof DataType.Nested nested && nested.parts().get(0).type().same(value.type());
+    return known ? ScalarFunction.LIST_CONTAINS.of(list, value) : refuse(call);
+  }
+
+  /** An element by its place from either end, a literal other than 0; NULL where there is none. */
+  protected final Expression element(E call, Expression list) {
+    long place = whole(call, 1);
+    return place == 0 ? refuse(call) : ScalarFunction.ELEMENT_AT.of(list, Expression.integer(place, DataType.INT64));
+  }
+
   protected final String unit(E call) {
     return literal(call, 0).toLowerCase(Locale.ENGLISH);
   }

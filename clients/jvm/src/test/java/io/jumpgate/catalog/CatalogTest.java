@@ -32,7 +32,8 @@ final class CatalogTest {
 
   private Catalog load(String table) throws IOException {
     Path file = Files.writeString(folder.resolve("tables.json"), "{\"Main\": {\"T\": " + table + "}}");
-    return Catalog.load(file, new Looks(client), type -> type.kind() != DataType.Kind.TIME);
+    return Catalog.load(file, new Looks(client),
+        type -> type.kind() == DataType.Kind.TIME ? Optional.of(ReadableTypes.NO_TYPE) : Optional.empty());
   }
 
   private void refused(String says, String table) {
@@ -53,6 +54,23 @@ final class CatalogTest {
     assertEquals(Set.of("t"), catalog.tables("main"));
     assertTrue(catalog.table("main", "other").isEmpty());
     assertTrue(catalog.table("other", "t").isEmpty());
+  }
+
+  @Test
+  void aNestedColumnIsReadIfAllItsPartsAre() throws IOException {
+    Table table =
+        load("{'format': 'orc', 'files': ['/a'], 'columns': {'l': 'list<decimal(9, 2)>?', 'm': 'map<string, "
+                 .concat("list<time>>', 's': 'struct<a int64, b struct<c date>>', 'd': 'struct<a date, A date>', 'e': "
+                     + "'struct<>'}}")
+                 .replace('\'', '"'))
+            .table("main", "t")
+            .orElseThrow();
+    assertEquals(Map.of("l", 0, "s", 2), table.names());
+    assertEquals(
+        Optional.of("not readable by Trino: m map<string, list<time>> (its value list<time>: its element time: "
+            + "the engine has no such type), d struct<a date, A date> (two fields are called 'A' where case does not "
+            + "count), e struct<> (a row of the engine has a field)"),
+        table.hidden("Trino"));
   }
 
   @Test

@@ -165,8 +165,8 @@ class RequestTest {
     assertThrows(IllegalArgumentException.class, () -> DataType.decimal(3, 4));
     assertThrows(IllegalArgumentException.class, () -> DataType.timestamptz("a b"));
     assertThrows(IllegalArgumentException.class, () -> DataType.duration("h"));
-    for (String text :
-        List.of("", "?", "int32??", "decimal", "decimal(7)", "decimal(7,2", "int64(1)", "timestamptz", "list")) {
+    for (String text : List.of("", "?", "int32??", "decimal", "decimal(7)", "decimal(7,2", "int64(1)", "timestamptz",
+             "list", "list<int8, int8>", "map<int8>", "struct<a>", "set<int8>")) {
       assertThrows(IllegalArgumentException.class, () -> DataType.parse(text), text);
     }
     assertThrows(ArithmeticException.class, () -> Expression.decimal(new BigDecimal("0.125"), 7, 2));
@@ -177,7 +177,12 @@ class RequestTest {
   @Test
   void namesOfTypes() {
     DataType nested = DataType.map(STRING, DataType.list(DataType.struct(List.of(new Field("a", BINARY)))));
-    assertEquals("map<key string, value list<element struct<a binary?>?>?>?", nested.text());
+    assertEquals("map<string, list<struct<a binary>>>?", nested.text());
+    assertEquals(nested, DataType.parse(nested.text()));
+    assertEquals(DataType.struct(List.of(new Field("p", DataType.decimal(7, 2)), new Field("l", DataType.list(INT64)))),
+        DataType.parse("struct<p decimal(7, 2), l list<int64?>>?"));
+    DataType odd = DataType.struct(List.of(new Field("a, b<", DataType.timestamptz("Europe/Berlin"))));
+    assertEquals(odd, DataType.decode(odd.encoded()));
     assertEquals(BINARY, nested.physical());
     assertEquals(BOOL, DataType.fromProto(BOOL.toProto()));
     assertEquals(nested, DataType.fromProto(nested.toProto()));

@@ -2,91 +2,101 @@ package io.jumpgate.presto;
 
 import com.facebook.presto.common.block.ArrayBlock;
 import com.facebook.presto.common.block.Block;
-import com.facebook.presto.common.block.BlockBuilder;
 import com.facebook.presto.common.block.ByteArrayBlock;
 import com.facebook.presto.common.block.Int128ArrayBlock;
 import com.facebook.presto.common.block.IntArrayBlock;
 import com.facebook.presto.common.block.LongArrayBlock;
+import com.facebook.presto.common.block.RowBlock;
 import com.facebook.presto.common.block.ShortArrayBlock;
 import com.facebook.presto.common.block.VariableWidthBlock;
-import com.facebook.presto.common.type.Decimals;
+import com.facebook.presto.common.type.MapType;
 import com.facebook.presto.common.type.Type;
 import io.airlift.slice.Slices;
 import io.jumpgate.dataflow.DataType;
+import io.jumpgate.dataflow.Field;
 import io.jumpgate.ntf.ColumnarFrame;
-import io.jumpgate.ntf.Copies;
+import io.jumpgate.ntf.HeapColumn;
+import io.jumpgate.presto.plan.SessionTime;
 import io.jumpgate.presto.plan.Types;
-import java.math.BigInteger;
-import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 
 /** Received columns as Presto's blocks. */
 final class Columns {
-  private Columns() {}
+  private final List<Field> fields;
+  private final List<Type> types;
+  private final SessionTime time;
 
-  /** A copy of a received column; a NULL's value is whatever was sent. */
-  static Block block(DataType type, ColumnarFrame.Column column, int rows) {
-    Optional<boolean[]> nulls = Optional.ofNullable(Copies.nulls(column, rows));
-    return switch (type.kind()) {
-      case BOOL -> new ByteArrayBlock(rows, nulls, Copies.flags(column, rows));
-      case INT8 -> new ByteArrayBlock(rows, nulls, Copies.bytes(column, rows));
-      case INT16 -> new ShortArrayBlock(rows, nulls, Copies.shorts(column, rows));
-      case INT32, FLOAT32, DATE -> new IntArrayBlock(rows, nulls, Copies.ints(column, rows));
-      case INT64, FLOAT64 -> new LongArrayBlock(rows, nulls, Copies.longs(column, rows));
-      case DECIMAL -> decimals((DataType.Decimal) type, nulls, Copies.longs(column, 2 * rows), rows);
-      case STRING, BINARY -> {
-        Copies.Texts texts = Copies.texts(column, rows);
-        yield new VariableWidthBlock(rows, Slices.wrappedBuffer(texts.bytes()), texts.offsets(), nulls);
-      }
-      case LIST -> lists((DataType.Nested) type, nulls, column, rows);
-      default -> throw new IllegalStateException(type.name());
+  Columns(List<Field> fields, Types types, SessionTime time) {
+    this.fields = fields;
+    this.types = fields.stream().map(field -> types.presto(field.type())).toList();
+    this.time = time;
+  }
+
+  /** Copies of a frame's columns; a NULL's value is whatever was sent. */
+  Block[] blocks(ColumnarFrame frame) {
+    return IntStream.range(0, fields.size())
+        .mapToObj(i -> {
+          Field field = fields.get(i);
+          return block(field.name(), types.get(i), HeapColumn.of(field.type(), frame.column(i), frame.rows()));
+        })
+        .toArray(Block[] ::new);
+  }
+
+  private Block block(String name, Type shown, HeapColumn column) {
+    int count = column.count();
+    Optional<boolean[]> nulls = Optional.ofNullable(column.nulls());
+    return switch (column.type().kind()) {
+      case BOOL, INT8 -> new ByteArrayBlock(count, nulls, column.bytes());
+      case INT16 -> new ShortArrayBlock(count, nulls, column.shorts());
+      case INT32, FLOAT32, DATE -> new IntArrayBlock(count, nulls, column.ints());
+      case INT64, FLOAT64 -> new LongArrayBlock(count, nulls, column.longs());
+      case TIMESTAMP, TIMESTAMP_NS, TIMESTAMPTZ, TIMESTAMPTZ_NS ->
+        new LongArrayBlock(count, nulls, time.values(column, name));
+      case DECIMAL -> decimals((DataType.Decimal) column.type(), nulls, column);
+      case STRING, BINARY ->
+        new VariableWidthBlock(count, Slices.wrappedBuffer(column.bytes()), column.offsets(), nulls);
+      case LIST -> ArrayBlock.fromElementBlock(count, nulls, column.offsets(), part(name, shown, column, 0));
+      case MAP ->
+        ((MapType) shown)
+            .createBlockFromKeyValue(
+                count, nulls, column.offsets(), part(name, shown, column, 0), part(name, shown, column, 1));
+      case STRUCT -> rows(name, shown, column);
+      default -> throw new IllegalStateException(column.type().name());
     };
   }
 
-  private static Block lists(DataType.Nested list, Optional<boolean[]> nulls, ColumnarFrame.Column column, int rows) {
-    DataType element = list.parts().get(0).type();
-    Type shown = Types.presto(element).orElseThrow();
-    BlockBuilder elements = shown.createBlockBuilder(null, rows);
-    int[] ends = Copies.elements(column, rows, list, bytes -> append(elements, shown, element, bytes));
-    return ArrayBlock.fromElementBlock(rows, nulls, ends, elements.build());
+  private Block part(String name, Type shown, HeapColumn column, int part) {
+    String path = name + "." + ((DataType.Nested) column.type()).parts().get(part).name();
+    return block(path, shown.getTypeParameters().get(part), column.parts().get(part));
   }
 
-  private static void append(BlockBuilder out, Type shown, DataType type, ByteBuffer bytes) {
-    if (bytes == null) {
-      out.appendNull();
-      return;
-    }
-    switch (type.kind()) {
-      case BOOL -> shown.writeBoolean(out, bytes.get(0) != 0);
-      case FLOAT64 -> shown.writeDouble(out, bytes.getDouble(0));
-      case STRING, BINARY -> shown.writeSlice(out, Slices.wrappedBuffer(Copies.text(bytes)));
-      default -> {
-        if (bytes.remaining() > Long.BYTES) {
-          BigInteger high = BigInteger.valueOf(bytes.getLong(Long.BYTES)).shiftLeft(Long.SIZE);
-          BigInteger low = new BigInteger(Long.toUnsignedString(bytes.getLong(0)));
-          shown.writeSlice(out, Decimals.encodeUnscaledValue(high.add(low)));
-        } else {
-          shown.writeLong(out, Copies.word(bytes));
-        }
+  /** Presto's fields have no value where the row is NULL. */
+  private Block rows(String name, Type shown, HeapColumn column) {
+    Block[] fields =
+        IntStream.range(0, column.parts().size()).mapToObj(i -> part(name, shown, column, i)).toArray(Block[] ::new);
+    if (column.nulls() != null) {
+      int[] known = IntStream.range(0, column.count()).filter(row -> !column.isNull(row)).toArray();
+      for (int i = 0; i < fields.length; i++) {
+        fields[i] = fields[i].copyPositions(known, 0, known.length);
       }
     }
+    return RowBlock.fromFieldBlocks(column.count(), Optional.ofNullable(column.nulls()), fields);
   }
 
   /** Presto keeps up to 18 digits in a long, and more as sign and magnitude. */
-  private static Block decimals(DataType.Decimal type, Optional<boolean[]> nulls, long[] words, int rows) {
-    if (type.precision() > DataType.Decimal.LONG_DIGITS) {
-      for (int i = 0; i < words.length; i += 2) {
-        if (words[i + 1] < 0) {
-          words[i + 1] = (words[i] == 0 ? -words[i + 1] : ~words[i + 1]) | Long.MIN_VALUE;
-          words[i] = -words[i];
-        }
+  private static Block decimals(DataType.Decimal type, Optional<boolean[]> nulls, HeapColumn column) {
+    long[] words = column.longs();
+    if (type.precision() <= DataType.Decimal.LONG_DIGITS) {
+      return new LongArrayBlock(column.count(), nulls, words);
+    }
+    for (int i = 0; i < words.length; i += 2) {
+      if (words[i + 1] < 0) {
+        words[i + 1] = (words[i] == 0 ? -words[i + 1] : ~words[i + 1]) | Long.MIN_VALUE;
+        words[i] = -words[i];
       }
-      return new Int128ArrayBlock(rows, nulls, words);
     }
-    long[] values = new long[rows];
-    for (int row = 0; row < rows; row++) {
-      values[row] = words[2 * row];
-    }
-    return new LongArrayBlock(rows, nulls, values);
+    return new Int128ArrayBlock(column.count(), nulls, words);
   }
 }

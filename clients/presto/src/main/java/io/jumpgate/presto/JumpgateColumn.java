@@ -6,18 +6,18 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Field;
 
-/** A column by its position in the table's files, or in the result; {@code type} as descriptors write it. */
+/** A column by its position in the table's files, or in the result; {@code type} is encoded. */
 public record JumpgateColumn(@JsonProperty("index") int index, @JsonProperty("name") String name,
     @JsonProperty("type") String type) implements ColumnHandle {
   @JsonCreator
   public JumpgateColumn {}
 
-  JumpgateColumn(int index, Field field) {
-    this(index, field.name(), field.type().text());
+  public JumpgateColumn(int index, Field field) {
+    this(index, field.name(), field.type().encoded());
   }
 
   Field field() {
-    return new Field(name, DataType.parse(type));
+    return new Field(name, DataType.decode(type));
   }
 
   @Override

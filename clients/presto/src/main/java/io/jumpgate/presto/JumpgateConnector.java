@@ -22,6 +22,8 @@ import io.jumpgate.client.Estimates;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.client.Shares;
 import io.jumpgate.presto.plan.Offload;
+import io.jumpgate.presto.plan.SessionTime;
+import io.jumpgate.presto.plan.Types;
 import java.util.List;
 import java.util.Set;
 
@@ -32,10 +34,13 @@ final class JumpgateConnector implements Connector {
   private final Statistics statistics;
   private final Shares shares;
   private final Offload offload;
+  private final Types types;
   private final String receiverHost;
 
-  JumpgateConnector(JumpgateClient client, Catalog catalog, Offload offload, NodeManager nodes, String receiverHost) {
+  JumpgateConnector(
+      JumpgateClient client, Catalog catalog, Offload offload, NodeManager nodes, Types types, String receiverHost) {
     this.offload = offload;
+    this.types = types;
     this.client = client;
     Estimates estimates = new Estimates(client);
     this.statistics = new Statistics(estimates);
@@ -51,7 +56,7 @@ final class JumpgateConnector implements Connector {
 
   @Override
   public ConnectorMetadata getMetadata(ConnectorTransactionHandle transaction) {
-    return new JumpgateMetadata(catalog, statistics);
+    return new JumpgateMetadata(catalog, statistics, types);
   }
 
   @Override
@@ -70,8 +75,8 @@ final class JumpgateConnector implements Connector {
           RuntimeStats stats) {
         List<JumpgateColumn> wanted = columns.stream().map(c -> (JumpgateColumn) c).toList();
         TableHandle table = ((LayoutHandle) layout).table();
-        return JumpgatePageSource.open(
-            client, table.columns(wanted), ((JumpgateSplit) split).share(), receiverHost, stats);
+        return JumpgatePageSource.open(client, table.columns(wanted), ((JumpgateSplit) split).share(), receiverHost,
+            stats, types, SessionTime.of(session));
       }
     };
   }

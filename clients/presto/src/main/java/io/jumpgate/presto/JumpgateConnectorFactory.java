@@ -33,10 +33,11 @@ final class JumpgateConnectorFactory implements ConnectorFactory {
     CatalogSetting.check(config);
     JumpgateClient client = JumpgateClient.connect(CatalogSetting.SERVICE.of(config), TIMEOUT);
     Path file = Path.of(CatalogSetting.CATALOG.of(config));
-    Catalog catalog = Catalog.load(file, new Looks(client), Types::isRead);
+    Types types = new Types(context.getTypeManager());
+    Catalog catalog = Catalog.load(file, new Looks(client), types);
     String receiverHost = CatalogSetting.RECEIVER_HOST.of(config);
     Offload offload = new Offload(context.getFunctionMetadataManager(), context.getRowExpressionService());
-    return new JumpgateConnector(client, catalog, offload, context.getNodeManager(), receiverHost);
+    return new JumpgateConnector(client, catalog, offload, context.getNodeManager(), types, receiverHost);
   }
 
   @Override

@@ -31,10 +31,12 @@ import java.util.Set;
 final class JumpgateMetadata implements ConnectorMetadata {
   private final Catalog catalog;
   private final Statistics statistics;
+  private final Types types;
 
-  JumpgateMetadata(Catalog catalog, Statistics statistics) {
+  JumpgateMetadata(Catalog catalog, Statistics statistics, Types types) {
     this.catalog = catalog;
     this.statistics = statistics;
+    this.types = types;
   }
 
   @Override
@@ -139,10 +141,10 @@ final class JumpgateMetadata implements ConnectorMetadata {
     return known.names().values().stream().map(index -> metadata(known.columns().get(index))).toList();
   }
 
-  private static ColumnMetadata metadata(Field field) {
+  private ColumnMetadata metadata(Field field) {
     return ColumnMetadata.builder()
         .setName(field.name().toLowerCase(Locale.ENGLISH))
-        .setType(Types.presto(field.type()).orElseThrow())
+        .setType(types.presto(field.type()))
         .setNullable(field.type().nullable())
         .build();
   }

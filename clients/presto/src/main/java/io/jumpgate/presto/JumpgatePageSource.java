@@ -3,16 +3,15 @@ package io.jumpgate.presto;
 import com.facebook.presto.common.Page;
 import com.facebook.presto.common.RuntimeStats;
 import com.facebook.presto.common.RuntimeUnit;
-import com.facebook.presto.common.block.Block;
 import com.facebook.presto.spi.ConnectorPageSource;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.client.Reception;
 import io.jumpgate.client.Share;
-import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.ntf.ColumnarFrame;
-import java.util.List;
+import io.jumpgate.presto.plan.SessionTime;
+import io.jumpgate.presto.plan.Types;
 import java.util.concurrent.CompletableFuture;
 
 /** The rows of a split as pages. */
@@ -21,23 +20,25 @@ final class JumpgatePageSource implements ConnectorPageSource {
   private static final String RETRIES = "jumpgateRetries";
 
   private final Reception reception;
-  private final List<DataType> types;
+  private final Columns columns;
   private long rows;
 
-  private JumpgatePageSource(Reception reception, List<DataType> types) {
+  private JumpgatePageSource(Reception reception, Columns columns) {
     this.reception = reception;
-    this.types = types;
+    this.columns = columns;
   }
 
   /** Asks for a share of the rows of these columns. Raises PrestoException. */
-  static JumpgatePageSource open(JumpgateClient client, Unsent columns, Share share, String host, RuntimeStats stats) {
+  static JumpgatePageSource open(JumpgateClient client, Unsent request, Share share, String host, RuntimeStats stats,
+      Types types, SessionTime time) {
     Runnable onRetry = () -> {
       if (share.receiver() == 0) {
         stats.addMetricValue(RETRIES, RuntimeUnit.NONE, 1);
       }
     };
     try {
-      return new JumpgatePageSource(Reception.open(client, columns, share, host, onRetry), columns.types());
+      Columns columns = new Columns(request.fields(), types, time);
+      return new JumpgatePageSource(Reception.open(client, request, share, host, onRetry), columns);
     } catch (JumpgateException e) {
       throw JumpgateErrorCode.explain(e);
     }
@@ -50,11 +51,7 @@ final class JumpgatePageSource implements ConnectorPageSource {
         return null;
       }
       rows += frame.rows();
-      Block[] blocks = new Block[types.size()];
-      for (int i = 0; i < blocks.length; i++) {
-        blocks[i] = Columns.block(types.get(i), frame.column(i), frame.rows());
-      }
-      return new Page(frame.rows(), blocks);
+      return new Page(frame.rows(), columns.blocks(frame));
     } catch (JumpgateException e) {
       throw JumpgateErrorCode.explain(e);
     }

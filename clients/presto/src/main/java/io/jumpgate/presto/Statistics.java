@@ -36,12 +36,18 @@ record Statistics(Estimates estimates) {
     if (column.hasNullFraction()) {
       of.setNullsFraction(of(column.getNullFraction()));
     }
-    // Presto knows no range of booleans
-    if (type.kind() != DataType.Kind.BOOL && column.hasLow() && column.hasHigh()
-        && column.getLow() <= column.getHigh()) {
+    if (hasRange(type) && column.hasLow() && column.hasHigh() && column.getLow() <= column.getHigh()) {
       of.setRange(new DoubleRange(column.getLow(), column.getHigh()));
     }
     return of.build();
+  }
+
+  /** Presto knows no range of booleans; what a timestamp counts from is a session's matter. */
+  private static boolean hasRange(DataType type) {
+    return switch (type.kind()) {
+      case BOOL, TIMESTAMP, TIMESTAMP_NS, TIMESTAMPTZ, TIMESTAMPTZ_NS -> false;
+      default -> true;
+    };
   }
 
   private static com.facebook.presto.spi.statistics.Estimate of(double value) {

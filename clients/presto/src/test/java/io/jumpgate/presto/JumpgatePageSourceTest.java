@@ -6,6 +6,8 @@ import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.client.PageSourceContract;
 import io.jumpgate.client.Share;
 import io.jumpgate.dataflow.Unsent;
+import io.jumpgate.presto.plan.SessionTime;
+import io.jumpgate.presto.plan.Types;
 import io.jumpgate.v1.Dataflow;
 import io.jumpgate.v1.Operator;
 import java.util.concurrent.Future;
@@ -15,7 +17,8 @@ final class JumpgatePageSourceTest extends PageSourceContract {
   protected Source open(JumpgateClient client) {
     RuntimeStats stats = new RuntimeStats();
     Unsent request = new Unsent(Dataflow.newBuilder().addOperators(Operator.getDefaultInstance()).build());
-    JumpgatePageSource source = JumpgatePageSource.open(client, request, Share.ALL, "127.0.0.1", stats);
+    JumpgatePageSource source =
+        JumpgatePageSource.open(client, request, Share.ALL, "127.0.0.1", stats, new Types(null), SessionTime.of("UTC"));
     return new Source() {
       @Override
       public int next() {

@@ -6,6 +6,8 @@ import com.sun.management.OperatingSystemMXBean;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.client.Share;
 import io.jumpgate.dataflow.Unsent;
+import io.jumpgate.presto.plan.SessionTime;
+import io.jumpgate.presto.plan.Types;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
 
@@ -39,7 +41,8 @@ final class PagesBenchmark {
 
   /** The payload's bytes. */
   private static long receive(JumpgateClient client, Unsent request) {
-    JumpgatePageSource source = JumpgatePageSource.open(client, request, Share.ALL, "127.0.0.1", new RuntimeStats());
+    JumpgatePageSource source = JumpgatePageSource.open(
+        client, request, Share.ALL, "127.0.0.1", new RuntimeStats(), new Types(null), SessionTime.of("UTC"));
     try {
       long rows = 0;
       while (!source.isFinished()) {

@@ -1,88 +1,110 @@
 package io.jumpgate.trino;
 
 import io.airlift.slice.Slices;
+import io.jumpgate.ErrorCode;
+import io.jumpgate.JumpgateException;
 import io.jumpgate.dataflow.DataType;
-import io.jumpgate.ntf.ColumnarFrame;
-import io.jumpgate.ntf.Copies;
+import io.jumpgate.ntf.HeapColumn;
 import io.jumpgate.trino.plan.Types;
 import io.trino.spi.block.ArrayBlock;
 import io.trino.spi.block.Block;
-import io.trino.spi.block.BlockBuilder;
 import io.trino.spi.block.ByteArrayBlock;
+import io.trino.spi.block.Fixed12Block;
 import io.trino.spi.block.Int128ArrayBlock;
 import io.trino.spi.block.IntArrayBlock;
 import io.trino.spi.block.LongArrayBlock;
+import io.trino.spi.block.RowBlock;
 import io.trino.spi.block.ShortArrayBlock;
 import io.trino.spi.block.VariableWidthBlock;
-import io.trino.spi.type.Int128;
+import io.trino.spi.type.DateTimeEncoding;
+import io.trino.spi.type.MapType;
+import io.trino.spi.type.TimeZoneKey;
 import io.trino.spi.type.Type;
-import java.nio.ByteBuffer;
 import java.util.Optional;
+import java.util.stream.IntStream;
 
 /** Received columns as Trino's blocks. */
 final class Columns {
+  private static final int INTS_EACH = 3; // of 12 bytes
+  private static final int PICOS_PER_NANO = 1_000;
+  private static final int PICOS_PER_MICRO = 1_000_000;
+  private static final int ZONE_BITS = 12;
+
   private Columns() {}
 
-  /** A copy of a received column; a NULL's value is whatever was sent. */
-  static Block block(DataType type, ColumnarFrame.Column column, int rows) {
-    Optional<boolean[]> nulls = Optional.ofNullable(Copies.nulls(column, rows));
-    return switch (type.kind()) {
-      case BOOL -> new ByteArrayBlock(rows, nulls, Copies.flags(column, rows));
-      case INT8 -> new ByteArrayBlock(rows, nulls, Copies.bytes(column, rows));
-      case INT16 -> new ShortArrayBlock(rows, nulls, Copies.shorts(column, rows));
-      case INT32, FLOAT32, DATE -> new IntArrayBlock(rows, nulls, Copies.ints(column, rows));
-      case INT64, FLOAT64, TIMESTAMP -> new LongArrayBlock(rows, nulls, Copies.longs(column, rows));
-      case DECIMAL -> decimals((DataType.Decimal) type, nulls, Copies.longs(column, 2 * rows), rows);
-      case STRING, BINARY -> {
-        Copies.Texts texts = Copies.texts(column, rows);
-        yield new VariableWidthBlock(rows, Slices.wrappedBuffer(texts.bytes()), texts.offsets(), nulls);
+  /** A received column, which gives up its arrays; a NULL's value is whatever was sent. */
+  static Block block(Type shown, HeapColumn column) {
+    int count = column.count();
+    Optional<boolean[]> nulls = Optional.ofNullable(column.nulls());
+    return switch (column.type().kind()) {
+      case BOOL, INT8 -> new ByteArrayBlock(count, nulls, column.bytes());
+      case INT16 -> new ShortArrayBlock(count, nulls, column.shorts());
+      case INT32, FLOAT32, DATE -> new IntArrayBlock(count, nulls, column.ints());
+      case INT64, FLOAT64, TIMESTAMP -> new LongArrayBlock(count, nulls, column.longs());
+      case TIMESTAMP_NS -> new Fixed12Block(count, nulls, nanoseconds(column.longs()));
+      case TIMESTAMPTZ, TIMESTAMPTZ_NS -> new Fixed12Block(count, nulls, moments(column));
+      case DECIMAL -> decimals((DataType.Decimal) column.type(), nulls, column);
+      case STRING, BINARY ->
+        new VariableWidthBlock(count, Slices.wrappedBuffer(column.bytes()), column.offsets(), nulls);
+      case LIST -> ArrayBlock.fromElementBlock(count, nulls, column.offsets(), part(shown, column, 0));
+      case MAP ->
+        ((MapType) shown)
+            .createBlockFromKeyValue(nulls, column.offsets(), part(shown, column, 0), part(shown, column, 1));
+      case STRUCT -> {
+        Block[] fields =
+            IntStream.range(0, column.parts().size()).mapToObj(i -> part(shown, column, i)).toArray(Block[] ::new);
+        yield RowBlock.fromNotNullSuppressedFieldBlocks(count, nulls, fields);
       }
-      case LIST -> lists((DataType.Nested) type, nulls, column, rows);
-      default -> throw new IllegalStateException(type.name());
+      default -> throw new IllegalStateException(column.type().name());
     };
   }
 
-  private static Block lists(DataType.Nested list, Optional<boolean[]> nulls, ColumnarFrame.Column column, int rows) {
-    DataType element = list.parts().get(0).type();
-    Type shown = Types.trino(element).orElseThrow();
-    BlockBuilder elements = shown.createBlockBuilder(null, rows);
-    int[] ends = Copies.elements(column, rows, list, bytes -> append(elements, shown, element, bytes));
-    return ArrayBlock.fromElementBlock(rows, nulls, ends, elements.build());
+  private static Block part(Type shown, HeapColumn column, int part) {
+    return block(shown.getTypeParameters().get(part), column.parts().get(part));
   }
 
-  private static void append(BlockBuilder out, Type shown, DataType type, ByteBuffer bytes) {
-    if (bytes == null) {
-      out.appendNull();
-      return;
+  /** Microseconds, and what is beyond. */
+  private static int[] nanoseconds(long[] values) {
+    int[] words = new int[INTS_EACH * values.length];
+    for (int i = 0; i < values.length; i++) {
+      int rest = (int) Math.floorMod(values[i], 1_000L);
+      Fixed12Block.encodeFixed12(Math.floorDiv(values[i], 1_000L), rest * PICOS_PER_NANO, words, i);
     }
-    switch (type.kind()) {
-      case BOOL -> shown.writeBoolean(out, bytes.get(0) != 0);
-      case FLOAT64 -> shown.writeDouble(out, bytes.getDouble(0));
-      case STRING, BINARY -> shown.writeSlice(out, Slices.wrappedBuffer(Copies.text(bytes)));
-      default -> {
-        if (bytes.remaining() > Long.BYTES) {
-          shown.writeObject(out, Int128.valueOf(bytes.getLong(Long.BYTES), bytes.getLong(0)));
-        } else {
-          shown.writeLong(out, Copies.word(bytes));
+    return words;
+  }
+
+  /** Milliseconds with the column's zone, and what is beyond. */
+  private static int[] moments(HeapColumn column) {
+    TimeZoneKey zone = Types.zone((DataType.Zoned) column.type()).orElseThrow();
+    boolean nanos = column.type().kind() == DataType.Kind.TIMESTAMPTZ_NS;
+    int picosEach = nanos ? PICOS_PER_NANO : PICOS_PER_MICRO;
+    long unit = nanos ? 1_000_000 : 1_000;
+    long[] values = column.longs();
+    int[] words = new int[INTS_EACH * values.length];
+    for (int i = 0; i < values.length; i++) {
+      if (!column.isNull(i)) {
+        long millis = Math.floorDiv(values[i], unit);
+        if (millis << ZONE_BITS >> ZONE_BITS != millis) {
+          throw new JumpgateException(ErrorCode.DATA, "a moment in no year that Trino has: leave the column out");
         }
+        int rest = (int) Math.floorMod(values[i], unit);
+        Fixed12Block.encodeFixed12(DateTimeEncoding.packDateTimeWithZone(millis, zone), rest * picosEach, words, i);
       }
     }
+    return words;
   }
 
   /** Trino keeps up to 18 digits in a long, and more as its high half, then its low half. */
-  private static Block decimals(DataType.Decimal type, Optional<boolean[]> nulls, long[] words, int rows) {
+  private static Block decimals(DataType.Decimal type, Optional<boolean[]> nulls, HeapColumn column) {
+    long[] words = column.longs();
     if (type.precision() <= DataType.Decimal.LONG_DIGITS) {
-      long[] values = new long[rows];
-      for (int row = 0; row < rows; row++) {
-        values[row] = words[2 * row];
-      }
-      return new LongArrayBlock(rows, nulls, values);
+      return new LongArrayBlock(column.count(), nulls, words);
     }
     for (int i = 0; i < words.length; i += 2) {
       long low = words[i];
       words[i] = words[i + 1];
       words[i + 1] = low;
     }
-    return new Int128ArrayBlock(rows, nulls, words);
+    return new Int128ArrayBlock(column.count(), nulls, words);
   }
 }

@@ -9,8 +9,8 @@ import io.trino.spi.connector.ColumnHandle;
 import io.trino.spi.type.Type;
 
 /**
- * A column of a handle's result, by its position; {@code type} as descriptors write it, {@code shown} as Trino plans
- * with it. {@code generation} tells it from columns that the handle had before.
+ * A column of a handle's result, by its position; {@code type} is encoded, {@code shown} is what Trino
+ * plans with. {@code generation} tells it from columns that the handle had before.
  */
 public record JumpgateColumn(@JsonProperty("index") int index, @JsonProperty("name") String name,
     @JsonProperty("type") String type, @JsonProperty("shown") Type shown, @JsonProperty("generation") int generation)
@@ -19,7 +19,7 @@ public record JumpgateColumn(@JsonProperty("index") int index, @JsonProperty("na
   public JumpgateColumn {}
 
   Unsent.Wanted wanted() {
-    return new Unsent.Wanted(index, new Field(name, DataType.parse(type)));
+    return new Unsent.Wanted(index, new Field(name, DataType.decode(type)));
   }
 
   @Override

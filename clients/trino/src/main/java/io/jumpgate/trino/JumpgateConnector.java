@@ -4,6 +4,7 @@ import io.jumpgate.catalog.Catalog;
 import io.jumpgate.client.Estimates;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.client.Shares;
+import io.jumpgate.trino.plan.Types;
 import io.trino.spi.NodeManager;
 import io.trino.spi.connector.Connector;
 import io.trino.spi.connector.ConnectorMetadata;
@@ -26,10 +27,10 @@ final class JumpgateConnector implements Connector {
   private final Shares shares;
   private final String receiverHost;
 
-  JumpgateConnector(JumpgateClient client, Catalog catalog, NodeManager nodes, String receiverHost) {
+  JumpgateConnector(JumpgateClient client, Catalog catalog, Types types, NodeManager nodes, String receiverHost) {
     this.client = client;
     Estimates estimates = new Estimates(client);
-    this.metadata = new JumpgateMetadata(catalog, new Statistics(estimates));
+    this.metadata = new JumpgateMetadata(catalog, new Statistics(estimates), types);
     this.shares = new Shares(client, estimates, () -> nodes.getRequiredWorkerNodes().size());
     this.receiverHost = receiverHost;
   }

@@ -26,7 +26,9 @@ final class JumpgateConnectorFactory implements ConnectorFactory {
     CatalogSetting.check(config);
     Path file = Path.of(CatalogSetting.CATALOG.of(config));
     JumpgateClient client = JumpgateClient.connect(CatalogSetting.SERVICE.of(config), TIMEOUT);
-    Catalog catalog = Catalog.load(file, new Looks(client), type -> Types.trino(type).isPresent());
-    return new JumpgateConnector(client, catalog, context.getNodeManager(), CatalogSetting.RECEIVER_HOST.of(config));
+    Types types = new Types(context.getTypeManager().getTypeOperators());
+    Catalog catalog = Catalog.load(file, new Looks(client), types);
+    return new JumpgateConnector(
+        client, catalog, types, context.getNodeManager(), CatalogSetting.RECEIVER_HOST.of(config));
   }
 }

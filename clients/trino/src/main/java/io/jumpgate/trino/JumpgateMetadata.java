@@ -48,10 +48,12 @@ import java.util.function.Function;
 final class JumpgateMetadata implements ConnectorMetadata {
   private final Catalog catalog;
   private final Statistics statistics;
+  private final Types types;
 
-  JumpgateMetadata(Catalog catalog, Statistics statistics) {
+  JumpgateMetadata(Catalog catalog, Statistics statistics, Types types) {
     this.catalog = catalog;
     this.statistics = statistics;
+    this.types = types;
   }
 
   // ---- tables
@@ -72,7 +74,7 @@ final class JumpgateMetadata implements ConnectorMetadata {
 
   @Override
   public ConnectorTableHandle getTableHandle(ConnectorSession session, SchemaTableName name) {
-    return find(name).map(table -> TableHandle.of(name.toString(), table.read())).orElse(null);
+    return find(name).map(table -> TableHandle.of(name.toString(), table.read(), types)).orElse(null);
   }
 
   private Optional<Table> find(SchemaTableName name) {
@@ -129,8 +131,8 @@ final class JumpgateMetadata implements ConnectorMetadata {
     return new ColumnMetadata(column.name(), column.shown());
   }
 
-  private static ColumnMetadata metadata(Field field) {
-    return new ColumnMetadata(field.name(), Types.trino(field.type()).orElseThrow());
+  private ColumnMetadata metadata(Field field) {
+    return new ColumnMetadata(field.name(), types.trino(field.type()));
   }
 
   @Override

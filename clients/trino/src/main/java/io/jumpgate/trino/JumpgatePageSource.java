@@ -6,6 +6,7 @@ import io.jumpgate.client.Reception;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.ntf.ColumnarFrame;
+import io.jumpgate.ntf.HeapColumn;
 import io.trino.plugin.base.metrics.LongCount;
 import io.trino.spi.Page;
 import io.trino.spi.block.Block;
@@ -23,11 +24,11 @@ final class JumpgatePageSource implements ConnectorPageSource {
   private static final String RETRIES = "jumpgateRetries";
 
   private final Reception reception;
-  private final List<DataType> columns;
+  private final List<JumpgateColumn> columns;
   private final AtomicInteger retries;
   private long rows;
 
-  private JumpgatePageSource(Reception reception, List<DataType> columns, AtomicInteger retries) {
+  private JumpgatePageSource(Reception reception, List<JumpgateColumn> columns, AtomicInteger retries) {
     this.reception = reception;
     this.columns = columns;
     this.retries = retries;
@@ -41,8 +42,7 @@ final class JumpgatePageSource implements ConnectorPageSource {
     try {
       Unsent columns = table.computedBy(split.request()).columns(wanted);
       Reception reception = Reception.open(client, columns, split.share(), host, onRetry);
-      List<DataType> types = wanted.stream().map(column -> column.wanted().field().type()).toList();
-      return new JumpgatePageSource(reception, types, retries);
+      return new JumpgatePageSource(reception, wanted, retries);
     } catch (JumpgateException e) {
       throw JumpgateErrorCode.explain(e);
     }
@@ -57,7 +57,8 @@ final class JumpgatePageSource implements ConnectorPageSource {
       rows += frame.rows();
       Block[] blocks = new Block[columns.size()];
       for (int i = 0; i < blocks.length; i++) {
-        blocks[i] = Columns.block(columns.get(i), frame.column(i), frame.rows());
+        DataType type = columns.get(i).wanted().field().type();
+        blocks[i] = Columns.block(columns.get(i).shown(), HeapColumn.of(type, frame.column(i), frame.rows()));
       }
       return new Page(frame.rows(), blocks);
     } catch (JumpgateException e) {

@@ -37,12 +37,18 @@ record Statistics(Estimates estimates) {
     if (column.hasNullFraction()) {
       of.setNullsFraction(of(column.getNullFraction()));
     }
-    // Trino knows no range of booleans
-    if (type.kind() != DataType.Kind.BOOL && column.hasLow() && column.hasHigh()
-        && column.getLow() <= column.getHigh()) {
+    if (hasRange(type) && column.hasLow() && column.hasHigh() && column.getLow() <= column.getHigh()) {
       of.setRange(new DoubleRange(column.getLow(), column.getHigh()));
     }
     return of.build();
+  }
+
+  /** Trino knows no range of booleans, and counts long timestamps in other units. */
+  private static boolean hasRange(DataType type) {
+    return switch (type.kind()) {
+      case BOOL, TIMESTAMP_NS, TIMESTAMPTZ, TIMESTAMPTZ_NS -> false;
+      default -> true;
+    };
   }
 
   private static io.trino.spi.statistics.Estimate of(double value) {

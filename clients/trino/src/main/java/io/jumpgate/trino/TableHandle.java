@@ -69,8 +69,8 @@ public final class TableHandle implements ConnectorTableHandle {
   }
 
   /** Of a table. */
-  static TableHandle of(String name, Operator read) {
-    List<Type> shown = read.schema().stream().map(field -> Types.trino(field.type()).orElseThrow()).toList();
+  static TableHandle of(String name, Operator read, Types types) {
+    List<Type> shown = read.schema().stream().map(field -> types.trino(field.type())).toList();
     return of(name, read, columns(read, shown, 0), Pushed.TABLE);
   }
 
@@ -78,7 +78,7 @@ public final class TableHandle implements ConnectorTableHandle {
     return IntStream.range(0, shown.size())
         .mapToObj(i -> {
           Field field = operator.schema().get(i);
-          return new JumpgateColumn(i, field.name(), field.type().text(), shown.get(i), generation);
+          return new JumpgateColumn(i, field.name(), field.type().encoded(), shown.get(i), generation);
         })
         .toList();
   }

@@ -5,8 +5,10 @@ import io.jumpgate.client.PageSourceContract;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Field;
 import io.jumpgate.dataflow.Operator;
+import io.jumpgate.trino.plan.Types;
 import io.trino.plugin.base.metrics.LongCount;
 import io.trino.spi.Page;
+import io.trino.spi.type.TypeOperators;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -15,7 +17,8 @@ import java.util.concurrent.Future;
 final class JumpgatePageSourceTest extends PageSourceContract {
   private static final TableHandle TABLE = TableHandle.of("main.t",
       Operator.read(List.of("/t.parquet"), "parquet", List.of(new Field("a", DataType.INT64)), List.of(0), Map.of(),
-          Optional.empty()));
+          Optional.empty()),
+      new Types(new TypeOperators()));
 
   @Override
   protected Source open(JumpgateClient client) {

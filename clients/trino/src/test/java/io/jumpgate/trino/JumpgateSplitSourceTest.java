@@ -11,6 +11,7 @@ import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.Field;
 import io.jumpgate.dataflow.Operator;
 import io.jumpgate.dataflow.ScalarFunction;
+import io.jumpgate.trino.plan.Types;
 import io.trino.spi.connector.ColumnHandle;
 import io.trino.spi.connector.ConnectorSplitSource.ConnectorSplitBatch;
 import io.trino.spi.connector.DynamicFilter;
@@ -18,6 +19,7 @@ import io.trino.spi.predicate.Domain;
 import io.trino.spi.predicate.TupleDomain;
 import io.trino.spi.type.BigintType;
 import io.trino.spi.type.DoubleType;
+import io.trino.spi.type.TypeOperators;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -34,7 +36,7 @@ final class JumpgateSplitSourceTest {
   private static final Operator READ = Operator.read(List.of("/t.parquet"), "parquet",
       List.of(new Field("n", DataType.INT64), new Field("x", DataType.FLOAT64)), List.of(0, 1), Map.of(),
       Optional.empty());
-  private static final TableHandle TABLE = TableHandle.of("main.t", READ);
+  private static final TableHandle TABLE = TableHandle.of("main.t", READ, new Types(new TypeOperators()));
   private static final Duration LONG = new Duration(1, TimeUnit.HOURS);
 
   /** What joins find out: nothing, until they are told. */

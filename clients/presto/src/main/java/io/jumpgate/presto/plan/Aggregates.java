@@ -69,7 +69,14 @@ final class Aggregates {
       return;
     }
     DataType type = Types.jumpgate(variable.getType());
-    results.add(shared.add(name, type, arguments(aggregation), distinct).orElseThrow(() -> unknown(aggregation)));
+    List<Expression> arguments =
+        name.equals("count") && aggregation.getMask().isEmpty() ? passed(aggregation) : arguments(aggregation);
+    results.add(shared.add(name, type, arguments, distinct).orElseThrow(() -> unknown(aggregation)));
+  }
+
+  /** The arguments of all rows, of which nobody asks more than whether they are NULL. */
+  private List<Expression> passed(Aggregation aggregation) {
+    return aggregation.getArguments().stream().map(input.over(functions)::passed).toList();
   }
 
   /** The arguments, which are NULL in rows that do not count. */

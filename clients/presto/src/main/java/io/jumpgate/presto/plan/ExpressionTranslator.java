@@ -5,6 +5,7 @@ import com.facebook.presto.common.function.OperatorType;
 import com.facebook.presto.common.type.ArrayType;
 import com.facebook.presto.common.type.DateType;
 import com.facebook.presto.common.type.MapType;
+import com.facebook.presto.common.type.TimestampType;
 import com.facebook.presto.common.type.Type;
 import com.facebook.presto.common.type.TypeUtils;
 import com.facebook.presto.common.type.VarcharType;
@@ -12,6 +13,7 @@ import com.facebook.presto.spi.relation.CallExpression;
 import com.facebook.presto.spi.relation.ConstantExpression;
 import com.facebook.presto.spi.relation.RowExpression;
 import com.facebook.presto.spi.relation.SpecialFormExpression;
+import com.facebook.presto.spi.relation.SpecialFormExpression.Form;
 import com.facebook.presto.spi.relation.VariableReferenceExpression;
 import io.airlift.slice.Slice;
 import io.jumpgate.dataflow.DataType;
@@ -35,12 +37,27 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
   private static final long DAY_MILLIS = 86_400_000;
 
   private final Functions functions;
+  private final SessionTime time;
   private final Function<VariableReferenceExpression, Expression> columns;
 
   ExpressionTranslator(Functions functions, Function<VariableReferenceExpression, Expression> columns) {
     super("Presto");
     this.functions = functions;
+    this.time = SessionTime.of(functions.session());
     this.columns = columns;
+  }
+
+  /** A value that is handed on as it is, of any type. Raises NotOffloaded. */
+  Expression passed(RowExpression e) {
+    if (e instanceof VariableReferenceExpression variable) {
+      return columns.apply(variable);
+    }
+    if (e instanceof SpecialFormExpression form && form.getForm() == Form.DEREFERENCE) {
+      return field(form);
+    }
+    boolean element =
+        e instanceof CallExpression && called(e).equals("element_at") && of(e, 0).getType() instanceof ArrayType;
+    return element ? element(e) : translate(e);
   }
 
   @Override
@@ -50,7 +67,7 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
     if (e instanceof VariableReferenceExpression variable) {
       value = columns.apply(variable);
     } else if (e instanceof ConstantExpression constant) {
-      value = Types.literal(constant.getValue(), constant.getType());
+      value = literal(constant.getValue(), constant.getType());
     } else if (e instanceof SpecialFormExpression form) {
       value = form(form);
     } else if (e instanceof CallExpression call) {
@@ -83,6 +100,11 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
     return functions.text(e);
   }
 
+  private Expression literal(Object value, Type type) {
+    boolean moment = value instanceof Long && type.equals(TimestampType.TIMESTAMP);
+    return moment ? time.literal((Long) value) : Types.literal(value, type);
+  }
+
   // ---- choices
 
   private Expression form(SpecialFormExpression e) {
@@ -90,7 +112,8 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
     return switch (e.getForm()) {
       case AND -> ScalarFunction.AND.of(all(of));
       case OR -> ScalarFunction.OR.of(all(of));
-      case IS_NULL -> ScalarFunction.IS_NULL.of(translate(of.get(0)));
+      case IS_NULL -> ScalarFunction.IS_NULL.of(passed(of.get(0)));
+      case DEREFERENCE -> field(e);
       case COALESCE -> ScalarFunction.COALESCE.of(all(of));
       case IF -> Expression.caseWhen(List.of(translate(of.get(0)), translate(of.get(1))), translate(of.get(2)));
       case SWITCH -> choice(of);
@@ -162,9 +185,10 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
     return switch (name) {
       case "not" -> ScalarFunction.NOT.of(argument(e, 0));
       case "like" -> like(e);
-      case "cardinality" -> pieces(e);
-      case "element_at" -> lookup(e);
-      case "contains" -> contained(e);
+      case "cardinality" -> called(of(e, 0)).equals("split") ? pieces(e) : cardinality(e);
+      case "element_at" -> of(e, 0).getType() instanceof ArrayType ? element(e) : lookup(e);
+      case "contains" -> of(e, 0) instanceof ConstantExpression array ? contained(e, array) : contains(e);
+      case "date_trunc" -> truncated(e);
       case "abs" -> ScalarFunction.ABS.of(argument(e, 0));
       case "replace" -> replaced(e);
       case "regexp_like" -> matched(e, pattern(e));
@@ -179,6 +203,17 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
   @Override
   protected String called(RowExpression e) {
     return e instanceof CallExpression call ? functions.name(call.getFunctionHandle()) : "";
+  }
+
+  // ---- dates
+
+  /** Where a clock skips times, the start of a minute or of more may be none that it shows. */
+  private Expression truncated(CallExpression e) {
+    boolean whole = List.of("millisecond", "second").contains(unit(e));
+    if (!time.isPlain() && !whole && of(e, 1).getType().equals(TimestampType.TIMESTAMP)) {
+      throw new NotOffloaded(Code.DIALECT, "Presto truncates by the clock of the session's zone: " + functions.text(e));
+    }
+    return known(e, shared("date_trunc", e));
   }
 
   /** The second argument, which the planner shows as a pattern made of a text. */
@@ -213,9 +248,9 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
 
   /** The planner's way to say LIKE '%text%': there are two pieces of split(s, 'text', 2). */
   private Expression pieces(CallExpression e) {
-    if (!(e.getArguments().get(0) instanceof CallExpression split)
-        || !functions.name(split.getFunctionHandle()).equals("split") || split.getArguments().size() != 3
-        || whole(split, 2) != 2 || !(split.getArguments().get(1) instanceof ConstantExpression separator)
+    CallExpression split = (CallExpression) e.getArguments().get(0);
+    if (split.getArguments().size() != 3 || whole(split, 2) != 2
+        || !(split.getArguments().get(1) instanceof ConstantExpression separator)
         || !(separator.getValue() instanceof Slice text) || text.length() == 0) {
       throw unknown(e);
     }
@@ -241,14 +276,14 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
   }
 
   /** The planner's way to say IN, beside {@link #lookup}. */
-  private Expression contained(CallExpression e) {
-    if (!(e.getArguments().get(0) instanceof ConstantExpression array) || array.isNull()) {
+  private Expression contained(CallExpression e, ConstantExpression array) {
+    if (array.isNull()) {
       throw unknown(e);
     }
     Type type = ((ArrayType) array.getType()).getElementType();
     Block elements = (Block) array.getValue();
     List<Expression> options = IntStream.range(0, elements.getPositionCount())
-                                   .mapToObj(i -> Types.literal(TypeUtils.readNativeValue(type, elements, i), type))
+                                   .mapToObj(i -> literal(TypeUtils.readNativeValue(type, elements, i), type))
                                    .toList();
     return Expression.in(translate(e.getArguments().get(1)), options);
   }
@@ -267,11 +302,31 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
     List<Expression> branches = new ArrayList<>();
     for (int i = 0; i < entries.getPositionCount(); i += 2) {
       Object key = TypeUtils.readNativeValue(type.getKeyType(), entries, i);
-      branches.add(compare(ScalarFunction.EQ, value, Types.literal(key, type.getKeyType())));
+      branches.add(compare(ScalarFunction.EQ, value, literal(key, type.getKeyType())));
       Object found = TypeUtils.readNativeValue(type.getValueType(), entries, i + 1);
-      branches.add(Types.literal(found, type.getValueType()));
+      branches.add(literal(found, type.getValueType()));
     }
     return Expression.caseWhen(branches, Expression.nullOf(Types.jumpgate(type.getValueType())));
+  }
+
+  // ---- arrays, maps and rows
+
+  private Expression field(SpecialFormExpression e) {
+    long index = number(e.getArguments().get(1)).orElseThrow(() -> unknown(e));
+    return Expression.member(passed(e.getArguments().get(0)), Math.toIntExact(index));
+  }
+
+  private Expression cardinality(CallExpression e) {
+    return Types.isNested(of(e, 0).getType()) ? ScalarFunction.CARDINALITY.of(passed(of(e, 0))) : refuse(e);
+  }
+
+  private Expression contains(CallExpression e) {
+    return contains(e, passed(of(e, 0)));
+  }
+
+  /** By a place that is a literal: there is no element 0, which is an error of Presto's. */
+  private Expression element(RowExpression e) {
+    return element(e, passed(of(e, 0)));
   }
 
   // ---- numbers
@@ -332,7 +387,8 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
     boolean digitsFit = decimal && ((DataType.Decimal) from).precision() <= 15;
     boolean same = from.same(to) || from.isWhole() && (isNumber(to) || to instanceof DataType.Decimal)
         || decimal && (to instanceof DataType.Decimal || to.isWhole()) || digitsFit && to.same(DataType.FLOAT64)
-        || from.isFloat() && to.isFloat() || from.same(DataType.BOOL) && to.isWhole();
+        || from.isFloat() && to.isFloat() || from.same(DataType.BOOL) && to.isWhole()
+        || from.same(DataType.TIMESTAMP) && to.same(DataType.DATE);
     if (!same) {
       throw unknownCast(e, input.getType().getDisplayName(), e.getType().getDisplayName());
     }

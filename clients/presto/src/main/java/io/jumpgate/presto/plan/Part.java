@@ -43,7 +43,7 @@ record Part(Operator operator, List<VariableReferenceExpression> variables, Tabl
   Expression key(VariableReferenceExpression variable) {
     Expression column = column(variable);
     if (column.type() instanceof DataType.Nested) {
-      throw new NotOffloaded(Code.TYPE, "arrays are compared by Presto: " + variable.getName());
+      throw new NotOffloaded(Code.TYPE, "arrays, maps and rows are compared by Presto: " + variable.getName());
     }
     return column;
   }

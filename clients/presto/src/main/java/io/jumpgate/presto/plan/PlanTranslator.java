@@ -14,6 +14,7 @@ import com.facebook.presto.spi.plan.SortNode;
 import com.facebook.presto.spi.plan.TableScanNode;
 import com.facebook.presto.spi.plan.TopNNode;
 import com.facebook.presto.spi.plan.UnionNode;
+import com.facebook.presto.spi.plan.UnnestNode;
 import com.facebook.presto.spi.relation.RowExpression;
 import com.facebook.presto.spi.relation.VariableReferenceExpression;
 import io.jumpgate.dataflow.DataType;
@@ -84,6 +85,10 @@ final class PlanTranslator {
       require(OperatorSwitch.SEMI_JOIN);
       return Joins.semiJoin(join, inputs.get(0), inputs.get(1));
     }
+    if (node instanceof UnnestNode unnest) {
+      require(OperatorSwitch.UNNEST);
+      return Elements.translate(unnest, inputs.get(0));
+    }
     throw new NotOffloaded(Code.OPERATOR,
         node instanceof SortNode ? "Presto does not rely on the order in which rows arrive" : "it is not offloaded");
   }
@@ -114,11 +119,7 @@ final class PlanTranslator {
       require(OperatorSwitch.PROJECT);
     }
     ExpressionTranslator over = input.over(functions);
-    List<Expression> values =
-        variables.stream()
-            .map(node.getAssignments()::get)
-            .map(e -> e instanceof VariableReferenceExpression v ? input.column(v) : over.translate(e))
-            .toList();
+    List<Expression> values = variables.stream().map(node.getAssignments()::get).map(over::passed).toList();
     List<String> names = variables.stream().map(VariableReferenceExpression::getName).toList();
     return input.then(input.operator().project(values, names), variables);
   }

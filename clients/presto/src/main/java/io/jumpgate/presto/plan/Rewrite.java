@@ -10,7 +10,6 @@ import com.facebook.presto.spi.plan.TopNNode;
 import com.facebook.presto.spi.relation.RowExpression;
 import com.facebook.presto.spi.relation.VariableReferenceExpression;
 import io.jumpgate.dataflow.Dialect;
-import io.jumpgate.dataflow.Field;
 import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.Coverage;
@@ -146,8 +145,7 @@ final class Rewrite {
     TableHandle origin = (TableHandle) table.getConnectorHandle();
     Map<VariableReferenceExpression, ColumnHandle> columns = new LinkedHashMap<>();
     for (int i = 0; i < part.variables().size(); i++) {
-      Field field = part.operator().schema().get(i);
-      columns.put(part.variables().get(i), new JumpgateColumn(i, field.name(), field.type().text()));
+      columns.put(part.variables().get(i), new JumpgateColumn(i, part.operator().schema().get(i)));
     }
     TableHandle handle = origin.result(Unsent.of(part.operator(), PRESTO), coverage.text());
     return new TableScanNode(part.scan().getSourceLocation(), ids.getNextId(),

@@ -49,7 +49,7 @@ public final class Aggregates {
     List<JumpgateColumn> keys = groupingSets.get(0).stream().map(c -> (JumpgateColumn) c).toList();
     Operator input = handle.operator();
     for (JumpgateColumn key : keys) {
-      Types.requireScalar(key);
+      Types.requireScalar(key.name(), input.schema().get(key.index()).type());
       if (input.schema().get(key.index()).type().isFloat()) {
         throw new NotOffloaded(Code.DIALECT, "Trino groups NaN and -0.0 in its own way: " + key.name());
       }
@@ -100,12 +100,19 @@ public final class Aggregates {
       return shared.addList(arguments(function), function.isDistinct()).orElseThrow(() -> unknown(function));
     }
     DataType type = Types.jumpgate(function.getOutputType());
-    List<Expression> arguments = arguments(function);
+    boolean counted = name.equals("count") && function.getFilter().isEmpty() && !function.isDistinct();
+    List<Expression> arguments = counted ? passed(function) : arguments(function);
     if (ORDERED.contains(name) && arguments.get(0).type().isFloat()) {
       throw new NotOffloaded(Code.DIALECT, "Trino orders NaN and -0.0 in its own way: " + name);
     }
     return shared.add(name, type, arguments, function.isDistinct() && !ORDERED.contains(name))
         .orElseThrow(() -> unknown(function));
+  }
+
+  /** The arguments of all rows, of which nobody asks more than whether they are NULL. */
+  private List<Expression> passed(AggregateFunction function) {
+    ExpressionTranslator translator = new ExpressionTranslator(scope);
+    return function.getArguments().stream().map(translator::passed).toList();
   }
 
   /** The arguments, which are NULL in rows that the function's filter leaves out. */

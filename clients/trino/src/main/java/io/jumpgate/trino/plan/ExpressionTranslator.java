@@ -12,7 +12,9 @@ import io.jumpgate.sql.SqlTranslator;
 import io.trino.spi.expression.Call;
 import io.trino.spi.expression.ConnectorExpression;
 import io.trino.spi.expression.Constant;
+import io.trino.spi.expression.FieldDereference;
 import io.trino.spi.expression.Variable;
+import io.trino.spi.type.ArrayType;
 import io.trino.spi.type.Int128;
 import io.trino.spi.type.Type;
 import io.trino.spi.type.VarcharType;
@@ -38,6 +40,22 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
     this.scope = scope;
   }
 
+  /** A value that is handed on as it is, of any type. Raises NotOffloaded. */
+  Expression passed(ConnectorExpression e) {
+    if (e instanceof Variable variable) {
+      return scope.column(variable.getName());
+    }
+    if (e instanceof FieldDereference field) {
+      return field(field);
+    }
+    return called(e).equals("element_at") && of(e, 0).getType() instanceof ArrayType ? element(e, passed(of(e, 0)))
+                                                                                     : translate(e);
+  }
+
+  private Expression field(FieldDereference e) {
+    return Expression.member(passed(e.getTarget()), e.getField());
+  }
+
   @Override
   public Expression translate(ConnectorExpression e) {
     DataType type = Types.jumpgate(e.getType());
@@ -46,6 +64,8 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
       value = scope.column(variable.getName());
     } else if (e instanceof Constant constant) {
       value = Types.literal(constant.getValue(), constant.getType());
+    } else if (e instanceof FieldDereference field) {
+      value = field(field);
     } else if (e instanceof Call call && call.getFunctionName().getCatalogSchema().isEmpty()) {
       value = call(call, type);
     } else {
@@ -77,7 +97,7 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
       case "$and" -> ScalarFunction.AND.of(all(e));
       case "$or" -> ScalarFunction.OR.of(all(e));
       case "$not" -> ScalarFunction.NOT.of(argument(e, 0));
-      case "$is_null" -> ScalarFunction.IS_NULL.of(argument(e, 0));
+      case "$is_null" -> ScalarFunction.IS_NULL.of(passed(of(e, 0)));
       case "$equal" -> compare(ScalarFunction.EQ, e);
       case "$not_equal" -> compare(ScalarFunction.NE, e);
       case "$less_than" -> compare(ScalarFunction.LT, e);
@@ -100,6 +120,9 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
       case "regexp_extract" -> e.getArguments().size() == 2 ? extracted(e, literal(e, 1)) : refuse(e);
       case "regexp_replace" -> replacedMatches(e);
       case "mod" -> rest(e, type);
+      case "cardinality" -> cardinality(e);
+      case "element_at" -> of(e, 0).getType() instanceof ArrayType ? element(e, passed(of(e, 0))) : refuse(e);
+      case "contains" -> contains(e);
       default -> known(e, shared(name, e));
     };
   }
@@ -112,6 +135,16 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
     }
     List<Expression> literals = options.stream().map(this::translate).toList();
     return literals.stream().allMatch(l -> l.type().same(value.type())) ? Expression.in(value, literals) : refuse(e);
+  }
+
+  private Expression cardinality(Call e) {
+    return Types.isNested(of(e, 0).getType()) ? ScalarFunction.CARDINALITY.of(passed(of(e, 0))) : refuse(e);
+  }
+
+  /** Not of floats: NaN is in no array of Trino's. */
+  private Expression contains(Call e) {
+    boolean known = of(e, 0).getType() instanceof ArrayType && !argument(e, 1).type().isFloat();
+    return known ? contains(e, passed(of(e, 0))) : refuse(e);
   }
 
   // ---- text and dates
@@ -280,6 +313,9 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
     if (e instanceof Constant constant) {
       Object value = constant.getValue();
       return value instanceof Slice slice ? "'" + slice.toStringUtf8() + "'" : String.valueOf(value);
+    }
+    if (e instanceof FieldDereference field) {
+      return text(field.getTarget()) + "." + field.getField();
     }
     return e instanceof Variable variable ? variable.getName() : e.toString();
   }

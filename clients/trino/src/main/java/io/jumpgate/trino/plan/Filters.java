@@ -136,6 +136,7 @@ public final class Filters {
     if (domain.isOnlyNull()) {
       return ScalarFunction.IS_NULL.of(column);
     }
+    Types.requireScalar(domain.getType().getDisplayName(), column.type());
     Expression values = domain.getValues().isNone() ? Expression.bool(false) : values(column, domain);
     return domain.isNullAllowed() ? ScalarFunction.OR.of(ScalarFunction.IS_NULL.of(column), values) : values;
   }
@@ -149,7 +150,7 @@ public final class Filters {
     List<Expression> any = new ArrayList<>();
     for (Range range : ranges) {
       if (range.isSingleValue()) {
-        singles.add(Types.literal(range.getSingleValue(), range.getType()));
+        singles.add(Types.literal(range.getSingleValue(), range.getType(), column.type()));
       } else {
         any.add(between(column, range));
       }
@@ -164,10 +165,10 @@ public final class Filters {
     List<Expression> bounds = new ArrayList<>();
     range.getLowValue().ifPresent(low
         -> bounds.add((range.isLowInclusive() ? ScalarFunction.GE : ScalarFunction.GT)
-                .of(column, Types.literal(low, range.getType()))));
+                .of(column, Types.literal(low, range.getType(), column.type()))));
     range.getHighValue().ifPresent(high
         -> bounds.add((range.isHighInclusive() ? ScalarFunction.LE : ScalarFunction.LT)
-                .of(column, Types.literal(high, range.getType()))));
+                .of(column, Types.literal(high, range.getType(), column.type()))));
     return all(bounds);
   }
 }

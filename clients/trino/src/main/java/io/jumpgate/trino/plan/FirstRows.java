@@ -1,6 +1,5 @@
 package io.jumpgate.trino.plan;
 
-import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
@@ -42,9 +41,7 @@ public final class FirstRows {
 
   private static Expression.SortKey key(Scope scope, SortItem item) {
     Expression column = scope.column(item.getName());
-    if (column.type() instanceof DataType.Nested) {
-      throw new NotOffloaded(Code.TYPE, "arrays are compared by Trino: " + item.getName());
-    }
+    Types.requireScalar(item.getName(), column.type());
     if (column.type().isFloat()) {
       throw new NotOffloaded(Code.DIALECT, "Trino orders NaN and -0.0 in its own way: " + item.getName());
     }

@@ -65,7 +65,7 @@ public final class Projections {
   private ConnectorExpression projected(ConnectorExpression e) {
     if (!(e instanceof Variable)) {
       try {
-        Column column = new Column("computed_" + computed, e.getType(), new ExpressionTranslator(scope).translate(e));
+        Column column = new Column("computed_" + computed, e.getType(), new ExpressionTranslator(scope).passed(e));
         columns.put(column.variable(), column);
         computed++;
         return new Variable(column.variable(), e.getType());
