@@ -122,8 +122,8 @@ def _local(name: str) -> str:
     if scheme[1].lower() != "file":
         way_out = WAYS_OUT.get(scheme[1].lower(), "copy or mount them")
         raise InvalidDataflow(
-            f"read: {name!r}: {scheme[1]}:// is not read, only s3://, gs://, abfss://, hdfs://, http(s):// and files of "
-            f"this host (a path or file:///path); {way_out}",
+            f"read: {name!r}: {scheme[1]}:// is not read, only s3://, gs://, abfss://, hdfs://, http(s):// and files "
+            f"of this host (a path or file:///path); {way_out}",
             operator="read",
         )
     url = urlsplit(name)

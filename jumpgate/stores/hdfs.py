@@ -1,4 +1,4 @@
-"""Files of HDFS by WebHDFS and HttpFS, asked of the active one of its namenodes: statuses, listings, and bytes by range.
+"""Files of HDFS by WebHDFS and HttpFS, asked of the active one of its namenodes: statuses, listings, and ranges.
 
 `hdfs://namenode:8020/path` and `hdfs://nameservice/path` are read from the `endpoint` of their [[store]], several with
 commas between for a pair that stands in for each other; absent: port 9870 of the namenode. Answers to OPEN do not say
@@ -83,25 +83,25 @@ class Hdfs:
 
     def access(self, name: str) -> dict[str, str]:
         raise InvalidDataflow(
-            f"read: '{name}' is on HDFS, which the package deltalake does not read; query it by Spark with Jumpgate, or "
-            "copy it to an object store",
+            f"read: '{name}' is on HDFS, which the package deltalake does not read; query it by Spark with Jumpgate, "
+            "or copy it to an object store",
             operator="read",
         )
 
     def begin(self, name: str) -> str:
-        raise _unwritten(name)
+        raise unwritten(name)
 
     def send(self, name: str, upload: str, number: int, part: bytes) -> str:
-        raise _unwritten(name)
+        raise unwritten(name)
 
     def complete(self, name: str, upload: str, tags: Sequence[str]) -> None:
-        raise _unwritten(name)
+        raise unwritten(name)
 
     def abort(self, name: str, upload: str) -> None:
-        raise _unwritten(name)
+        raise unwritten(name)
 
     def remove(self, name: str) -> None:
-        raise _unwritten(name)
+        raise unwritten(name)
 
     def forget(self) -> None:
         _turns.clear()
@@ -222,7 +222,8 @@ def _led(name: str, url: str, to: str) -> str:
     if is_file and not _is_near(led.hostname or ""):
         return to
     raise FileUnreadable(
-        f"cannot read '{name}': its namenode leads to {led.scheme}://{led.hostname}, which may not be followed", file=name
+        f"cannot read '{name}': its namenode leads to {led.scheme}://{led.hostname}, which may not be followed",
+        file=name,
     )
 
 
@@ -301,7 +302,8 @@ def _missing(name: str) -> FileUnreadable:
     return FileUnreadable(f"cannot read '{name}': there is no such object", file=name, missing="true")
 
 
-def _unwritten(name: str) -> InvalidDataflow:
+def unwritten(name: str) -> InvalidDataflow:
+    """Return the error of who writes."""
     return InvalidDataflow(f"write: '{name}' is on HDFS, which is only read; write to a path or an object store")
 
 
@@ -309,7 +311,7 @@ def _explained(name: str, status: int, exception: str, challenge: str) -> Jumpga
     if status == 401 and challenge.lower().startswith("negotiate"):
         return Forbidden(
             f"'{name}': its namenode asks for Kerberos (SPNEGO), which is not spoken here; write credentials_file in a "
-            "[[store]] of jumpgate.toml, a file with a delegation token (`hdfs fetchdt` or GETDELEGATIONTOKEN makes one)",
+            "[[store]] of jumpgate.toml, a file with a delegation token, as GETDELEGATIONTOKEN or `hdfs fetchdt` gives",
             file=name,
         )
     if status == 404:

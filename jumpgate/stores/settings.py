@@ -19,10 +19,10 @@ SELECT_FORMATS = ("parquet", "csv", "json")
 
 @dataclass(frozen=True)
 class Store:
-    """How names that begin with `url` are reached. Credentials are those of `profile` (S3) or `credentials_file`
-    (others; of HDFS `user`, too), else those that the provider's tools would use; none if `anonymous`. `insecure`: its endpoint may be http.
-    `select`: it has S3 Select, which may be used; `select_dialect` says what that computes, `select_formats` which
-    objects it may be asked about.
+    """How names that begin with `url` are reached. Credentials are those of `profile` (S3), `credentials_file` (others)
+    or `user` (HDFS), else those that the provider's tools would use; none if `anonymous`. `insecure`: its endpoint may
+    be http. `select`: it has S3 Select, which may be used; `select_dialect` says what that computes, `select_formats`
+    which objects it may be asked about.
 
     The rest is for estimates; 0: unknown. Prices are of 10⁹ bytes that Select scans and returns, and of 1000
     requests; the defaults are those that AWS published in dollars."""

@@ -1,18 +1,19 @@
-"""Files of HDFS by WebHDFS and HttpFS: the same answers as from the folder that a cluster serves, or one typed error."""
+"""Files of HDFS by WebHDFS and HttpFS: the same answers as from the folder that a cluster has, or one typed error."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 import jumpgate
-from jumpgate.client import Dataflow, col, count, read, read_delta, sum_
+from jumpgate.client import Dataflow, col, count, read, read_delta, read_iceberg, sum_
 from jumpgate.client.session import Session
 from jumpgate.client.writing import write_parquet
 from jumpgate.dataflow.file_state import file_state
@@ -91,7 +92,7 @@ def test_every_format_has_the_rows_of_its_file(local: Session, use: Callable[...
 def test_folders_and_patterns(local: Session, use: Callable[..., Cluster]) -> None:
     cluster = use("WebHDFS")
     expected = [{"y": y, "n": 100, "m": sum(n / 8 for n in range(y, y + 100))} for y in (2023, 2024)]
-    for path in ("lake/hive", "lake/hive/*/*.parquet", "lake/h*/y={2023,2024}/part.parquet", "*/hive/y=*/*.parquet"):
+    for path in ("lake/hive", "lake/hive/y=*/*.parquet", "lake/h*/y={2023,2024}/part.parquet", "*/hive/y=*/*.parquet"):
         whole = read(f"{BASE}/{path}").aggregate(by=["y"], n=count(), m=sum_("x")).sort("y")
         assert local.run(whole).to_pylist() == expected, path
     cluster.requests.clear()
@@ -125,7 +126,20 @@ def test_sql_is_duckdbs_answer(
 def test_a_plan_of_substrait_reads_it(local: Session, use: Callable[..., Cluster]) -> None:
     use("WebHDFS")
     asked = flow(f"{BASE}/lake/{AWKWARD}").aggregate(n=count(), t=sum_("a"))
-    assert local.run(Dataflow(from_plan(to_plan(asked.root)))).to_pylist() == [{"n": ROWS, "t": SUM}]
+    assert local.run(Dataflow(from_plan(to_plan(asked.root), {}))).to_pylist() == [{"n": ROWS, "t": SUM}]
+
+
+def test_a_table_of_iceberg(local: Session, use: Callable[..., Cluster], folder: Path) -> None:
+    use("WebHDFS")
+    catalog = SqlCatalog(
+        "c", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"{BASE}/ice", folder=str(folder), base=BASE,
+        **{"py-io-impl": "tests.support.mirrored.Mirrored"},
+    )  # fmt: skip
+    catalog.create_namespace("n")
+    made = catalog.create_table("n.t", pa.schema([("a", pa.int64())]))
+    made.append(pa.table({"a": [1, 2]}))
+    for of in (made.metadata_location, made):
+        assert local.run(read_iceberg(of).sort("a")).to_pylist() == [{"a": 1}, {"a": 2}]
 
 
 def once(kind: str, server: str, times: int = 1) -> Callable[[Asked], str]:
@@ -190,7 +204,11 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(
     ],
 )
 def test_refusals_are_typed_errors(
-    use: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch, mischief: str, error: type[JumpgateError], message: str
+    use: Callable[..., Cluster],
+    monkeypatch: pytest.MonkeyPatch,
+    mischief: str,
+    error: type[JumpgateError],
+    message: str,
 ) -> None:
     monkeypatch.setattr("jumpgate.stores.web.PAUSE_S", 0.001)
     use("WebHDFS").before = lambda asked: mischief

@@ -34,8 +34,8 @@ class Asked:
 
 class Cluster:
     """Serves the files in `folder`. `before` is called with each request, and may answer an exception of REFUSALS, or
-    "lost" (no answer), "cut" (half of one), "short" (one that says to be shorter), "kerberos", or where a namenode leads
-    to. Reads take the delegation token TOKEN if there is `token`, else any user's name."""
+    "lost" (no answer), "cut" (half of one), "short" (one that says to be shorter), "kerberos", or where a namenode
+    leads to. Reads take the delegation token TOKEN if there is `token`, else any user's name."""
 
     def __init__(self, folder: Path, namenodes: int = 1, is_httpfs: bool = False, token: bool = False) -> None:
         self.folder, self.is_httpfs, self.token = folder, is_httpfs, token
@@ -103,7 +103,9 @@ class _Handler(BaseHTTPRequestHandler):
             found: Any = {"FileStatus": self._status(file, "")}
         else:
             entries = sorted(file.iterdir()) if file.is_dir() else [file]
-            found = {"FileStatuses": {"FileStatus": [self._status(f, f.name if file.is_dir() else "") for f in entries]}}
+            found = {
+                "FileStatuses": {"FileStatus": [self._status(f, f.name if file.is_dir() else "") for f in entries]}
+            }
         self._send(200, json.dumps(found).encode(), in_pieces=True)
 
     def _status(self, file: Path, suffix: str) -> dict[str, Any]:
@@ -127,7 +129,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, content, *more, in_pieces=not is_datanode, is_cut=mischief == "cut")
 
     def _refuse(self, exception: str) -> None:
-        told = {"exception": exception, "javaClassName": f"org.apache.hadoop.{exception}", "message": "secret of others"}
+        told = {
+            "exception": exception,
+            "javaClassName": f"org.apache.hadoop.{exception}",
+            "message": "secret of others",
+        }
         self._send(REFUSALS[exception], json.dumps({"RemoteException": told}).encode())
 
     def _send(
