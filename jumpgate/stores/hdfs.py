@@ -311,7 +311,7 @@ def _explained(name: str, status: int, exception: str, challenge: str) -> Jumpga
     if status == 401 and challenge.lower().startswith("negotiate"):
         return Forbidden(
             f"'{name}': its namenode asks for Kerberos (SPNEGO), which is not spoken here; write credentials_file in a "
-            "[[store]] of jumpgate.toml, a file with a delegation token, as GETDELEGATIONTOKEN or `hdfs fetchdt` gives",
+            "[[store]] of jumpgate.toml, a file with a delegation token: the urlString of GETDELEGATIONTOKEN",
             file=name,
         )
     if status == 404:
@@ -322,6 +322,6 @@ def _explained(name: str, status: int, exception: str, challenge: str) -> Jumpga
             "says who reads",
             file=name,
         )
-    if status == 401:
+    if status == 401 or exception in ("InvalidToken", "SecurityException", "AuthenticationException"):
         return Forbidden(f"'{name}': the store refuses these credentials ({exception or status})", file=name)
     return FileUnreadable(f"cannot read '{name}': its store answers {status} ({exception or 'no reason'})", file=name)

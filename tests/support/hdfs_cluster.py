@@ -40,7 +40,8 @@ def started(folder: Path) -> Iterator[MiniHdfs]:
     front = folder / "front"
     for name in ("hdfs", "datanode", "static"):  # else each server unpacks the whole jar for its pages
         (front / "webapps" / name).mkdir(parents=True)
-    path = ":".join(map(str, (front, _library(version), jars / "*")))
+    needed = [jar for name in ("hadoop-client", "slf4j-api", "jcl-over-slf4j") for jar in jars.glob(f"{name}-*.jar")]
+    path = ":".join(map(str, (front, _library(version), *needed)))
     command = ["java", *jvm.BRIEF, "-cp", path, str(MAIN), str(folder / "data")]
     with (folder / "errors").open("w") as errors:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)

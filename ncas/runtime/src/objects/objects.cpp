@@ -254,7 +254,7 @@ class Store {
       Url datanode;
       if (!parse_url(header(answer, "location"), &datanode) ||
           !webhdfs::may_follow(url, datanode, request.object.insecure))
-        return failed("its namenode leads to what may not be followed: docs/object-stores.md says where to");
+        return failed("its namenode leads to what may not be followed (docs/hdfs.md)");
       JG_RETURN_IF_ERROR(finish(url, std::move(connection), answer));
       url = datanode;
       JG_RETURN_IF_ERROR(ask(request, url, text_of(url) + "\r\n", &connection, &answer, &met->is_stale));
