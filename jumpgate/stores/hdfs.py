@@ -34,6 +34,8 @@ TAG = "hdfs:"
 PORT = 9870
 #: folders that are listed side by side
 LISTED_AT_ONCE = 8
+#: times that a namenode is asked for another datanode, and seconds for which one that was lost is passed over
+LED_MAX, LOST_S = 16, 60.0
 #: exceptions of namenodes that are not the active one, and of those that a later request may not meet
 INACTIVE = ("StandbyException", "ObserverRetryOnActiveException")
 TRANSIENT = ("SafeModeException", "RetriableException", "ServerTooBusyException")
@@ -110,6 +112,8 @@ class Hdfs:
 PROVIDER = Hdfs()
 #: authority of names → which of its namenodes was the active one, counted on
 _turns: dict[str, int] = {}
+#: hosts and ports of datanodes → when they were lost
+_lost: dict[str, float] = {}
 
 
 def ranged(name: str, grant: Grant, start: int, size: int) -> bytes:
@@ -204,10 +208,20 @@ def _listed(folder: str) -> list[dict[str, Any]]:
 
 
 def _opened(name: str, url: str, start: int, size: int) -> bytes:
-    answer = _get(name, f"{url}op=OPEN&offset={start}&length={size}")
-    if answer.status == 307:
-        answer = _get(name, _led(name, url, answer.headers.get("Location", "")), is_namenode=False)
-    return bytes(answer.data)
+    opening = f"{url}op=OPEN&offset={start}&length={size}"
+    answer = _get(name, opening)
+    if answer.status != 307:
+        return bytes(answer.data)
+    for _ in range(LED_MAX):  # not to one that was lost a moment ago: namenodes take minutes to notice
+        to = _led(name, url, answer.headers.get("Location", ""))
+        if time.monotonic() - _lost.get(urlsplit(to).netloc, -LOST_S) >= LOST_S:
+            break
+        answer = _get(name, opening)
+    try:
+        return bytes(_get(name, to, is_namenode=False).data)
+    except _Again:
+        _lost[urlsplit(to).netloc] = time.monotonic()
+        raise
 
 
 def _led(name: str, url: str, to: str) -> str:

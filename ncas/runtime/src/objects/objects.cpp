@@ -1,6 +1,7 @@
 #include "jg/objects.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -21,6 +22,8 @@ constexpr int kThreadsMax = 16;
 constexpr int kFailuresMax = 8;  // of one range
 constexpr int kPauseMs = 50, kPauseMsMax = 5000;
 constexpr int kBusy[] = {429, 500, 502, 503, 504};
+constexpr int kLedMax = 16;  // times that a namenode is asked for another datanode
+constexpr std::chrono::seconds kLostFor{60};
 constexpr size_t kTextBytesMax = 1 << 20;  // of an answer that is no content
 
 // What all reads of this process have taken.
@@ -249,16 +252,7 @@ class Store {
     std::unique_ptr<Connection> connection;
     Answer answer;
     const std::string opening = webhdfs::opening(namenode, request.offset + *done, request.bytes - *done);
-    JG_RETURN_IF_ERROR(ask_namenode(request, opening, &url, &connection, &answer, met));
-    if (answer.status == 307) {
-      Url datanode;
-      if (!parse_url(header(answer, "location"), &datanode) ||
-          !webhdfs::may_follow(url, datanode, request.object.insecure))
-        return failed("its namenode leads to what may not be followed (docs/hdfs.md)");
-      JG_RETURN_IF_ERROR(finish(url, std::move(connection), answer));
-      url = datanode;
-      JG_RETURN_IF_ERROR(ask(request, url, text_of(url) + "\r\n", &connection, &answer, &met->is_stale));
-    }
+    JG_RETURN_IF_ERROR(open_hdfs(request, opening, &url, &connection, &answer, met));
     if (answer.status != 200) return refused(url, std::move(connection), answer, met);
     Body body(connection.get(), answer);
     if (answer.length >= 0 && answer.length != request.bytes - *done) {
@@ -278,6 +272,41 @@ class Store {
     if (got > 0) return failed("its server sends more bytes than were asked for");
     if (!answer.closes) keep(url, std::move(connection));
     return {};
+  }
+
+  // Asks a namenode for bytes and goes where it leads: to a datanode that was lost a moment ago only if no other one
+  // has them, as namenodes take minutes to notice.
+  Status open_hdfs(const Request& request, const std::string& opening, Url* url,
+                   std::unique_ptr<Connection>* connection, Answer* answer, Met* met) {
+    JG_RETURN_IF_ERROR(ask_namenode(request, opening, url, connection, answer, met));
+    if (answer->status != 307) return {};
+    Url namenode = *url;
+    for (int asked = 0; answer->status == 307; asked++) {
+      Url datanode;
+      if (!parse_url(header(*answer, "location"), &datanode) ||
+          !webhdfs::may_follow(namenode, datanode, request.object.insecure))
+        return failed("its namenode leads to what may not be followed (docs/hdfs.md)");
+      JG_RETURN_IF_ERROR(finish(namenode, std::move(*connection), *answer));
+      *url = datanode;
+      if (asked == kLedMax || !is_lost(datanode)) break;
+      JG_RETURN_IF_ERROR(
+          ask_namenode(request, webhdfs::without(opening, datanode), &namenode, connection, answer, met));
+      if (answer->status != 307) JG_RETURN_IF_ERROR(finish(namenode, std::move(*connection), *answer));
+    }
+    Status status = ask(request, *url, text_of(*url) + "\r\n", connection, answer, &met->is_stale);
+    if (!status.ok()) note_lost(*url);
+    return status;
+  }
+
+  bool is_lost(const Url& datanode) {
+    const std::lock_guard lock(mutex_);
+    const auto found = lost_.find(datanode.address);
+    return found != lost_.end() && std::chrono::steady_clock::now() - found->second < kLostFor;
+  }
+
+  void note_lost(const Url& datanode) {
+    const std::lock_guard lock(mutex_);
+    lost_[datanode.address] = std::chrono::steady_clock::now();
   }
 
   Status check_hdfs(const Request& request, const std::string& namenode, Met* met) {
@@ -347,6 +376,7 @@ class Store {
   std::deque<Request> queue_;
   std::unordered_map<std::string, std::vector<std::unique_ptr<Connection>>> connections_;
   std::unordered_map<const Object*, std::shared_future<Status>> proofs_;
+  std::unordered_map<std::string, std::chrono::steady_clock::time_point> lost_;  // datanodes, and when
   int threads_ = 0, idle_ = 0;
   std::atomic<size_t> turn_{0};    // of the namenodes of a file, which of them is asked
   std::atomic<int64_t> epoch_{0};  // of requests; it grows where all that have begun end

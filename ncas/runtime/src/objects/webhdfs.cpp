@@ -1,5 +1,8 @@
 #include "objects/webhdfs.h"
 
+#include <netdb.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -66,6 +69,17 @@ std::vector<std::string> namenodes(const Object& object) {
 
 std::string opening(const std::string& namenode, int64_t offset, int64_t bytes) {
   return namenode + "op=OPEN&offset=" + std::to_string(offset) + "&length=" + std::to_string(bytes);
+}
+
+std::string without(const std::string& opening, const Url& datanode) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo(datanode.host.c_str(), nullptr, &hints, &found) != 0) return opening;
+  char address[NI_MAXHOST];  // by which namenodes know it
+  const bool is_known =
+      getnameinfo(found->ai_addr, found->ai_addrlen, address, sizeof address, nullptr, 0, NI_NUMERICHOST) == 0;
+  freeaddrinfo(found);
+  return is_known ? opening + "&excludedatanodes=" + address : opening;
 }
 
 std::string asking_status(const std::string& namenode) { return namenode + "op=GETFILESTATUS"; }

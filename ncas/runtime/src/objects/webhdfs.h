@@ -15,6 +15,8 @@ bool is_file(const Object& object);
 // The URLs of a file, one for each namenode.
 std::vector<std::string> namenodes(const Object& object);
 std::string opening(const std::string& namenode, int64_t offset, int64_t bytes);
+// The same request, for bytes from another datanode if there is one.
+std::string without(const std::string& opening, const Url& datanode);
 std::string asking_status(const std::string& namenode);
 
 // Whether a request to a namenode may be led on: to the same file by WebHDFS of another host. From another machine it
