@@ -170,6 +170,17 @@ def test_what_passes_is_asked_again(
         assert found == [{"n": ROWS, "t": SUM}], name
 
 
+def test_a_dead_datanode_is_passed_over(local: Session, use: Callable[..., Cluster]) -> None:
+    cluster = use("WebHDFS")
+    cluster.before = lambda asked: "lost" if asked.server == "datanode 0" else ""
+    for _ in range(2):
+        cluster.requests.clear()
+        found = local.run(flow(f"{BASE}/lake/all.parquet").aggregate(n=count(), t=sum_("a"))).to_pylist()
+        assert found == [{"n": ROWS, "t": SUM}]
+    asked = [asked.server for asked in cluster.requests]
+    assert asked.count("datanode 0") <= 16 and "datanode 1" in asked
+
+
 def test_a_file_that_changes_while_it_is_read_is_an_error(
     local: Session, use: Callable[..., Cluster], folder: Path
 ) -> None:
