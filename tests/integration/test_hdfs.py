@@ -19,7 +19,7 @@ from jumpgate.client.writing import write_parquet
 from jumpgate.dataflow.file_state import file_state
 from jumpgate.dataflow.substrait import from_plan, to_plan
 from jumpgate.errors import FileChanged, FileUnreadable, Forbidden, InvalidDataflow, JumpgateError
-from jumpgate.stores import objects, providers, settings
+from jumpgate.stores import objects, providers, reading, settings
 from tests.support.hdfs_store import TOKEN, Asked, Cluster
 from tests.support.object_store import ROWS, table, write
 
@@ -252,7 +252,7 @@ def test_a_namenode_leads_to_datanodes_only(local: Session, use: Callable[..., C
     with pytest.raises(FileUnreadable, match="leads to what may not be followed"):
         local.run(flow(f"{BASE}/lake/all.csv").aggregate(n=count())).to_pylist()
     with pytest.raises((FileUnreadable, Forbidden), match="may not be followed|insecure = true"):
-        read(f"{BASE}/lake/all.csv", null="\\N")
+        reading.opened(f"{BASE}/lake/all.csv").read(1)
 
 
 def test_secrets_are_in_nothing_that_people_see(local: Session, use: Callable[..., Cluster]) -> None:
