@@ -3,7 +3,10 @@ import java.io.InputStreamReader;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 
-/** A cluster of HDFS in a new folder: it tells its namenode's ports, ends a datanode at each line, and ends with its input. */
+/**
+ * A cluster of HDFS in a new folder: it tells its namenode's ports, ends a datanode at each line, and ends with its
+ * input.
+ */
 public final class MiniHdfs {
   public static void main(String[] arguments) throws Exception {
     Configuration settings = new Configuration();
