@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from jumpgate.codegen import cache
 from jumpgate.dataflow.partitions import NULL
 from jumpgate.errors import FileUnreadable, InvalidDataflow
-from jumpgate.stores import providers, uploads
+from jumpgate.stores import hdfs, providers, uploads
 from jumpgate.stores.names import bucket_and_key, canonical, is_remote, scheme
 
 #: the most folders that one batch is written into
@@ -133,6 +133,8 @@ def _staged(target: str, is_folder: bool) -> Iterator[Path]:
             raise InvalidDataflow(
                 f"write: '{target}' is on a web server, which takes no files; write to a store, such as s3://"
             )
+        if scheme(target) == "hdfs":
+            raise hdfs.unwritten(target)
         with tempfile.TemporaryDirectory(dir=cache.folder("spool")) as room:
             name = _object(target, is_folder)
             yield Path(room) / "it"

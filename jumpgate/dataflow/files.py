@@ -20,9 +20,13 @@ Paths = str | os.PathLike[str] | Iterable["str | os.PathLike[str]"]
 
 
 #: schemes of stores that are not read → how their objects are
-WAYS_OUT = dict.fromkeys(
-    ("wasb", "wasbs", "az", "azure", "adl"), "name it abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
-)
+WAYS_OUT = {
+    **dict.fromkeys(
+        ("wasb", "wasbs", "az", "azure", "adl"), "name it abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
+    ),
+    "viewfs": "name what its mount table leads to, such as hdfs://NAMENODE:8020/PATH",
+    **dict.fromkeys(("webhdfs", "swebhdfs"), "name it hdfs://NAMENODE:8020/PATH"),
+}
 
 
 def list_files(paths: Paths, format: str | None = None) -> tuple[tuple[str, ...], str]:
@@ -118,8 +122,8 @@ def _local(name: str) -> str:
     if scheme[1].lower() != "file":
         way_out = WAYS_OUT.get(scheme[1].lower(), "copy or mount them")
         raise InvalidDataflow(
-            f"read: {name!r}: {scheme[1]}:// is not read, only s3://, gs://, abfss://, http(s):// and files of this "
-            f"host (a path or file:///path); {way_out}",
+            f"read: {name!r}: {scheme[1]}:// is not read, only s3://, gs://, abfss://, hdfs://, http(s):// and files "
+            f"of this host (a path or file:///path); {way_out}",
             operator="read",
         )
     url = urlsplit(name)

@@ -46,7 +46,9 @@ url = "s3://lake"
 endpoint = "http://minio:9000"  # absent: as variables and files of the provider's tools say, and so the next
 region = "eu-west-1"            # of S3
 profile = "reports"             # of S3: whose credentials are used
-# credentials_file = "/etc/k"   # of Google: a service account's; of Azure: an account's key, or a SAS token
+# credentials_file = "/etc/k"   # of Google: a service account's; of Azure: an account's key, or a SAS token; of HDFS: a
+                                # delegation token
+# user = "reports"              # of HDFS: who reads; absent: HADOOP_USER_NAME, else the user of this process
 anonymous = false               # true: without any
 insecure = false                # true: the way to it is trusted, as it is http
 select = false                  # true: it has S3 Select, which may be used
@@ -190,6 +192,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "region": str,
         "profile": str,
         "credentials_file": str,
+        "user": str,
         "anonymous": bool,
         "insecure": bool,
         "select": bool,

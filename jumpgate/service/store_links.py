@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from jumpgate.nca.storage import StoreLink
 from jumpgate.stores import latency, settings
-from jumpgate.stores.names import is_remote, scheme
+from jumpgate.stores.names import is_priced, is_remote
 
 
 def of(name: str) -> StoreLink | None:
     """Return the link to the store of an object; None for a file."""
     if not is_remote(name):
         return None
-    store, assumed, priced = settings.store_of(name), StoreLink(), bool(scheme(name))
+    store, assumed, priced = settings.store_of(name), StoreLink(), is_priced(name)
     latency_s, bytes_per_s = latency.link(name)
     return StoreLink(
         latency_s=latency_s,

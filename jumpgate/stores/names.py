@@ -1,4 +1,4 @@
-"""Names of objects: `SCHEME://bucket/key` of a store, which lists them, and `http(s)://host/path`."""
+"""Names of objects: `SCHEME://bucket/key` of a store, which lists them (a bucket of HDFS is a namenode), and `http(s)://host/path`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from urllib.parse import unquote, urlsplit
 from jumpgate.errors import InvalidDataflow
 
 #: schemes of stores → the one that their objects have here
-SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfss", "abfss": "abfss"}
+SCHEMES = {
+    "s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfss", "abfss": "abfss", "hdfs": "hdfs",
+}  # fmt: skip
 _STORE = re.compile(f"({'|'.join(SCHEMES)})://", re.IGNORECASE)
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 
@@ -31,6 +33,15 @@ def scheme(name: str) -> str:
     return SCHEMES[found[1].lower()] if found else ""
 
 
+def is_priced(name: str) -> bool:
+    """Return whether a store takes money for requests about an object.
+
+    >>> is_priced("s3://b/k"), is_priced("hdfs://n/p"), is_priced("https://h/p")
+    (True, False, False)
+    """
+    return scheme(name) not in ("", "hdfs")
+
+
 def canonical(name: str) -> str:
     """Return the one name that an object has here. Raises InvalidDataflow.
 
@@ -44,7 +55,8 @@ def canonical(name: str) -> str:
     if kind := scheme(name):
         found = f"{kind}://{name.partition('://')[2]}"
         if not bucket_and_key(found)[0]:
-            raise InvalidDataflow(f"read: {name!r} names no bucket; write {kind}://bucket/key", operator="read")
+            lacking, way_out = ("namenode", "namenode:8020/path") if kind == "hdfs" else ("bucket", "bucket/key")
+            raise InvalidDataflow(f"read: {name!r} names no {lacking}; write {kind}://{way_out}", operator="read")
         return found
     url = urlsplit(name)
     if url.username or url.password or url.query or url.fragment:

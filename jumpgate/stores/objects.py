@@ -33,9 +33,9 @@ PROVEN_S = 60.0
 
 @dataclass(frozen=True)
 class Object:
-    """An object's version: `tag` is its ETag, `modified` the Last-Modified of a server without one. `url`: where a
-    server's redirections lead. is_proven: the store was asked for this object alone, which takes the right to read
-    it, as a listing does not."""
+    """An object's version: `tag` is its ETag (of HDFS: what hdfs.py makes), `modified` the Last-Modified of a server
+    without one. `url`: where a server's redirections lead. is_proven: the store was asked for this object alone, which
+    takes the right to read it, as a listing, and a status of HDFS, do not."""
 
     name: str
     size: int
@@ -91,7 +91,8 @@ def note(objects: Iterable[Object]) -> None:
 def ask(name: str) -> Object:
     """Ask the store. Raises FileUnreadable, Forbidden, InvalidDataflow, NotInstalled."""
     name = canonical(name)
-    found = replace(Object(name, *(providers.of(name).head(name) if scheme(name) else web.head(name))), is_proven=True)
+    found = Object(name, *(providers.of(name).head(name) if scheme(name) else web.head(name)))
+    found = replace(found, is_proven=scheme(name) != "hdfs")
     if not found.tag and not found.modified:
         raise FileUnreadable(
             f"cannot read '{name}': its server sends neither ETag nor Last-Modified, so that a change while a query "

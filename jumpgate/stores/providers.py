@@ -10,7 +10,7 @@ from typing import Protocol, cast
 from jumpgate.stores.names import scheme
 
 #: scheme of a store's objects → the module of its provider
-MODULES = {"s3": "s3", "gs": "gs", "abfss": "azure"}
+MODULES = {"s3": "s3", "gs": "gs", "abfss": "azure", "hdfs": "hdfs"}
 
 
 class Provider(Protocol):
@@ -18,7 +18,7 @@ class Provider(Protocol):
     no such object or upload."""
 
     def head(self, name: str) -> tuple[int, str]:
-        """Return size and ETag."""
+        """Return size and ETag; where a service has none, another text that tells versions apart."""
 
     def content(self, name: str, most: int) -> bytes:
         """Return at most so many bytes of the front of an object, as it is now."""

@@ -19,10 +19,10 @@ SELECT_FORMATS = ("parquet", "csv", "json")
 
 @dataclass(frozen=True)
 class Store:
-    """How names that begin with `url` are reached. Credentials are those of `profile` (S3) or `credentials_file`
-    (others), else those that the provider's tools would use; none if `anonymous`. `insecure`: its endpoint may be http.
-    `select`: it has S3 Select, which may be used; `select_dialect` says what that computes, `select_formats` which
-    objects it may be asked about.
+    """How names that begin with `url` are reached. Credentials are those of `profile` (S3), `credentials_file` (others)
+    or `user` (HDFS), else those that the provider's tools would use; none if `anonymous`. `insecure`: its endpoint may
+    be http. `select`: it has S3 Select, which may be used; `select_dialect` says what that computes, `select_formats`
+    which objects it may be asked about.
 
     The rest is for estimates; 0: unknown. Prices are of 10⁹ bytes that Select scans and returns, and of 1000
     requests; the defaults are those that AWS published in dollars."""
@@ -32,6 +32,7 @@ class Store:
     region: str = ""
     profile: str = ""
     credentials_file: str = ""
+    user: str = ""
     anonymous: bool = False
     insecure: bool = False
     select: bool = False
@@ -72,7 +73,7 @@ def parse(table: Mapping[str, Any]) -> Store:
     if not is_remote(table["url"]):
         raise InvalidDataflow(
             f"url of a [[store]] is {table['url']!r}, not s3://BUCKET, gs://BUCKET, "
-            "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net or https://HOST"
+            "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net, hdfs://NAMENODE:8020 or https://HOST"
         )
     formats = tuple(table.get("select_formats", Store.select_formats))
     if unknown := next((format for format in formats if format not in SELECT_FORMATS), None):

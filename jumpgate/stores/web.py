@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jumpgate import extras
 from jumpgate.errors import FileChanged, FileUnreadable, Forbidden, JumpgateError
 from jumpgate.stores import latency, settings
+from jumpgate.stores.names import scheme
 
 if TYPE_CHECKING:
     from jumpgate.stores.objects import Grant
@@ -43,6 +44,10 @@ def head(name: str) -> tuple[int, str, str, str]:
 
 def ranged(name: str, grant: Grant, start: int, size: int) -> bytes:
     """Return these bytes of an object. Raises FileChanged for another version of it, FileUnreadable, Forbidden."""
+    if scheme(name) == "hdfs":
+        from jumpgate.stores import hdfs
+
+        return hdfs.ranged(name, grant, start, size)
     headers = {"Range": f"bytes={start}-{start + size - 1}"}
     if grant.tag and not grant.tag.startswith("W/"):
         headers["If-Match"] = grant.tag
@@ -92,14 +97,11 @@ def _asked(method: str, url: str, name: str, headers: dict[str, str]) -> Any:
             time.sleep(pause * random.uniform(0.5, 1.0))
             pause *= 2
         try:
-            answer = _pool().request(
+            answer = pool().request(
                 method, url, headers={"Accept-Encoding": "identity", **headers}, decode_content=False
             )
         except urllib3.exceptions.HTTPError as error:
-            if "CERTIFICATE_VERIFY_FAILED" in str(error):  # which no other request changes
-                raise FileUnreadable(
-                    f"cannot read '{name}': the certificate of its server is not accepted: {_reason(error)}", file=name
-                ) from None
+            check_certificate(name, error)
             reason = type(error).__name__
             continue
         if answer.status not in BUSY:
@@ -110,13 +112,22 @@ def _asked(method: str, url: str, name: str, headers: dict[str, str]) -> Any:
     )
 
 
+def check_certificate(name: str, error: Exception) -> None:
+    """Raise FileUnreadable if a request failed by the server's certificate, which no other request changes."""
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        raise FileUnreadable(
+            f"cannot read '{name}': the certificate of its server is not accepted: {_reason(error)}", file=name
+        ) from None
+
+
 def _reason(error: Exception) -> str:
     """Return what OpenSSL says of a certificate."""
     return str(error).partition("certificate verify failed: ")[2].partition(" (_ssl.c")[0] or "it is wrong"
 
 
 @functools.cache
-def _pool() -> Any:
+def pool() -> Any:
+    """Return the connections of this process."""
     import urllib3
 
     timeout = urllib3.Timeout(connect=CONNECT_S, read=READ_S)

@@ -22,7 +22,7 @@ from jumpgate.nca.shared import Gap, Template
 from jumpgate.nca.transport import TCP
 from jumpgate.ntf.descriptor import type_text
 from jumpgate.stores import chunks, latency, objects, settings
-from jumpgate.stores.names import is_remote, scheme
+from jumpgate.stores.names import is_priced, is_remote
 
 #: the most siblings that an instance asks for shares of a scan, before it leaves the rest to them
 ASKED_MAX = 16
@@ -195,6 +195,7 @@ def granted(file: str, context: JobContext) -> dict[str, Any]:
     if planned is not None and planned.inode != objects.number(grant.tag, grant.modified):
         raise FileChanged(f"file '{file}' was replaced while a query read it: run the query again", file=file)
     request_s, bytes_per_s = latency.link(file)
+    store = settings.store_of(file)
     return {
         "file": file,
         "url": grant.url,
@@ -206,7 +207,8 @@ def granted(file: str, context: JobContext) -> dict[str, Any]:
         "proven": grant.is_proven,
         "request_s": request_s,
         "byte_s": 1 / bytes_per_s,
-        "request_price": settings.store_of(file).price_requests / 1e3 * bool(scheme(file)),
+        "request_price": store.price_requests / 1e3 * is_priced(file),
+        "insecure": store.insecure,
     }
 
 

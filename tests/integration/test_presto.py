@@ -52,7 +52,8 @@ KNOWN = {"SHOW STATS FOR halves": ("n", "0", "99"), "SHOW STATS FOR t": ("flag",
 CREATED = "SHOW CREATE TABLE t"
 FAILURES = {
     "SELECT * FROM cloud": "JUMPGATE_SERVICE: .*cannot read 's3://no-such-bucket/t'",
-    "SELECT * FROM hadoop": "JUMPGATE_SERVICE: .*hdfs:// is not read, only s3://",
+    "SELECT * FROM hadoop": "JUMPGATE_SERVICE: .*'hdfs://namenode/t' is read from http://namenode, .*insecure = true",
+    "SELECT * FROM mounted": "JUMPGATE_SERVICE: .*viewfs:// is not read, only s3://",
     "SELECT * FROM missing": "JUMPGATE_SERVICE: .*missing.parquet",
     "SELECT clock FROM t": "SYNTAX_ERROR: .*Column 'clock' cannot be resolved",
     "SELECT * FROM broken": "JUMPGATE_DATA: .*broken.parquet",
@@ -88,6 +89,7 @@ def asks_presto(folder: Path) -> tuple[dict[str, Any], list[Query]]:
     halves = [str(folder / f"{name}.parquet") for name in ("first", "second")]
     catalog["halves"] = {"format": "parquet", "files": halves, "columns": {"n": "int64?"}}
     catalog["cloud"], catalog["hadoop"] = {"path": "s3://no-such-bucket/t"}, {"path": "hdfs://namenode/t"}
+    catalog["mounted"] = {"path": "viewfs://cluster/t"}
     (folder / "broken.parquet").write_bytes(b"PAR1 and no more PAR1")
     texts = [*QUERIES, *FAILURES, *folders.QUERIES, *folders.DECLARED, folders.COLUMNS, *KNOWN, CREATED]
     return catalog | folders.write(folder), [Query(text) for text in texts]

@@ -23,9 +23,10 @@ from jumpgate.dataflow.types import Field, Schema
 from jumpgate.hosts.config import local_hosts
 from jumpgate.orchestrator.job import Event
 from jumpgate.service import embedded
+from jumpgate.stores import settings
 from jumpgate.testing.leaks import wait_until
 from jumpgate.tpcds.data import generate
-from tests.support import object_store, probe
+from tests.support import hdfs_cluster, object_store, probe
 from tests.support.object_store import KEY, SECRET, Store, credentials, write
 from tests.support.spark import Spark, equal, own, received, tpcds_table
 
@@ -84,6 +85,34 @@ def test_tables_in_stores_are_offloaded_where_that_is_set(spark: Spark, tmp_path
         assert {path for method, path, _ in store.requests if method == "GET"} >= {
             f"/lake/t/y={y}/part.parquet" for y in (2023, 2024)
         }
+
+
+def test_tables_that_spark_writes_to_hdfs_are_offloaded(spark: Spark, tmp_path: Path) -> None:
+    session = spark.session.newSession()
+    text = "select y, count(*) n, sum(a) t, max(s) m from t where x > 253 group by y order by y"
+    with hdfs_cluster.started(tmp_path) as hdfs:
+        settings.configure([settings.Store(hdfs.base, endpoint=hdfs.endpoint)])
+        try:
+            rows = session.range(0, 20_000, 1, 2).selectExpr(
+                "id % 2 y", "if(id % 7 = 0, null, id) a", "concat('é%', id * 2654435761 % 1000003) s", "id / 8 x"
+            )
+            for format in ("parquet", "orc"):
+                table = f"{hdfs.base}/a b+%é/{format}"
+                rows.write.format(format).partitionBy("y").save(table)
+                session.conf.set("spark.jumpgate.stores", "false")
+                session.read.format(format).load(table).createOrReplaceTempView("t")
+                frame = session.sql(text)
+                expected = frame.collect()
+                assert spark.coverage(frame)[0] == 0 and len(expected) == 2
+                session.conf.set("spark.jumpgate.stores", "true")
+                frame, before = session.sql(text), spark.fallbacks
+                assert frame.collect() == expected, format
+                offloaded, operators = spark.coverage(frame)
+                assert offloaded == operators and spark.fallbacks == before, format
+            hdfs.stop_datanode()
+            assert session.sql(text).collect() == expected and spark.fallbacks == before
+        finally:
+            settings.configure([])
 
 
 @pytest.mark.nightly(every=3)

@@ -26,7 +26,8 @@ DATAGRAM_SOURCES = (
 )  # fmt: skip
 #: so does reading from object stores
 OBJECT_SOURCES = (
-    "base/disk", "ntf/crc32c", "edges/socket", "edges/tls", "objects/http", "objects/chunks", "objects/objects",
+    "base/disk", "ntf/crc32c", "edges/socket", "edges/tls", "objects/http", "objects/chunks", "objects/webhdfs",
+    "objects/objects",
 )  # fmt: skip
 RELEASE = ("-O2", "-march=native")
 SANITIZED = ("-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")

@@ -91,7 +91,8 @@ def test_urls(tmp_path: Path) -> None:
     with pytest.raises(InvalidDataflow, match="is on host 'elsewhere'"):
         list_files("file://elsewhere/a.csv")
     for scheme, way_out in (
-        ("hdfs", "copy"),
+        ("viewfs", "hdfs://NAMENODE:8020/PATH"),
+        ("ftp", "copy"),
         ("wasbs", "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net"),
     ):
         with pytest.raises(InvalidDataflow, match=f"{scheme}:// is not read, only .*{way_out}"):

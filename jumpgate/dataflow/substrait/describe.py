@@ -12,7 +12,7 @@ from jumpgate.dataflow.functions import built_in
 from jumpgate.dataflow.substrait import expressions, files, joins, options, reader, sets, types, windows
 
 _RELATIONS = {
-    "read": "named tables; local files of the formats below",
+    "read": "named tables; files of the formats below, in stores by their names",
     "aggregate": "grouping sets become a union over the finest set; whole aggregations only",
     "expand": "a union of projections, with the copy's number as an int32",
     "fetch": "offset and count are literals",

@@ -14,6 +14,7 @@ from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.substrait.types import Unmapped, read_schema
 from jumpgate.errors import InvalidDataflow
+from jumpgate.stores.names import canonical, is_remote
 
 #: Substrait's only format with options
 TEXT = "text"
@@ -29,14 +30,20 @@ def read_files(files: ReadRel.LocalFiles, schema: NamedStruct) -> Read:
             raise Unmapped("a file without a path")
         if item.start or item.length:
             raise Unmapped("parts of files are not known")
-        paths.append(_path(getattr(item, kind)))
+        uri = getattr(item, kind)
+        if is_remote(uri) and kind not in ("uri_file", "uri_path"):
+            raise Unmapped("folders and patterns in stores are not known; name their files")
+        paths.append(canonical(uri) if is_remote(uri) else _path(uri))
         kinds.add(item.WhichOneof("file_format") or "")
         options.add(_text(item.text) if item.WhichOneof("file_format") == TEXT else ())
     known = format_names()
     if len(kinds) != 1 or len(options) != 1 or not kinds <= set(known):
         raise Unmapped(f"files are read in one format of {', '.join(known)}")
-    columns = read_schema(schema)
-    found, format = list_files(paths, known[kinds.pop()])
+    columns, format = read_schema(schema), known[kinds.pop()]
+    if len({is_remote(path) for path in paths}) > 1:
+        raise Unmapped("files in stores and others are read apart")
+    # no store is asked yet: whether the sender may read from it is the service's to say
+    found = tuple(paths) if is_remote(paths[0]) else list_files(paths, format)[0]
     return Read(found, format, columns, tuple(range(len(columns))), options.pop())
 
 

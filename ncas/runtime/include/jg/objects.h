@@ -11,7 +11,8 @@
 
 namespace jg::objects {
 
-// One version of an object: `tag` is its ETag, or else `modified` its Last-Modified.
+// One version of an object: `tag` is its ETag, or that of a file of HDFS (objects/webhdfs.h), or else `modified` its
+// Last-Modified.
 struct Object {
   std::string url, tag, modified;
   int64_t size = 0;
@@ -20,6 +21,7 @@ struct Object {
   double request_s = 0, byte_s = 0;  // what a request and a byte of an answer take, for what is kept
   double request_price = 0;
   std::string authorization;  // the header of that name, a secret, too; empty: none is sent
+  bool insecure = false;      // a namenode may lead to another machine over http
 };
 
 // What this process has asked stores for, and what chunks on the disk have spared it.

@@ -165,9 +165,10 @@ FileSourceOptions files(element e, const Config& config) {
   element objects;
   if (!e["objects"].get(objects)) {
     for (element x : list(e, "objects"))
-      objects::add(text(x, "file"), {text(x, "url"), text(x, "tag"), text(x, "modified"), number(x, "size"),
-                                     text(x, "chunks"), flag(x, "proven", false), decimal(x, "request_s"),
-                                     decimal(x, "byte_s"), decimal(x, "request_price"), text(x, "authorization")});
+      objects::add(text(x, "file"),
+                   {text(x, "url"), text(x, "tag"), text(x, "modified"), number(x, "size"), text(x, "chunks"),
+                    flag(x, "proven", false), decimal(x, "request_s"), decimal(x, "byte_s"),
+                    decimal(x, "request_price"), text(x, "authorization"), flag(x, "insecure", false)});
     if (const int64_t kept = number_or(e, "cache_bytes", 0)) objects::keep_chunks(kept);
   }
   o.file_columns = columns(e, "file_columns");

@@ -12,7 +12,7 @@ namespace jg::objects {
 namespace {
 
 constexpr int kConnectMs = 10'000, kSilenceMs = 30'000, kSliceMs = 100;
-constexpr size_t kHeadBytesMax = 64 << 10;
+constexpr size_t kHeadBytesMax = 64 << 10, kLineBytesMax = 4 << 10;
 
 Status broken(const std::string& why) { return {"unreachable", why}; }
 
@@ -43,7 +43,10 @@ bool parse_head(const std::string& head, Answer* answer) {
 
 // The length of the body, which a header says or the status implies.
 bool find_length(Answer* answer) {
-  if (answer->headers.contains("transfer-encoding")) return false;
+  if (const auto coding = answer->headers.find("transfer-encoding"); coding != answer->headers.end()) {
+    answer->length = -1;
+    return lower(coding->second) == "chunked";
+  }
   const auto length = answer->headers.find("content-length");
   if (length == answer->headers.end()) return answer->status == 204 || answer->status == 304;
   const std::string& text = length->second;
@@ -179,15 +182,66 @@ Status Connection::ask(const std::string& request, Answer* answer) {
 
 Status Connection::read(char* out, int64_t bytes, int64_t* got) {
   if (rest_.empty()) {
+    char piece[4 << 10];
+    const bool is_little = static_cast<size_t>(bytes) < sizeof piece;
     size_t n = 0;
-    JG_RETURN_IF_ERROR(receive(out, static_cast<size_t>(bytes), &n));
+    JG_RETURN_IF_ERROR(is_little ? receive(piece, sizeof piece, &n) : receive(out, static_cast<size_t>(bytes), &n));
+    if (is_little) rest_.assign(piece, n);
     *got = static_cast<int64_t>(n);
-    return {};
+    if (!is_little) return {};
   }
   const size_t n = std::min(rest_.size(), static_cast<size_t>(bytes));
   std::memcpy(out, rest_.data(), n);
   rest_.erase(0, n);
   *got = static_cast<int64_t>(n);
+  return {};
+}
+
+Status Body::read(char* out, int64_t bytes, int64_t* got) {
+  *got = 0;
+  if (in_pieces_ && left_ == 0) JG_RETURN_IF_ERROR(begin_piece());
+  if (left_ == 0 || bytes == 0) return {};
+  JG_RETURN_IF_ERROR(connection_->read(out, std::min(bytes, left_), got));
+  left_ -= *got;
+  return {};
+}
+
+Status Body::read_text(size_t bytes, std::string* out) {
+  char piece[8 << 10];
+  for (int64_t got = 1; got > 0;) {
+    JG_RETURN_IF_ERROR(read(piece, sizeof piece, &got));
+    out->append(piece, static_cast<size_t>(got));
+    if (out->size() > bytes) return broken("an endless answer");
+  }
+  return {};
+}
+
+// Reads the length of the next piece (RFC 9112, 7.1). The one of no bytes is the last, with trailers behind it.
+Status Body::begin_piece() {
+  std::string line;
+  if (!is_first_) JG_RETURN_IF_ERROR(read_line(&line));  // the end of the piece before
+  is_first_ = false;
+  if (!line.empty()) return broken("an answer that is no HTTP");
+  JG_RETURN_IF_ERROR(read_line(&line));
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), left_, 16);
+  if (error != std::errc() || left_ < 0 || (end != line.data() + line.size() && *end != ';' && *end != ' '))
+    return broken("an answer that is no HTTP");
+  if (left_ > 0) return {};
+  in_pieces_ = false;
+  while (!line.empty()) JG_RETURN_IF_ERROR(read_line(&line));
+  return {};
+}
+
+Status Body::read_line(std::string* line) {
+  line->clear();
+  while (!line->ends_with("\r\n")) {
+    char byte;
+    int64_t got = 0;
+    JG_RETURN_IF_ERROR(connection_->read(&byte, 1, &got));
+    line->push_back(byte);
+    if (line->size() > kLineBytesMax) return broken("an answer that is no HTTP");
+  }
+  line->resize(line->size() - 2);
   return {};
 }
 

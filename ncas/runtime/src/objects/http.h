@@ -1,5 +1,6 @@
-// HTTP/1.1 as far as ranges of objects need it: requests without a body, answers with a length.
+// HTTP/1.1 as far as ranges of objects need it: requests without a body, answers with a length or in pieces.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -22,7 +23,7 @@ bool parse_url(const std::string& text, Url* out);
 
 struct Answer {
   int status = 0;
-  int64_t length = 0;                          // of the body
+  int64_t length = 0;                          // of the body; -1: it comes in pieces
   bool closes = false;                         // the connection, after it
   std::map<std::string, std::string> headers;  // by their names in lower case
 };
@@ -50,6 +51,25 @@ class Connection {
   std::unique_ptr<net::TlsConnection> tls_;
   std::string rest_;  // received behind the head
   std::atomic<int64_t> wait_ns_{0};
+};
+
+// The body of an answer, which ends where its length or its last piece says.
+class Body {
+ public:
+  Body(Connection* connection, const Answer& answer)
+      : connection_(connection), left_(std::max<int64_t>(0, answer.length)), in_pieces_(answer.length < 0) {}
+  // Reads a part of what is left, at most `bytes` of it; none: it has ended.
+  Status read(char* out, int64_t bytes, int64_t* got);
+  // Reads all that is left, at most `bytes`.
+  Status read_text(size_t bytes, std::string* out);
+
+ private:
+  Status begin_piece();
+  Status read_line(std::string* line);
+
+  Connection* connection_;
+  int64_t left_;  // of the body, or of its piece
+  bool in_pieces_, is_first_ = true;
 };
 
 }  // namespace jg::objects

@@ -1,6 +1,7 @@
 #include "jg/objects.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "base/disk.h"
 #include "objects/chunks.h"
 #include "objects/http.h"
+#include "objects/webhdfs.h"
 
 namespace jg::objects {
 namespace {
@@ -20,6 +22,9 @@ constexpr int kThreadsMax = 16;
 constexpr int kFailuresMax = 8;  // of one range
 constexpr int kPauseMs = 50, kPauseMsMax = 5000;
 constexpr int kBusy[] = {429, 500, 502, 503, 504};
+constexpr int kLedMax = 16;  // times that a namenode is asked for another datanode
+constexpr std::chrono::seconds kLostFor{60};
+constexpr size_t kTextBytesMax = 1 << 20;  // of an answer that is no content
 
 // What all reads of this process have taken.
 struct Tally {
@@ -50,10 +55,13 @@ std::string header(const Answer& answer, const char* name) {
   return found == answer.headers.end() ? "" : found->second;
 }
 
+std::string text_of(const Url& url) {
+  return "GET " + url.target + " HTTP/1.1\r\nHost: " + url.authority +
+         "\r\nAccept-Encoding: identity\r\nUser-Agent: jumpgate\r\n";
+}
+
 std::string text_of(const Url& url, const Object& object, int64_t first, int64_t last) {
-  std::string text = "GET " + url.target + " HTTP/1.1\r\nHost: " + url.authority +
-                     "\r\nRange: bytes=" + std::to_string(first) + "-" + std::to_string(last) +
-                     "\r\nAccept-Encoding: identity\r\nUser-Agent: jumpgate\r\n";
+  std::string text = text_of(url) + "Range: bytes=" + std::to_string(first) + "-" + std::to_string(last) + "\r\n";
   if (!object.tag.empty() && !object.tag.starts_with("W/")) text += "If-Match: " + object.tag + "\r\n";
   if (!object.authorization.empty()) text += "Authorization: " + object.authorization + "\r\n";
   return text + "\r\n";
@@ -161,14 +169,15 @@ class Store {
   }
 
   Status run(const Request& request) {
+    const bool is_hdfs = webhdfs::is_file(request.object);
     Url url;
-    if (!parse_url(request.object.url, &url)) return failed("its URL is none");
+    if (!is_hdfs && !parse_url(request.object.url, &url)) return failed("its URL is none");
     int64_t done = 0;
     std::string last;
     for (int failures = 0; failures < kFailuresMax;) {
       if (is_cancelled(request)) return {"cancelled", "the job was cancelled"};
       bool is_stale = false;
-      Status status = attempt(request, url, &done, &is_stale);
+      Status status = is_hdfs ? attempt_hdfs(request, &done, &is_stale) : attempt(request, url, &done, &is_stale);
       if (status.ok() || (status.error().code != "unreachable" && status.error().code != "cancelled")) return status;
       if (is_stale) continue;
       last = status.error().message;
@@ -177,25 +186,30 @@ class Store {
     return failed("its server failed " + std::to_string(kFailuresMax) + " times (last: " + last + ")");
   }
 
-  // Reads on behind the bytes that are done. "unreachable": it may be tried again. is_stale: a kept connection had been
-  // closed by the server, which no other need be.
-  Status attempt(const Request& request, const Url& url, int64_t* done, bool* is_stale) {
-    std::unique_ptr<Connection> connection = idle(url);
-    const bool is_kept = connection != nullptr;
+  // Sends a request and reads the head of the answer. "unreachable": it may be tried again. is_stale: a kept connection
+  // had been closed by the server, which no other need be.
+  Status ask(const Request& request, const Url& url, const std::string& text, std::unique_ptr<Connection>* connection,
+             Answer* answer, bool* is_stale) {
+    *connection = idle(url);
+    const bool is_kept = *connection != nullptr;
     if (!is_kept) {
-      Status opened = Connection::open(url, &connection);
+      Status opened = Connection::open(url, connection);
       if (!opened.ok()) return opened.error().code == "unreachable" ? opened : failed(opened.error().message);
     }
-    connection->stop_when([this, &request] { return is_cancelled(request); });
-    const int64_t first = request.offset + *done, last = request.offset + request.bytes - 1;
-    Answer answer;
+    (*connection)->stop_when([this, &request] { return is_cancelled(request); });
     tally.requests++;
     tally.cost += request.object.request_price;
-    Status status = connection->ask(text_of(url, request.object, first, last), &answer);
-    if (!status.ok()) {
-      *is_stale = is_kept;
-      return status;
-    }
+    Status status = (*connection)->ask(text, answer);
+    if (!status.ok()) *is_stale = is_kept;
+    return status;
+  }
+
+  // Reads on behind the bytes that are done, as `ask` says.
+  Status attempt(const Request& request, const Url& url, int64_t* done, bool* is_stale) {
+    const int64_t first = request.offset + *done, last = request.offset + request.bytes - 1;
+    std::unique_ptr<Connection> connection;
+    Answer answer;
+    JG_RETURN_IF_ERROR(ask(request, url, text_of(url, request.object, first, last), &connection, &answer, is_stale));
     JG_RETURN_IF_ERROR(check(request, answer, first, last));
     while (*done < request.bytes) {
       int64_t got = 0;
@@ -203,6 +217,128 @@ class Store {
       *done += got;
       tally.bytes += got;
     }
+    if (!answer.closes) keep(url, std::move(connection));
+    return {};
+  }
+
+  // What an attempt to read from HDFS met, besides its status.
+  struct Met {
+    bool is_stale = false;     // as `ask` says
+    bool is_unsure = false;    // the file may be in another version
+    bool is_inactive = false;  // another namenode may answer
+  };
+
+  // Reads on behind the bytes that are done, from a datanode or HttpFS, and asks a namenode then whether the file is
+  // still in its version: answers to OPEN do not say so.
+  Status attempt_hdfs(const Request& request, int64_t* done, bool* is_stale) {
+    const std::vector<std::string> namenodes = webhdfs::namenodes(request.object);
+    if (namenodes.empty()) return failed("its URL is none");
+    size_t turn = turn_.load();
+    const std::string& namenode = namenodes[turn % namenodes.size()];
+    Met met;
+    Status status;
+    if (*done < request.bytes) status = read_hdfs(request, namenode, done, &met);
+    if (status.ok() || met.is_unsure) {
+      Status version = check_hdfs(request, namenode, &met);
+      if (status.ok() || (!version.ok() && version.error().code == "file_changed")) status = std::move(version);
+    }
+    if (met.is_inactive) turn_.compare_exchange_strong(turn, turn + 1);
+    *is_stale = met.is_stale;
+    return status;
+  }
+
+  Status read_hdfs(const Request& request, const std::string& namenode, int64_t* done, Met* met) {
+    Url url;
+    std::unique_ptr<Connection> connection;
+    Answer answer;
+    const std::string opening = webhdfs::opening(namenode, request.offset + *done, request.bytes - *done);
+    JG_RETURN_IF_ERROR(open_hdfs(request, opening, &url, &connection, &answer, met));
+    if (answer.status != 200) return refused(url, std::move(connection), answer, met);
+    Body body(connection.get(), answer);
+    if (answer.length >= 0 && answer.length != request.bytes - *done) {
+      met->is_unsure = true;
+      return {"unreachable", "another number of bytes than was asked for"};
+    }
+    for (int64_t got = 1; *done < request.bytes; *done += got, tally.bytes += got) {
+      JG_RETURN_IF_ERROR(body.read(request.out + *done, request.bytes - *done, &got));
+      if (got == 0) {
+        met->is_unsure = true;
+        return {"unreachable", "fewer bytes than were asked for"};
+      }
+    }
+    char more;
+    int64_t got = 0;
+    JG_RETURN_IF_ERROR(body.read(&more, 1, &got));
+    if (got > 0) return failed("its server sends more bytes than were asked for");
+    if (!answer.closes) keep(url, std::move(connection));
+    return {};
+  }
+
+  // Asks a namenode for bytes and goes where it leads: to a datanode that was lost a moment ago only if no other one
+  // has them, as namenodes take minutes to notice.
+  Status open_hdfs(const Request& request, const std::string& opening, Url* url,
+                   std::unique_ptr<Connection>* connection, Answer* answer, Met* met) {
+    JG_RETURN_IF_ERROR(ask_namenode(request, opening, url, connection, answer, met));
+    if (answer->status != 307) return {};
+    Url namenode = *url;
+    for (int asked = 0; answer->status == 307; asked++) {
+      Url datanode;
+      if (!parse_url(header(*answer, "location"), &datanode) ||
+          !webhdfs::may_follow(namenode, datanode, request.object.insecure))
+        return failed("its namenode leads to what may not be followed (docs/hdfs.md)");
+      JG_RETURN_IF_ERROR(finish(namenode, std::move(*connection), *answer));
+      *url = datanode;
+      if (asked == kLedMax || !is_lost(datanode)) break;
+      JG_RETURN_IF_ERROR(
+          ask_namenode(request, webhdfs::without(opening, datanode), &namenode, connection, answer, met));
+      if (answer->status != 307) JG_RETURN_IF_ERROR(finish(namenode, std::move(*connection), *answer));
+    }
+    Status status = ask(request, *url, text_of(*url) + "\r\n", connection, answer, &met->is_stale);
+    if (!status.ok()) note_lost(*url);
+    return status;
+  }
+
+  bool is_lost(const Url& datanode) {
+    const std::lock_guard lock(mutex_);
+    const auto found = lost_.find(datanode.address);
+    return found != lost_.end() && std::chrono::steady_clock::now() - found->second < kLostFor;
+  }
+
+  void note_lost(const Url& datanode) {
+    const std::lock_guard lock(mutex_);
+    lost_[datanode.address] = std::chrono::steady_clock::now();
+  }
+
+  Status check_hdfs(const Request& request, const std::string& namenode, Met* met) {
+    Url url;
+    std::unique_ptr<Connection> connection;
+    Answer answer;
+    JG_RETURN_IF_ERROR(ask_namenode(request, webhdfs::asking_status(namenode), &url, &connection, &answer, met));
+    if (answer.status != 200) return refused(url, std::move(connection), answer, met);
+    std::string body;
+    JG_RETURN_IF_ERROR(finish(url, std::move(connection), answer, &body));
+    return webhdfs::check_version(body, request.object);
+  }
+
+  Status ask_namenode(const Request& request, const std::string& text, Url* url,
+                      std::unique_ptr<Connection>* connection, Answer* answer, Met* met) {
+    if (!parse_url(text, url)) return failed("its URL is none");
+    Status status = ask(request, *url, text_of(*url) + "\r\n", connection, answer, &met->is_stale);
+    met->is_inactive = !status.ok() && !met->is_stale;
+    return status;
+  }
+
+  Status refused(const Url& url, std::unique_ptr<Connection> connection, const Answer& answer, Met* met) {
+    std::string body;
+    JG_RETURN_IF_ERROR(finish(url, std::move(connection), answer, &body));
+    return webhdfs::refusal(answer, body, &met->is_unsure, &met->is_inactive);
+  }
+
+  // Reads the rest of an answer, and keeps the connection.
+  Status finish(const Url& url, std::unique_ptr<Connection> connection, const Answer& answer,
+                std::string* text = nullptr) {
+    std::string body;
+    JG_RETURN_IF_ERROR(Body(connection.get(), answer).read_text(kTextBytesMax, text == nullptr ? &body : text));
     if (!answer.closes) keep(url, std::move(connection));
     return {};
   }
@@ -240,7 +376,9 @@ class Store {
   std::deque<Request> queue_;
   std::unordered_map<std::string, std::vector<std::unique_ptr<Connection>>> connections_;
   std::unordered_map<const Object*, std::shared_future<Status>> proofs_;
+  std::unordered_map<std::string, std::chrono::steady_clock::time_point> lost_;  // datanodes, and when
   int threads_ = 0, idle_ = 0;
+  std::atomic<size_t> turn_{0};    // of the namenodes of a file, which of them is asked
   std::atomic<int64_t> epoch_{0};  // of requests; it grows where all that have begun end
 };
 

@@ -46,7 +46,7 @@ object Settings {
   val Stores = flag(
     "spark.jumpgate.stores",
     default = false,
-    "whether tables in object stores are offloaded: the service reads the same stores under the same names, with its own credentials")
+    "whether tables in object stores and HDFS are offloaded: the service reads the same stores under the same names, with its own credentials")
   val Partitions = whole(
     "spark.jumpgate.partitions",
     0,

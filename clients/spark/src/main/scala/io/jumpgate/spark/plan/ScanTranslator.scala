@@ -25,9 +25,9 @@ import scala.jdk.CollectionConverters._
 
 /** Tables of files as reads of these files. */
 private final class ScanTranslator(session: SparkSession) {
-  /** Schemes of object stores, and Jumpgate's own of the same objects. */
-  private val stores =
-    Map("s3" -> "s3", "s3a" -> "s3", "s3n" -> "s3", "gs" -> "gs", "abfs" -> "abfss", "abfss" -> "abfss")
+  /** Schemes of object stores and HDFS, and Jumpgate's own of the same objects. */
+  private val stores = Map(
+    "s3" -> "s3", "s3a" -> "s3", "s3n" -> "s3", "gs" -> "gs", "abfs" -> "abfss", "abfss" -> "abfss", "hdfs" -> "hdfs")
 
   def apply(relation: LogicalRelation): Operator = relation.relation match {
     case files: HadoopFsRelation if files.getClass == classOf[HadoopFsRelation] || DeltaTables.isOne(files) =>
