@@ -237,7 +237,7 @@ class ExpressionWriter:
         v = self.write(e.input)
         source, target = e.input.type, e.type
         c, null = cpp_type(target), v.null
-        if source.same(target):
+        if source.alike(target):
             return v
         if target.kind == "string" and source.kind != "binary":
             return self.local(target, self._to_text(v.text, source), null)
