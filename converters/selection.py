@@ -132,6 +132,8 @@ class _Trial:
                 return found
             case Literal():
                 return pa.scalar(e.value)
+            case Cast() if e.type.is_nested:  # other names
+                return self.evaluate(e.input)
             case Cast():
                 return pc.cast(self.evaluate(e.input), _arrow(e.type), safe=False)
             case InList():

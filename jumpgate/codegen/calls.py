@@ -7,7 +7,7 @@ arguments themselves, only where the outcome is still open.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from jumpgate.codegen.cpp import Value, any_null, compare, constant, cpp_type, hash_of
@@ -463,6 +463,58 @@ def _list_contains(w: ExpressionWriter, e: Call, args: list[Value], null: str | 
     return Value(v, n)
 
 
+def _list_position(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    list, value = (v.text for v in args)
+    v, type = w.name("e"), e.args[1].type
+    same = _compared(w, "eq", element(type, list, "u"), value, type)
+    count = _guarded(null, f"jg_element_count({list})", "0")
+    w.lines.append(f"int64_t {v} = 0;")
+    w.lines.append(
+        f"for (uint32_t u = 0, n = {count}; u < n && !{v}; u++) if (jg_has_element({list}, u) && {same}) {v} = u + 1;"
+    )
+    return Value(v, null)
+
+
+def _list_extreme(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    list, c = args[0].text, cpp_type(e.type)
+    v, n, x = w.name("e"), w.name("n"), w.name("x")
+    order = f"jg_order_double({x}, {v})" if e.type.is_float else compare(x, v, e.type)
+    better = f"{n} || {order} {'<' if e.function == 'list_min' else '>'} 0"
+    count = _guarded(null, f"jg_element_count({list})", "0")
+    w.lines.append(f"{c} {v}{{}}; bool {n} = true;")
+    w.lines.append(
+        f"for (uint32_t u = 0, n = {count}; u < n; u++) if (jg_has_element({list}, u)) {{ "
+        f"const {c} {x} = {element(e.type, list, 'u')}; if ({better}) {{ {v} = {x}; {n} = false; }} }}"
+    )
+    return Value(v, n)
+
+
+def _map_value(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    map, key = (v.text for v in args)
+    v, n, entry, c = w.name("e"), w.name("n"), w.name("x"), cpp_type(e.type)
+    types = [part.type for part in e.args[0].type.parts]
+    same = _compared(w, "eq", member(types, entry, 0), key, types[0])
+    count = _guarded(null, f"jg_element_count({map})", "0")
+    w.lines.append(f"{c} {v}{{}}; bool {n} = true;")
+    w.lines.append(
+        f"for (uint32_t u = 0, n = {count}; u < n; u++) {{ const JgStr {entry} = jg_bytes_element({map}, u); "
+        f"if ({same}) {{ {n} = !jg_has_field({entry}, 1); if (!{n}) {v} = {member(types, entry, 1)}; break; }} }}"
+    )
+    return Value(v, n)
+
+
+def member(fields: Sequence[DataType], struct: str, number: int) -> str:
+    """Return a field that a struct has, and that is not NULL (jumpgate/ntf/README.md, "Nested values")."""
+    type, sizes = fields[number], [4 if t.is_text else t.width for t in fields]
+    head = (len(fields) + 7) // 8
+    slot = head + sum(sizes[:number])
+    if not type.is_text:
+        return f"jg_fixed_field<{cpp_type(type)}>({struct}, {slot})"
+    if before := [i for i, t in enumerate(fields[:number]) if t.is_text]:
+        return f"jg_bytes_field({struct}, jg_end_field({struct}, {slot - sum(sizes[before[-1] : number])}), {slot})"
+    return f"jg_bytes_field({struct}, {head + sum(sizes)}, {slot})"
+
+
 def _guarded(null: str | None, value: str, otherwise: str) -> str:
     return f"({null}) ? {otherwise} : {value}" if null else value
 
@@ -497,5 +549,8 @@ WRITERS: dict[str, Writer] = {
     "split": _split,
     "element_at": _element_at,
     "list_contains": _list_contains,
+    "list_position": _list_position,
+    **dict.fromkeys(("list_min", "list_max"), _list_extreme),
+    "map_value": _map_value,
 }
 assert WRITERS.keys() | LAZY.keys() == {f.name for f in BUILT_IN.values() if not f.cpp}, "each function has its C++"

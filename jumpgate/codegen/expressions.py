@@ -204,19 +204,10 @@ class ExpressionWriter:
         return Value(v, n)
 
     def _member(self, e: Member) -> Value:
-        """Read the field from the struct's bytes (jumpgate/ntf/README.md, "Nested values")."""
+        """Read the field from the struct's bytes."""
         struct = self.write(e.input)
-        fields = [p.type for p in e.input.type.parts]
-        slot = (len(fields) + 7) // 8 + sum(4 if t.is_text else t.width for t in fields[: e.number])
         there = f"jg_has_field({struct.text}, {e.number})"
-        if not e.type.is_text:
-            value = f"jg_fixed_field<{cpp_type(e.type)}>({struct.text}, {slot})"
-        elif before := [i for i, t in enumerate(fields[: e.number]) if t.is_text]:
-            start = slot - sum(4 if t.is_text else t.width for t in fields[before[-1] : e.number])
-            value = f"jg_bytes_field({struct.text}, jg_end_field({struct.text}, {start}), {slot})"
-        else:
-            head = (len(fields) + 7) // 8 + sum(4 if t.is_text else t.width for t in fields)
-            value = f"jg_bytes_field({struct.text}, {head}, {slot})"
+        value = calls.member([part.type for part in e.input.type.parts], struct.text, e.number)
         null = f"({struct.null}) || !{there}" if struct.null else f"!{there}"
         n = self.local(bool_, null, None)
         return self.local(e.type, f"{n.text} ? {cpp_type(e.type)}{{}} : {value}", n.text)
@@ -237,7 +228,7 @@ class ExpressionWriter:
         v = self.write(e.input)
         source, target = e.input.type, e.type
         c, null = cpp_type(target), v.null
-        if source.same(target):
+        if source.alike(target):
             return v
         if target.kind == "string" and source.kind != "binary":
             return self.local(target, self._to_text(v.text, source), null)

@@ -43,9 +43,10 @@ class TypeMismatch(ValueError):
 
 def can_cast(source: DataType, target: DataType) -> bool:
     """Return whether a Cast from `source` to `target` exists. Between moments of different zones the moment stays;
-    conversions that need a zone's local time (its date, time, text, a timestamp without a zone) exist for UTC only."""
+    conversions that need a zone's local time (its date, time, text, a timestamp without a zone) exist for UTC only.
+    Nested values get other names of structs' fields."""
     if source.is_nested or source.kind == target.kind == "duration":
-        return source.same(target)
+        return source.alike(target)
     if source.kind != target.kind and target.kind not in _CASTS[source.kind]:
         return False
     return (source.is_zoned and target.is_zoned) or not any(t.is_zoned and not t.is_utc for t in (source, target))
@@ -53,7 +54,7 @@ def can_cast(source: DataType, target: DataType) -> bool:
 
 def cannot_fail(source: DataType, target: DataType) -> bool:
     """Return whether every value of `source` converts to `target` without Overflow or InvalidCast."""
-    if source.same(target) or source.kind == "bool":
+    if source.alike(target) or source.kind == "bool":
         return True
     if source.kind == "string":
         return target.kind == "binary"
@@ -150,7 +151,7 @@ def divide_half_away(number: int, divisor: int) -> int:
 
 def cast_value(value: Value, source: DataType, target: DataType, dialect: Dialect = DEFAULT) -> Value:
     """`value` of type `source` as `target`. Raises Overflow (out of range) or InvalidCast (no such value)."""
-    if value is None or source.same(target):
+    if value is None or source.alike(target):
         return value
     if not can_cast(source, target):
         raise TypeMismatch(f"there is no cast from {source.name} to {target.name}")

@@ -36,7 +36,7 @@ def _counts(call: Call, counts_rows: Callable[[int], bool]) -> bool:
 
 def _widening(cast: Cast) -> bool:
     have, want = cast.input.type, cast.type
-    if have.is_numeric and want.kind == "float64" or have.same(want):
+    if have.is_numeric and want.kind == "float64" or have.alike(want):
         return True
     if have.is_integer and want.is_integer:
         return want.width >= have.width

@@ -115,7 +115,10 @@ def find(name: str) -> Function:
 
 
 #: functions that do not inspect a value, and those that take lists apart
-_OF_NESTED = frozenset(("is_null", "is_not_null", "coalesce", "cardinality", "element_at", "list_contains"))
+_OF_NESTED = frozenset((
+    "is_null", "is_not_null", "coalesce", "cardinality", "element_at", "list_contains", "list_position", "list_min",
+    "list_max", "map_value",
+))  # fmt: skip
 
 
 def bind(name: str, args: tuple[Expression, ...]) -> Call:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from jumpgate.dataflow.casts import TypeMismatch, common_type
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.function import Function, Types
+from jumpgate.dataflow.functions_math import extreme
 from jumpgate.dataflow.functions_text import TEXT_BYTES_MAX
 from jumpgate.dataflow.reference import Site
 from jumpgate.dataflow.signatures import always, require
@@ -60,10 +62,29 @@ def _list_and_value(types: Types) -> Types:
     require(types[0].kind == "list", types, "a list and a value")
     element = types[0].parts[0].type
     if element.is_nested:
-        raise TypeMismatch(f"list_contains of {element.name}: nested values are not compared")
+        raise TypeMismatch(f"nested values are not compared: {types[0].name}")
     common = common_type((element, types[1]))
     require(common.same(element), types, f"a list and a {element.name}")
     return (types[0], element)
+
+
+def _map_and_key(types: Types) -> Types:
+    require(types[0].kind == "map", types, "a map and a key")
+    key = types[0].parts[0].type
+    if key.is_nested:
+        raise TypeMismatch(f"nested values are not compared: {types[0].name}")
+    require(common_type((key, types[1])).same(key), types, f"a map and a {key.name}")
+    return (types[0], key)
+
+
+def value_type(types: Types, values: tuple[Value, ...]) -> DataType:
+    return types[0].parts[1].type
+
+
+def _value(site: Site, entries: Any, key: Value) -> Value:
+    if entries is None or key is None:
+        return None
+    return next((value for other, value in entries if other == key or (other != other and key != key)), None)
 
 
 def element_type(types: Types, values: tuple[Value, ...]) -> DataType:
@@ -75,6 +96,24 @@ def _at(site: Site, elements: Any, number: int | None) -> Any:
         return None
     index = number - 1 if number > 0 else len(elements) + number
     return elements[index] if 0 <= index < len(elements) else None
+
+
+def _of_comparable(types: Types) -> Types:
+    require(types[0].kind == "list", types, "a list")
+    if types[0].parts[0].type.is_nested:
+        raise TypeMismatch(f"nested values are not compared: {types[0].name}")
+    return types
+
+
+def _position(site: Site, elements: Any, value: Value) -> Value:
+    places = (n for n, e in enumerate(elements, 1) if e is not None and (e == value or (e != e and value != value)))
+    return next(places, 0)
+
+
+def _best(sign: int) -> Callable[..., Value]:
+    """Return the body of a function that takes the least or greatest element."""
+    best = extreme(sign)
+    return lambda site, elements: best(site, *(elements or ()))
 
 
 def _contains(site: Site, elements: Any, value: Value) -> Value:
@@ -94,4 +133,12 @@ LISTS = (
              _list_and_number, element_type, _at, strict=False),
     Function("list_contains", "whether an element equals b; NULL if none does and one is NULL", (2, 2),
              _list_and_value, always(bool_), _contains, strict=False),
+    Function("list_position", "the place of the first element that equals b, from 1; 0 where none does", (2, 2),
+             _list_and_value, always(int64), _position),
+    Function("list_min", "the least element that is not NULL; NaN is the largest number", (1, 1), _of_comparable,
+             element_type, _best(-1), strict=False),
+    Function("list_max", "the greatest element that is not NULL; NaN is the largest number", (1, 1), _of_comparable,
+             element_type, _best(1), strict=False),
+    Function("map_value", "the value of key b in a map; NULL where there is none", (2, 2), _map_and_key, value_type,
+             _value, strict=False),
 )  # fmt: skip

@@ -197,7 +197,9 @@ def _order(site: Site, a: Any, b: Any) -> int:
     return compare(site, a, b) or 0
 
 
-def _extreme(sign: int) -> Callable[..., Value]:
+def extreme(sign: int) -> Callable[..., Value]:
+    """Return the body of a function that takes the least (-1) or greatest (1) argument that is not NULL."""
+
     def body(site: Site, *args: Value) -> Value:
         found = None
         for a in args:
@@ -270,7 +272,7 @@ MATH = (
     _bitwise("shift_right", "a's bits moved down by b modulo their number; the sign stays", _shift_right,
              f"({{type}})(({{0}}) >> {_COUNT})", ("shift_right", "bitwise_shift_right")),
     Function("least", "the least argument that is not NULL; NaN is the largest number", (1, None), common, coalesced,
-             _extreme(-1), strict=False, substrait=("least_skip_null",)),
+             extreme(-1), strict=False, substrait=("least_skip_null",)),
     Function("greatest", "the greatest argument that is not NULL; NaN is the largest number", (1, None), common,
-             coalesced, _extreme(1), strict=False, substrait=("greatest_skip_null",)),
+             coalesced, extreme(1), strict=False, substrait=("greatest_skip_null",)),
 )  # fmt: skip

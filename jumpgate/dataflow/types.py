@@ -123,6 +123,14 @@ class DataType:
         other = other.with_nullable(self.nullable)
         return self is other or self == other
 
+    def alike(self, other: DataType) -> bool:
+        """Return whether the types are equal except for nullability and the names of structs' fields: values have the
+        same bytes."""
+        if not self.is_nested or self.kind != other.kind:
+            return self.same(other)
+        pairs = zip(self.parts, other.parts, strict=False)
+        return len(self.parts) == len(other.parts) and all(a.type.alike(b.type) for a, b in pairs)
+
     @property
     def is_opaque(self) -> bool:
         """Return whether the type is unknown to Jumpgate: such columns can be skipped, not read."""

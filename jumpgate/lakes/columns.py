@@ -47,6 +47,11 @@ def read_as(stored: DataType, declared: DataType) -> DataType | None:
     table's type does not hold all values."""
     if declared.is_opaque or stored.is_opaque:
         return stored
+    if declared.is_nested and declared.kind == stored.kind:
+        has = {part.name: part.type for part in stored.parts}
+        read = [read_as(has.get(part.name, part.type), part.type) for part in declared.parts]
+        is_held = all(t is not None and t.same(part.type) for t, part in zip(read, declared.parts, strict=True))
+        return declared.with_nullable(stored.nullable) if is_held else None
     both = widest(stored, declared)
     if both is not None and both.same(declared):
         return declared.with_nullable(stored.nullable)

@@ -6,13 +6,14 @@ import datetime
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 from jumpgate import extras
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.operators import Operator
-from jumpgate.dataflow.types import Field
+from jumpgate.dataflow.types import DataType, Field
 from jumpgate.errors import FileUnreadable, JumpgateError
 from jumpgate.lakes import deletes
 from jumpgate.lakes.columns import data_type
@@ -25,6 +26,8 @@ KNOWN = (
     "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
     "vacuumProtocolCheck",
 )  # fmt: skip
+
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
 
 Version = int | str | datetime.datetime
 
@@ -60,7 +63,7 @@ def read(path: str, version: Version | None = None) -> Operator:
         raise
     except Exception as error:  # the package has many
         raise FileUnreadable(f"cannot read {name}: {first_line(error)}", file=folder) from None
-    return operator(name, columns, _parts(name, table, actions, files, lost))
+    return operator(name, columns, _parts(name, table, columns, actions, files, lost))
 
 
 def _check(name: str, table: Any) -> list[str]:
@@ -74,9 +77,11 @@ def _check(name: str, table: Any) -> list[str]:
     return features
 
 
-def _parts(name: str, table: Any, actions: Any, files: list[str], lost: Mapping[str, str]) -> list[Part]:
+def _parts(
+    name: str, table: Any, columns: list[Field], actions: Any, files: list[str], lost: Mapping[str, str]
+) -> list[Part]:
     metadata = table.metadata()
-    stored = _stored(name, metadata, table)
+    stored, types = _stored(name, metadata, table, columns)
     keys = list(metadata.partition_columns)
     values = actions.column("partition").to_pylist() if "partition" in actions.column_names else [{}] * len(actions)
     rows = [{key: _value(name, stored, row, key) for key in keys} for row in values]
@@ -90,7 +95,9 @@ def _parts(name: str, table: Any, actions: Any, files: list[str], lost: Mapping[
         groups.setdefault(tuple((k, v) for k, v in row.items() if k not in in_folders), []).append(file)
     for key in keys:
         del stored[key]
-    return [Part(tuple(sorted(of)), stored, in_folders, dict(constants), lost) for constants, of in groups.items()]
+    return [
+        Part(tuple(sorted(of)), stored, in_folders, dict(constants), lost, types) for constants, of in groups.items()
+    ]
 
 
 def _file(name: str, folder: str, path: str) -> str:
@@ -100,17 +107,29 @@ def _file(name: str, folder: str, path: str) -> str:
     return f"{folder}/{unquote(path)}"
 
 
-def _stored(name: str, metadata: Any, table: Any) -> dict[str, str]:
-    """Return the names of the columns in the files."""
+def _stored(name: str, metadata: Any, table: Any, columns: list[Field]) -> tuple[dict[str, str], dict[str, DataType]]:
+    """Return the names of the columns in the files, and types with such names of those that have parts."""
     mode = metadata.configuration.get("delta.columnMapping.mode", "none")
     fields = json.loads(table.schema().to_json())["fields"]
     if mode == "none":
-        return {field["name"]: field["name"] for field in fields}
+        return {field["name"]: field["name"] for field in fields}, {}
     if mode != "name":
         raise refused(name, f"its columns are found by columnMapping of mode {mode!r}; only `name` is known")
-    if any(isinstance(field["type"], dict) for field in fields):
-        raise refused(name, "it has nested columns whose names in the files are others (columnMapping)")
-    return {field["name"]: field["metadata"]["delta.columnMapping.physicalName"] for field in fields}
+    stored = {field["name"]: field["metadata"][PHYSICAL_NAME] for field in fields}
+    nested = {field["name"]: field["type"] for field in fields if isinstance(field["type"], dict)}
+    return stored, {c.name: _in_files(nested[c.name], c.type) for c in columns if c.name in nested}
+
+
+def _in_files(declared: Any, type: DataType) -> DataType:
+    """Return a type of the log with the names that structs' fields have in the files."""
+    if not type.is_nested:
+        return type
+    if type.kind == "struct":
+        found = [(field["metadata"][PHYSICAL_NAME], field["type"]) for field in declared["fields"]]
+    else:
+        found = [(part.name, declared[f"{part.name}Type"]) for part in type.parts]
+    parts = [Field(name, _in_files(of, part.type)) for (name, of), part in zip(found, type.parts, strict=True)]
+    return replace(type, parts=tuple(parts))
 
 
 def _value(name: str, stored: Mapping[str, str], row: Mapping[str, Value], key: str) -> Value:

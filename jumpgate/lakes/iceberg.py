@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from jumpgate import extras
 from jumpgate.converters.probe import field_ids
+from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.operators import Operator
-from jumpgate.dataflow.types import Field
+from jumpgate.dataflow.types import DataType, Field
 from jumpgate.errors import FileUnreadable, InvalidDataflow, JumpgateError
 from jumpgate.lakes import deletes, equality
 from jumpgate.lakes.columns import data_type
@@ -49,7 +50,7 @@ def read(table: str | os.PathLike[str] | Any, snapshot: int | None = None) -> Op
         columns = [Field(f.name, data_type(f.type)) for f in schema_to_pyarrow(schema)]
         tasks, equal = equality.planned(name, table.scan(snapshot_id=snapshot))
         ids = [_ids(field.name, field.field_id, field.field_type) for field in schema.fields]
-        _check_defaults(name, schema)
+        defaults = _defaults(name, schema)
         files = [_file(name, task) for task in tasks]
         lost = deletes.of_iceberg(name, table.io, tasks, equality.positions(name, table, equal))
         deleted = {file: lost.get(task.file.file_path, "") for file, task in zip(files, tasks, strict=True)}
@@ -61,7 +62,8 @@ def read(table: str | os.PathLike[str] | Any, snapshot: int | None = None) -> Op
         raise FileUnreadable(f"cannot read {name}: {first_line(error)}") from None
     except Exception as error:  # the package has many
         raise InvalidDataflow(f"read: {name}: {first_line(error)}", operator="read") from None
-    return operator(name, columns, _parts(name, files, values, ids, deleted))
+    types = {column.name: column.type for column in columns}
+    return operator(name, columns, _parts(name, files, values, _Columns(ids, types, defaults), deleted))
 
 
 def _location(path: str) -> str:
@@ -129,10 +131,13 @@ def _schema(name: str, table: Any, snapshot: int | None) -> Any:
     return schemas[found.schema_id]
 
 
-def _check_defaults(name: str, schema: Any) -> None:
+def _defaults(name: str, schema: Any) -> dict[str, Value]:
+    """Return the values of columns in rows from before these were added. Raises InvalidDataflow for parts of columns
+    with such a value."""
     for field in schema.fields:
-        if field.initial_default is not None:
-            raise refused(name, f"column '{field.name}' has an initial default, which is not applied yet")
+        if any(part.initial_default is not None for part in _below(field.field_type)):
+            raise refused(name, f"a part of column '{field.name}' has an initial default, which is not applied yet")
+    return {field.name: field.initial_default for field in schema.fields if field.initial_default is not None}
 
 
 def _identities(spec: Any) -> set[int]:
@@ -159,14 +164,34 @@ def _file(name: str, task: Any) -> str:
 
 def _ids(name: str, id: int, type: Any) -> Ids:
     """Return the ids of a column and its parts, as `probe.field_ids` does."""
-    parts = getattr(type, "fields", None) or [
+    return [name, id, [_ids(part.name, part.field_id, part.field_type) for part in _inner(type)]]
+
+
+def _inner(type: Any) -> list[Any]:
+    """Return the fields of a type of Iceberg's."""
+    return getattr(type, "fields", None) or [
         part for key in ("element_field", "key_field", "value_field") if (part := getattr(type, key, None)) is not None
     ]
-    return [name, id, [_ids(part.name, part.field_id, part.field_type) for part in parts]]
+
+
+def _below(type: Any) -> Iterator[Any]:
+    """Yield the fields of a type, and theirs."""
+    for part in _inner(type):
+        yield part
+        yield from _below(part.field_type)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """A table's columns: their ids, their types, and values in files that lack them, where these are not NULL."""
+
+    ids: Sequence[Ids]
+    types: Mapping[str, DataType]
+    defaults: Mapping[str, Value]
 
 
 def _parts(
-    name: str, files: Sequence[str], of: Sequence[set[int]], wanted: Sequence[Ids], deleted: Mapping[str, str]
+    name: str, files: Sequence[str], of: Sequence[set[int]], columns: _Columns, deleted: Mapping[str, str]
 ) -> list[Part]:
     """Return the files by the names that they have for the table's columns. `of`: for each file the ids of columns that
     are values of its partition; `deleted`: its deleted rows."""
@@ -175,29 +200,45 @@ def _parts(
         by_id = {id: (of_file, parts) for of_file, id, parts in found if id >= 0}
         if len(by_id) < len(found):
             raise refused(name, f"'{file}' has columns without ids, as files have that another table was made of")
-        stored = {}
-        for column, id, parts in wanted:
+        stored, types, constants = {}, {}, {}
+        for column, id, parts in columns.ids:
             if id in by_id:
-                _check_parts(name, column, parts, by_id[id][1])
                 stored[column] = by_id[id][0]
+                type = columns.types[column]
+                if type.is_nested and not (in_file := _in_file(name, column, type, parts, by_id[id][1])).same(type):
+                    types[column] = in_file
             elif id in values:
                 raise refused(name, f"'{file}' has the column '{column}' in its partition alone, not in its rows")
+            elif column in columns.defaults:
+                constants[column] = columns.defaults[column]
         others = {of_file for of_file, _ in by_id.values()} - set(stored.values())
-        if not any(shape.takes(file, stored, others) for shape in shapes):
-            shapes.append(_Shape([file], stored, others))
-    return [Part(tuple(sorted(shape.files)), shape.stored, deleted=deleted) for shape in shapes]
+        if not any(shape.takes(file, stored, others, types, constants) for shape in shapes):
+            shapes.append(_Shape([file], stored, others, types, constants))
+    return [Part(tuple(sorted(s.files)), s.stored, (), s.constants, deleted, s.types) for s in shapes]
 
 
 @dataclass
 class _Shape:
-    """Files of which each has the columns by these names, or lacks them; `others`: names that mean something else."""
+    """Files of which each has the columns by these names, or lacks them; `others`: names that mean something else.
+    `types` and `constants`: as of Part."""
 
     files: list[str]
     stored: dict[str, str]
     others: set[str]
+    types: dict[str, DataType]
+    constants: dict[str, Value]
 
-    def takes(self, file: str, stored: Mapping[str, str], others: set[str]) -> bool:
+    def takes(
+        self,
+        file: str,
+        stored: Mapping[str, str],
+        others: set[str],
+        types: Mapping[str, DataType],
+        constants: Mapping[str, Value],
+    ) -> bool:
         """Add a file unless a name of it means something else in others."""
+        if types != self.types or constants.keys() != self.constants.keys():
+            return False
         merged = {**stored, **self.stored}
         fits = all(merged[column] == name for column, name in stored.items())
         names = set(merged.values())
@@ -209,11 +250,30 @@ class _Shape:
         return True
 
 
-def _check_parts(name: str, column: str, wanted: Sequence[Ids], found: Sequence[Ids]) -> None:
-    """Raise InvalidDataflow where parts of one id have several names, or those of one name several ids."""
-    ids, names = {part[0]: part[1] for part in found}, {part[1]: part[0] for part in found}
-    for part, id, inner in wanted:
-        if ids.get(part, id) != id or names.get(id, part) != part:
-            raise refused(name, f"column '{column}' has a part '{part}' that was renamed, which is not applied yet")
-        of_file: Sequence[Ids] = next((f[2] for f in found if f[1] == id), [])
-        _check_parts(name, column, inner, of_file)
+def _in_file(name: str, column: str, type: DataType, wanted: Sequence[Ids], found: Sequence[Ids]) -> DataType:
+    """Return a column's type with the names that a file has for its structs' fields, by their ids.
+
+    A field that the file lacks keeps its name, or gets one that no other field has there.
+    """
+    if not type.is_nested:
+        return type
+    by_id = {id: (of_file, parts) for of_file, id, parts in found}
+    if not any(id in by_id for _, id, _ in wanted):
+        raise refused(name, f"column '{column}' has none of its parts in some files")
+    taken = {of_file for of_file, _, _ in found}
+    parts = []
+    for part, (_, id, inner) in zip(type.parts, wanted, strict=True):
+        if id in by_id:
+            of_file, below = by_id[id]
+            parts.append(
+                Field(part.name if type.kind != "struct" else of_file, _in_file(name, column, part.type, inner, below))
+            )
+            continue
+        if type.kind != "struct":
+            raise refused(name, f"column '{column}' has parts in some files whose ids are others")
+        free = part.name
+        while free in taken:
+            free += "_"
+        taken.add(free)
+        parts.append(Field(free, part.type))
+    return replace(type, parts=tuple(parts))

@@ -26,13 +26,15 @@ PARTS_MAX = 100
 class Part:
     """Files of one shape. `stored`: names in the files of the table's columns that may be there; `folders`: columns
     that the folders' names hold; `constants`: columns with one value in all rows; other columns are NULL. `deleted`:
-    rows by file, as texts of jumpgate.dataflow.deleted."""
+    rows by file, as texts of jumpgate.dataflow.deleted; `types`: of columns whose structs' fields have other names in
+    the files, with these."""
 
     files: tuple[str, ...]
     stored: Mapping[str, str]
     folders: tuple[str, ...] = ()
     constants: Mapping[str, Value] = field(default_factory=dict)
     deleted: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, DataType] = field(default_factory=dict)
 
 
 def refused(table: str, why: str) -> InvalidDataflow:
@@ -78,7 +80,8 @@ def _member(table: str, columns: Sequence[Field], part: Part) -> Operator:
         if wanted.name in part.folders:
             fields.append(Field(wanted.name, wanted.type.with_nullable(True)))
         elif name in found and wanted.name not in part.constants:
-            fields.append(Field(str(name), _read_as(table, wanted, found[str(name)])))
+            type = part.types.get(wanted.name, wanted.type)
+            fields.append(Field(str(name), _read_as(table, Field(wanted.name, type), found[str(name)])))
         else:
             continue
         places[wanted.name] = len(fields) - 1

@@ -339,7 +339,7 @@ def shared(local: Session, tmp_path_factory: pytest.TempPathFactory) -> Lab:
 #: of an index in range, which a compiler puts there (test_travelling_filters.py)
 OF_FILTERS = ("bloom_block", "bloom_word")
 #: of lists, which are no values here (test_lists.py)
-OF_LISTS = ("cardinality", "element_at", "list_contains")
+OF_LISTS = ("cardinality", "element_at", "list_contains", "list_position", "list_min", "list_max", "map_value")
 #: functions of one program, some at a time
 GROUPS = {
     f"{title} {i}": tuple(f.name for f in section[i : i + 12])

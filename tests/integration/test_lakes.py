@@ -16,7 +16,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import flight
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.types import DecimalType, DoubleType, LongType, StringType
+from pyiceberg.types import BooleanType, DateType, DecimalType, DoubleType, LongType, StringType, TimestampType
 from pyiceberg.utils.config import Config
 
 import jumpgate
@@ -176,6 +176,35 @@ def test_columns_that_are_mapped_by_name(local: Session, tmp_path: Path) -> None
         read(edited(tmp_path / "id", mapped("id")))
 
 
+def test_parts_of_columns_that_are_mapped_by_name(local: Session, tmp_path: Path) -> None:
+    def change(action: dict[str, Any]) -> None:
+        mapped("name")(action)
+        if "metaData" in action:
+            schema = json.loads(action["metaData"]["schemaString"])
+            (nested,) = (f["type"] for f in schema["fields"] if isinstance(f["type"], dict))
+            inner = nested["elementType"]["fields"]
+            for number, (field, name) in enumerate(zip(inner, "uv", strict=True), 3):
+                field["metadata"] = {
+                    "delta.columnMapping.id": number,
+                    "delta.columnMapping.physicalName": field["name"],
+                }
+                field["name"] = name
+            action["metaData"]["schemaString"] = json.dumps(schema)
+
+    lists = [[{"x": 1, "y": "one"}, None], None]
+    of = pa.list_(pa.struct([("x", pa.int64()), ("y", pa.string())]))
+    path = edited(tmp_path / "t", change, pa.table({"p": [1, 2], "q": pa.array(lists, of)}))
+    flow = read(path)
+    assert rows_of(local, flow) == [{"a": 1, "b": [{"u": 1, "v": "one"}, None]}, {"a": 2, "b": None}]
+    found = local.run(flow.unnest("b", name="e").select("a", v=col("e").field("v")).sort("v")).to_pylist()
+    assert found == [{"a": 1, "v": "one"}, {"a": 1, "v": None}]
+    with jumpgate.connect() as connection:
+        connection.register("t", path)
+        for offload in ("always", "never"):
+            rows = connection.sql("select b from t where a = 1", offload=offload).to_arrow().to_pylist()
+            assert rows == [{"b": [{"u": 1, "v": "one"}, None]}], offload
+
+
 def test_features_that_are_not_known_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises((InvalidDataflow, FileUnreadable), match="fancyThing"):
         read(edited(tmp_path / "fancy", features("fancyThing")))
@@ -284,22 +313,69 @@ def test_types_that_all_files_have_narrower(local: Session, iceberg: Any) -> Non
 
 
 def test_parts_of_columns_go_by_their_ids(local: Session, iceberg: Any) -> None:
-    """Structs in all places are read where ids and names agree; a part of an old name is another part."""
+    """Of structs in all places: a part of an old name is another part, and one of another name the same."""
     inner = pa.struct([("x", pa.int64()), ("y", pa.int64())])
     schema = pa.schema([("a", pa.int64()), ("s", inner), ("m", pa.map_(pa.string(), inner)), ("l", pa.list_(inner))])
     value = {"x": 1, "y": 2}
-    for number, path in enumerate((None, ("s", "x"), ("m", "value", "x"), ("l", "element", "x"))):
-        table = iceberg.catalog.create_table(f"n.parts{number}", schema)
-        table.append(pa.Table.from_pylist([{"a": 1, "s": value, "m": [("k", value)], "l": [value]}], schema))
-        if path is None:
-            assert rows_of(local, read_iceberg(table)) == iceberg_rows(table)
-            continue
+    table = iceberg.catalog.create_table("n.parts", schema)
+    rows = [
+        {"a": 1, "s": value, "m": [("k", value)], "l": [value]},
+        {"a": 2, "s": None, "m": [("k", None)], "l": [None]},
+    ]
+    table.append(pa.Table.from_pylist(rows, schema))
+    assert rows_of(local, read_iceberg(table)) == iceberg_rows(table)
+    places = (("s",), ("m", "value"), ("l", "element"))
+    for place in places:
         with table.update_schema() as update:
-            update.delete_column(path)
+            update.delete_column((*place, "x"))
+            update.rename_column((*place, "y"), "z")
         with table.update_schema() as update:
-            update.add_column(path, LongType())
-        with pytest.raises(InvalidDataflow, match=f"column '{path[0]}' has a part 'x' that was renamed"):
-            read_iceberg(table)
+            update.add_column((*place, "x"), LongType())
+            update.rename_column((*place, "z"), "u")
+    assert rows_of(local, read_iceberg(table)) == iceberg_rows(table)
+    table.append(pa.Table.from_pylist(iceberg_rows(table), table.schema().as_arrow()))
+    flow = read_iceberg(table)
+    assert rows_of(local, flow) == iceberg_rows(table)
+    grouped = local.run(flow.filter(col("s").field("u") == 2).aggregate(n=count(), x=count(col("s").field("x"))))
+    assert grouped.to_pylist() == [{"n": 2, "x": 0}]
+    with table.update_schema() as update:
+        update.delete_column(("s", "u"))
+    with pytest.raises(InvalidDataflow, match="column 's' has none of its parts in some files"):
+        read_iceberg(table)
+
+
+def test_rows_from_before_a_column_have_its_default(local: Session, iceberg: Any, tmp_path: Path) -> None:
+    """pyiceberg reads tables of version 3, and writes none: a table of version 2 is changed to one."""
+    added: dict[str, tuple[Any, Any, Any]] = {
+        "z": (LongType(), 5, 5), "s": (StringType(), "old", "old"), "d": (DateType(), "2024-01-01", DAY),
+        "n": (DecimalType(9, 2), "1.50", Decimal("1.50")), "b": (BooleanType(), True, True),
+        "t": (TimestampType(), "2024-01-01T05:00:00", datetime.datetime(2024, 1, 1, 5)),
+    }  # fmt: skip
+    table = iceberg.catalog.create_table("n.defaults", pa.schema([("a", pa.int64())]))
+    table.append(pa.table({"a": [1, 2]}))
+    with table.update_schema() as update:
+        for name, (type, _, _) in added.items():
+            update.add_column(name, type)
+    table.append(pa.Table.from_pylist([{"a": 3, "z": 7}], table.schema().as_arrow()))
+    metadata = json.loads(Path(table.metadata_location.removeprefix("file://")).read_text())
+    metadata |= {"format-version": 3, "next-row-id": 0}
+    for schema in metadata["schemas"]:
+        for field in schema["fields"]:
+            if field["name"] in added:
+                field["initial-default"] = added[field["name"]][1]
+    (tmp_path / "v3.metadata.json").write_text(json.dumps(metadata))
+    flow = read_iceberg(str(tmp_path / "v3.metadata.json"))
+    before = {name: value for name, (_, _, value) in added.items()}
+    after = {**dict.fromkeys(added), "z": 7}
+    assert rows_of(local, flow) == [{"a": 1, **before}, {"a": 2, **before}, {"a": 3, **after}]
+    found = local.run(flow.filter(col("z") == 5).aggregate(by=["d"], n=count())).to_pylist()
+    assert found == [{"d": DAY, "n": 2}]
+    with jumpgate.connect() as connection:
+        connection.register("t", flow)
+        for offload in ("always", "never"):
+            text = "select z, count(s) n from t group by z order by z"
+            rows = connection.sql(text, offload=offload).to_arrow().to_pylist()
+            assert rows == [{"z": 5, "n": 2}, {"z": 7, "n": 0}]
 
 
 def test_iceberg_in_a_store(local: Session, store: Store, lake: Path, iceberg: Any) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import jumpgate
 from jumpgate.client import array_agg, col, collect_list, count, f, read, sum_
 from jumpgate.client.session import Session
 from jumpgate.dataflow.unresolved import Aggregation
@@ -143,6 +146,59 @@ def test_lists_of_files_are_looked_into(local: Session, tmp_path: Path) -> None:
     has = local.run(table.select(**wanted))
     assert has.to_arrow().to_pydict() == {"i": [True, False, None, False, None], "s": [None, False, None, False, None],
                                "f": [True, False, None, False, None], "z": [None, False, None, True, None]}  # fmt: skip
+
+
+def test_places_and_extremes_of_elements(local: Session, tmp_path: Path) -> None:
+    values: dict[str, list[Any]] = {
+        "i": [[3, None, 1, 1], [], None, [-(2**31), 2**31 - 1], [None]],
+        "s": [["b", None, "", "b"], [], None, ["é", "z"], [None]],
+        "f": [[0.5, None, float("nan")], [], None, [-1.0, -2.0], [None]],
+        "d": [[Decimal("1.50"), None], [], None, [Decimal("-9.99"), Decimal("0.00")], [None]],
+        "b": [[True, False], [], None, [False], [None]],
+    }
+    kinds = {"i": pa.int32(), "s": pa.string(), "f": pa.float64(), "d": pa.decimal128(9, 2), "b": pa.bool_()}
+    data = pa.table({"id": range(5), **{k: pa.array(v, pa.list_(kinds[k])) for k, v in values.items()}})
+    pq.write_table(data, tmp_path / "t.parquet")
+    table = read(str(tmp_path / "t.parquet"))
+    least = local.run(table.select(**{k: f.list_min(col(k)) for k in values})).to_arrow().to_pydict()
+    greatest = local.run(table.select(**{k: f.list_max(col(k)) for k in values})).to_arrow().to_pydict()
+    known = {k: [[e for e in v or () if e is not None] for v in of] for k, of in values.items()}
+    assert least == {k: [min(v, default=None) for v in of] for k, of in known.items()}
+    last = greatest.pop("f")
+    assert math.isnan(last[0]) and last[1:] == [None, None, -1.0, None]
+    assert greatest == {k: [max(v, default=None) for v in known[k]] for k in "isdb"}
+    looked = {"i": 1, "s": "b", "f": float("nan"), "d": Decimal("0.00"), "b": False}
+    found = local.run(table.select(**{k: f.list_position(col(k), v) for k, v in looked.items()}))
+    assert found.to_arrow().to_pydict() == {
+        "i": [3, 0, None, 0, 0], "s": [1, 0, None, 0, 0], "f": [3, 0, None, 0, 0], "d": [0, 0, None, 2, 0],
+        "b": [2, 0, None, 1, 0],
+    }  # fmt: skip
+
+
+def test_values_of_keys(local: Session, tmp_path: Path) -> None:
+    values: dict[str, list[Any]] = {
+        "s": [[("a", 1), ("b", None)], [], None, [("bb", 2), ("b", 3)]],
+        "i": [[(1, "x"), (2, None)], [], None, [(2, "yy"), (1, "")]],
+        "t": [[("a", "x"), ("b", "yy")], [], None, [("b", None), ("a", "")]],
+        "n": [[("b", [1, 2])], [], None, [("a", [3]), ("b", None)]],
+    }
+    kinds = {"s": (pa.string(), pa.int64()), "i": (pa.int32(), pa.string()), "t": (pa.string(), pa.string()),
+             "n": (pa.string(), pa.list_(pa.int64()))}  # fmt: skip
+    keys = {"s": "b", "i": 2, "t": "b", "n": "b"}
+    data = pa.table({"k": ["b", "a", "b", None], **{c: pa.array(v, pa.map_(*kinds[c])) for c, v in values.items()}})
+    pq.write_table(data, tmp_path / "t.parquet")
+    table = read(str(tmp_path / "t.parquet"))
+    wanted = {c: [dict(v or ()).get(keys[c]) for v in of] for c, of in values.items()}
+    found = local.run(table.select(**{c: f.map_value(col(c), keys[c]) for c in values}))
+    assert found.to_arrow().to_pydict() == wanted
+    by_row = local.run(table.select(v=f.map_value(col("s"), col("k")))).to_arrow().to_pydict()["v"]
+    assert by_row == [None, None, None, None]
+    assert local.run(table.filter(f.map_value(col("i"), 1) == "x").aggregate(n=count())).to_pylist() == [{"n": 1}]
+    with jumpgate.connect() as connection:
+        connection.register("t", str(tmp_path / "t.parquet"))
+        text = "select s['b'] s, i[2] i, t[k] t, list_min(n['b']) n, list_position(n['b'], 2) p from t"
+        ours, theirs = (connection.sql(text, offload=o).to_arrow().to_pylist() for o in ("always", "never"))
+        assert ours == theirs and ours[0] == {"s": None, "i": None, "t": "yy", "n": 1, "p": 2}
 
 
 def test_what_makes_no_sense_is_refused(lab: Lab, tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ CASES = [
     ("delta", "partitions with vectors"), ("delta", "merged by vectors"), ("delta", "a renamed column"),
     ("delta", "mapped by id"), ("iceberg", "hidden partitions"), ("iceberg", "rows deleted by position"),
     ("iceberg", "rows deleted by values"), ("iceberg", "rows deleted by vectors"),
-    ("iceberg", "a column renamed twice"), ("iceberg", "files of ORC"),
+    ("iceberg", "a column renamed twice"), ("iceberg", "files of ORC"), ("delta", "renamed parts of columns"),
+    ("iceberg", "renamed parts of columns"), ("iceberg", "an initial default"),
 ]  # fmt: skip
 
 
@@ -47,7 +48,9 @@ def lakes(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     application.close()
 
 
-@pytest.mark.nightly(but=("partitions with vectors", "a renamed column", "by values", "by vectors", "of ORC"))
+@pytest.mark.nightly(
+    but=("partitions with vectors", "a renamed column", "by values", "by vectors", "of ORC", "parts", "default")
+)
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_rows_are_spark_s(lakes: Peer, kind: str, name: str) -> None:
     _, problems = compared(lakes, kind, name)

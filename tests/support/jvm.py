@@ -39,13 +39,16 @@ def _run(*arguments: str) -> None:
     subprocess.run(command, cwd=CLIENTS, check=True, stdout=2)  # what it says is never what a program answers
 
 
-def build() -> None:
-    """Package all clients, with the classes of their tests, unless that was done since a source of theirs changed."""
-    stamp = CLIENTS / "target" / "packaged"  # `./dev jvm` and `./dev test` make it, too
+def build(spark: str = "") -> None:
+    """Package all clients, with the classes of their tests, or the plugin for another version of Spark, unless that was
+    done since a source of theirs changed."""
+    # `./dev jvm` and `./dev test` make that of all, too
+    stamp = CLIENTS / "target" / "-".join(filter(None, ("packaged", spark)))
+    profile = ("--activate-profiles", f"spark-{spark}", "--projects", "spark", "--also-make") if spark else ()
     sources = [*CLIENTS.glob("**/pom.xml"), *(path for path in CLIENTS.glob("*/src/**/*") if path.is_file())]
     with _locked():
         if not stamp.exists() or stamp.stat().st_mtime < max(path.stat().st_mtime for path in sources):
-            _run("package", "-DskipTests")
+            _run("package", "-DskipTests", *profile)
             stamp.touch()
 
 

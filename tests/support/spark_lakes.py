@@ -25,6 +25,14 @@ def made(kind: str, property: str = "", partitions: str = "") -> str:
     )
 
 
+PARTS = (
+    "create table t using {} as select id a, named_struct('x', id, 'y', concat('r', id)) s, "
+    "array(named_struct('x', id)) l, map('k', named_struct('x', id, 'y', 1)) m from range(1000)"
+)
+RENAMED_PARTS = (
+    "alter table t rename column s.x to u", "alter table t rename column l.element.x to v",
+    "alter table t rename column m.value.y to w", "insert into t select a + 1000, s, l, m from t where a > 990",
+)  # fmt: skip
 MERGED = "write.delete.mode=merge-on-read"
 INSERTED, DELETED = "insert into t values (7777, 'x', null)", "delete from t where a = 777"
 VECTORS, NAMED = "delta.enableDeletionVectors=true", "delta.columnMapping.mode=name"
@@ -52,6 +60,8 @@ CASES: dict[str, dict[str, tuple[list[str], bool]]] = {
             "insert into t values (1, 2, 'z')"], True),
         "mapped by id": ([
             made("delta", "delta.columnMapping.mode=id"), "alter table t rename column b to c", INSERTED], True),
+        "renamed parts of columns": ([
+            PARTS.format("delta tblproperties ('delta.columnMapping.mode' = 'name')"), *RENAMED_PARTS], True),
         "an added column alone": ([made("delta"), "alter table t add column z int"], True),
         "updated": ([made("delta"), "update t set b = null where a < 10"], True),
         "merged": ([
@@ -90,6 +100,13 @@ CASES: dict[str, dict[str, tuple[list[str], bool]]] = {
         "a wider type": ([
             made("iceberg"), "alter table t alter column a type bigint", "insert into t values (5000000000, 'x', 1)"],
             True),
+        "renamed parts of columns": ([
+            PARTS.format("iceberg"), *RENAMED_PARTS, "alter table t drop column s.y",
+            "alter table t add column s.y string",
+            "insert into t select a + 2000, named_struct('u', 1, 'y', 'w'), l, m from t where a > 990"], True),
+        "an initial default": ([
+            made("iceberg", "format-version=3"), "add default z 5", "insert into t values (7777, 'x', null, 9)",
+            "insert into t values (7778, 'y', 1, null)"], True),
         "files of ORC": ([made("iceberg", "write.format.default=orc"), "alter table t rename column p to q"], True),
         "files of two formats": ([
             made("iceberg", "write.format.default=orc"), "alter table t set tblproperties "

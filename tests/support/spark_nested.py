@@ -51,11 +51,14 @@ QUERIES = {
         try_element_at(s.`in`.y, 3) from t""",
     "elements that arrays have": """select id, array_contains(l, 1), array_contains(t, 'p'), array_contains(l, id),
         array_contains(s.`in`.y, 4) from t""",
+    "places and extremes of elements": """select id, array_position(l, 3), array_position(t, ''), array_position(l, id),
+        array_min(l), array_max(t), array_min(s.`in`.y) from t""",
+    "values of keys": "select id, m['k'], element_at(m, 'j') + 1, m[s.b] from t where m[''] is null",
     "groups of elements": "select e, count(*) from t lateral view explode(l) v as e group by e",
 }  # fmt: skip
 #: what is Spark's, above a table that is not
 KEPT = (
-    "s.`in` = named_struct('x', 0.5d, 'y', array(1, null, 3))", "l = array(5)", "l[id]", "m['k']", "l[-1]",
+    "s.`in` = named_struct('x', 0.5d, 'y', array(1, null, 3))", "l = array(5)", "l[id]", "l[-1]",
     "to_json(s)", "transform(l, x -> x + 1)", "map_keys(m)", "named_struct('a', id)", "array(id)", "sort_array(l)",
 )  # fmt: skip
 

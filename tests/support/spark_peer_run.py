@@ -1,8 +1,9 @@
 """Asks queries in a Spark of its own version, whose environment has PySpark and nothing else of ours: a program.
 
 The first line of stdin has the settings and the tables, files of Parquet by name; each further one a query, settings
-for it and statements before it; a statement `delete equal` is what `delete_equal` does. For each query a line of stdout
-has its seconds, its number of rows, a digest of these and how many of its operators are offloaded, or the error.
+for it and statements before it; statements `delete equal` and `add default` are what functions of these names do. For
+each query a line of stdout has its seconds, its number of rows, the first one, a digest of all, how many of its
+operators are offloaded and how often Spark has computed such, or the error.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, TextIO
 
 from pyspark.sql import DataFrame, SparkSession
 
-EQUAL = "delete equal "
+EQUAL, DEFAULT = "delete equal ", "add default "
 
 
 def ask(spark: SparkSession, question: dict[str, Any]) -> dict[str, Any]:
@@ -25,6 +26,8 @@ def ask(spark: SparkSession, question: dict[str, Any]) -> dict[str, Any]:
         for statement in question.get("statements", ()):
             if statement.startswith(EQUAL):
                 delete_equal(spark, statement.removeprefix(EQUAL))
+            elif statement.startswith(DEFAULT):
+                add_default(spark, statement.removeprefix(DEFAULT))
             else:
                 spark.sql(statement).collect()
         start = time.perf_counter()
@@ -34,7 +37,8 @@ def ask(spark: SparkSession, question: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:
         return {"error": str(error).partition("\n")[0]}
     digest = hashlib.sha256("\n".join(sorted(map(repr, rows))).encode()).hexdigest()
-    return {"seconds": took, "rows": len(rows), "digest": digest, "offloaded": offloaded(spark, frame)}
+    first = str(rows[0][0]) if rows else ""
+    return {"seconds": took, "rows": len(rows), "first": first, "digest": digest, **offloaded(spark, frame)}
 
 
 def delete_equal(spark: Any, words: str) -> None:
@@ -42,8 +46,7 @@ def delete_equal(spark: Any, words: str) -> None:
     by a file of these values, as Flink writes it and Spark does not."""
     name, *values = words.split()
     java, gateway = spark._jvm.org.apache.iceberg, spark.sparkContext._gateway
-    place = spark.sql("select current_catalog() || '.' || current_database()").first()[0]
-    table = java.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, f"{place}.t")
+    table = iceberg(spark)
     id = table.schema().findField(name).fieldId()
     columns = java.types.TypeUtil.select(table.schema(), spark._jvm.java.util.HashSet([id]))
     ids = gateway.new_array(gateway.jvm.int, 1)
@@ -61,12 +64,33 @@ def delete_equal(spark: Any, words: str) -> None:
     spark.sql("refresh table t")
 
 
-def offloaded(spark: Any, frame: DataFrame) -> str:
-    """Return how many operators are offloaded, and why others are not; empty in an application without the plugin."""
+def add_default(spark: Any, words: str) -> None:
+    """Add a column of integers, the first word, to the Iceberg table `t`, whose rows have the second word in it: Spark
+    has no statement for that."""
+    name, value = words.split()
+    java = spark._jvm.org.apache.iceberg
+    whole = java.types.Types.IntegerType.get()
+    iceberg(spark).updateSchema().addColumn(name, whole, java.expressions.Expressions.lit(int(value))).commit()
+    spark.sql("refresh table t")
+
+
+def iceberg(spark: Any) -> Any:
+    """Return the table `t` as Iceberg has it."""
+    place = spark.sql("select current_catalog() || '.' || current_database()").first()[0]
+    return spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, f"{place}.t")
+
+
+def offloaded(spark: Any, frame: DataFrame) -> dict[str, Any]:
+    """Return how many operators are offloaded, and why others are not, and how often that was not done at run time;
+    nothing in an application without the plugin."""
     if "jumpgate" not in spark.conf.get("spark.plugins", ""):
-        return ""
+        return {"offloaded": "", "fallbacks": 0}
     plan: Any = frame._jdf.queryExecution().executedPlan()
-    return str(spark._jvm.io.jumpgate.spark.JumpgateExplain.coverage(plan).text())
+    ours = spark._jvm.io.jumpgate.spark
+    return {
+        "offloaded": str(ours.JumpgateExplain.coverage(plan).text()),
+        "fallbacks": ours.exec.Submissions.fallbacks(),
+    }
 
 
 def main(questions: TextIO, answers: TextIO) -> None:

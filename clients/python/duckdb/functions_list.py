@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from jumpgate.client.duckdb import functions
 from jumpgate.client.duckdb.functions import Rule, Site
 from jumpgate.dataflow.expressions import Case, Expression, Literal
-from jumpgate.dataflow.functions import bind
-from jumpgate.dataflow.types import bool_
+from jumpgate.dataflow.functions import bind, cast_to
+from jumpgate.dataflow.types import bool_, int32, int64
 
 
 def _of_lists(rule: Rule, otherwise: str) -> Rule:
@@ -44,6 +44,33 @@ def _contains(site: Site) -> Expression:
     return Case(nullable, (unknown, Literal(nullable, None)), found)
 
 
+def _position(site: Site) -> Expression:
+    """Return the place of a constant; DuckDB finds NULL, too."""
+    if len(site.args) != 2 or site.types[0].id != "LIST" or site.types[0].parts[0][1] != site.types[1]:
+        raise site.refuse()
+    value = site.args[1]
+    if not isinstance(value, Literal) or value.value is None or value.type.is_float:
+        raise site.refuse()
+    return cast_to(bind("null_if", (bind("list_position", site.args), Literal(int64.with_nullable(False), 0))), int32)
+
+
+def _aggregated(site: Site) -> Expression:
+    """Return the least or greatest element; other aggregates of a list are DuckDB's."""
+    function = site.args[1].value if len(site.args) == 2 and isinstance(site.args[1], Literal) else None
+    if function not in ("min", "max") or site.types[0].id != "LIST" or site.args[0].type.parts[0].type.is_float:
+        raise site.refuse()
+    return bind(f"list_{function}", site.args[:1])
+
+
+def _value(site: Site) -> Expression:
+    """Return the value of a key in a map."""
+    if len(site.args) != 2 or site.types[0].id != "MAP" or site.types[0].parts[0][1] != site.types[1]:
+        raise site.refuse()
+    if site.args[1].type.is_nested or site.args[1].type.is_float:
+        raise site.refuse()
+    return bind("map_value", site.args)
+
+
 def _split(site: Site) -> Expression:
     """By a constant text; by none DuckDB takes characters apart."""
     separator = site.args[1].value if len(site.args) == 2 and isinstance(site.args[1], Literal) else None
@@ -56,5 +83,8 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("string_split", "str_split", "split", "string_to_array"), _split),
     "len": _of_lists(_length, "len"), "length": _of_lists(_length, "length"), "array_length": _length,
     "list_extract": _element, "list_element": _element, "array_extract": _of_lists(_element, "array_extract"),
+    "map_extract_value": _value,
+    **dict.fromkeys(("list_position", "list_indexof", "array_position", "array_indexof"), _position),
+    **dict.fromkeys(("list_aggr", "list_aggregate", "array_aggr", "array_aggregate"), _aggregated),
     **dict.fromkeys(("list_contains", "list_has", "array_contains", "array_has"), _contains),
 }  # fmt: skip

@@ -63,6 +63,7 @@ interface TypeRule {
   /** Of all rows of a group, also of none. */
   TypeRule COLLECTED = arguments -> LISTED.of(arguments).withNullable(false);
   TypeRule ELEMENT = arguments -> ((DataType.Nested) arguments.get(0).type()).parts().get(0).type();
+  TypeRule VALUE = arguments -> ((DataType.Nested) arguments.get(0).type()).parts().get(1).type();
 
   DataType of(List<Expression> arguments);
 

@@ -3,7 +3,7 @@ package io.jumpgate.spark.plan
 import io.jumpgate.explain.Code
 import java.util.Locale.ROOT
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.catalyst.util.{CaseInsensitiveMap, ResolveDefaultColumns}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat
 import org.apache.spark.sql.execution.datasources.json.JsonFileFormat
@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{StructField, StructType}
 import scala.util.Try
 
 /**
@@ -82,8 +82,18 @@ private object FileRules {
 
   private def default(name: String): Option[String] = Try(new SQLConf().getConfString(name)).toOption
 
+  private val Added = "EXISTS_DEFAULT"
+
+  /** Whether rows from before a column was added have a value in it, which is not in the files. */
+  def hasDefault(column: Attribute): Boolean = column.metadata.contains(Added)
+
+  /** The value of such a column in rows from before. */
+  def valueBefore(column: Attribute): Value = {
+    val schema = StructType(Seq(StructField(column.name, column.dataType, column.nullable, column.metadata)))
+    Values.literal(ResolveDefaultColumns.existenceDefaultValues(schema).head, column.dataType)
+  }
+
   /** Why a column has other values than the files'. */
   def unread(column: Attribute): Option[String] =
-    if (column.metadata.contains("EXISTS_DEFAULT")) Some(s"${column.name} was added with a default, which files from before lack")
-    else None
+    if (hasDefault(column)) Some(s"${column.name} was added with a default, which rows of text from before lack") else None
 }

@@ -1,18 +1,20 @@
 package io.jumpgate.spark.plan
 
+import io.jumpgate.dataflow.{DataType => JumpgateType, Field}
 import io.jumpgate.explain.Code
+import io.jumpgate.spark.plan.Footers.Stored
 import java.util.Locale.ROOT
 import java.util.function.{Function => JavaFunction, LongConsumer}
 import java.util.{Collection => JavaCollection, List => JavaList, Map => JavaMap}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.apache.parquet.hadoop.ParquetFileReader
-import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 import scala.util.control.NonFatal
 
 /** Calls of classes that only some applications have, by name. */
@@ -28,6 +30,10 @@ private object Foreign {
     }
 
   def call[T](on: AnyRef, method: String): T = call[T](on, on.getClass, method)
+
+  /** The result of the first of these methods that there is: versions have other names of one. */
+  def first[T](on: AnyRef, methods: String*): T =
+    call[T](on, methods.find(method => Try(declared(on.getClass, method, Nil)).isSuccess).getOrElse(methods.head))
 
   private def declared(as: Class[_], method: String, types: Seq[Class[_]]): java.lang.reflect.Method =
     try as.getMethod(method, types: _*)
@@ -53,23 +59,23 @@ private object DeltaTables {
 
   def isOne(relation: HadoopFsRelation): Boolean = relation.fileFormat.getClass.getName == Format
 
-  /** Names in the files, by the table's. Refuses what is more than rows of files. */
-  def names(relation: HadoopFsRelation): Map[String, String] = {
+  /** Names in the files. Refuses what is more than rows of files. */
+  def names(relation: HadoopFsRelation): DeltaNames = {
     val format = relation.fileFormat
-    val mode = Foreign.call[String](Foreign.call[AnyRef](format, "columnMappingMode"), "name")
-    mode match {
-      case "none" => Map.empty
-      case "name" | "id" =>
-        Foreign.call[StructType](format, "referenceSchema").map { f =>
-          if (Values.isNested(f.dataType)) NotOffloaded(Code.SOURCE, s"parts of ${f.name} have other names in the files of a Delta table")
-          val name = if (f.metadata.contains(PhysicalName)) f.metadata.getString(PhysicalName) else f.name
-          // files of a converted table may have other names than Delta's own
-          if (mode == "id" && !name.matches(OwnName))
-            NotOffloaded(Code.SOURCE, s"${f.name} is found by its number in the files of a Delta table")
-          f.name -> name
-        }.toMap
+    Foreign.call[String](Foreign.call[AnyRef](format, "columnMappingMode"), "name") match {
+      case "none" => new DeltaNames(None, isById = false)
+      case mode @ ("name" | "id") => new DeltaNames(Some(Foreign.call[StructType](format, "referenceSchema")), mode == "id")
       case other => NotOffloaded(Code.SOURCE, s"columns of a Delta table are mapped by $other")
     }
+  }
+
+  /** Name of a column, or of a part of one, in the files. */
+  def nameIn(field: StructField, isById: Boolean): String = {
+    val name = if (field.metadata.contains(PhysicalName)) field.metadata.getString(PhysicalName) else field.name
+    // files of a converted table may have other names than Delta's own
+    if (isById && !name.matches(OwnName))
+      NotOffloaded(Code.SOURCE, s"${field.name} is found by its number in the files of a Delta table")
+    name
   }
 
   /** Rows that files have lost, by the files. */
@@ -103,24 +109,87 @@ private object DeltaTables {
   }
 }
 
+/** Names of columns in the files of a Delta table; `mapped`: its columns, where they have others there. */
+private final class DeltaNames(mapped: Option[StructType], isById: Boolean) {
+  def apply(name: String): String = mapped.flatMap(_.find(_.name == name)).fold(name)(DeltaTables.nameIn(_, isById))
+
+  /** The type of a column that has parts, with their names. */
+  def typeOf(column: AttributeReference): Option[JumpgateType] =
+    mapped.filter(_ => Values.isNested(column.dataType)).flatMap(_.find(_.name == column.name)).map(f => typeIn(f.dataType, column.dataType))
+
+  /** `read`: of the parts that are read. */
+  private def typeIn(declared: DataType, read: DataType): JumpgateType = (declared, read) match {
+    case (all: StructType, StructType(fields)) =>
+      JumpgateType.struct(fields.map { field =>
+        val of = all(field.name)
+        new Field(DeltaTables.nameIn(of, isById), typeIn(of.dataType, field.dataType))
+      }.toSeq.asJava)
+    case (ArrayType(a, _), ArrayType(b, _)) => JumpgateType.list(typeIn(a, b))
+    case (MapType(a, b, _), MapType(c, d, _)) => JumpgateType.map(typeIn(a, c), typeIn(b, d))
+    case (_, other) => Values.typeOf(other)
+  }
+}
+
 /**
  * A file of an Iceberg table. `deleted`: rows that it has lost; `equal`: files of values, by the numbers of their columns, whose rows
- * it has lost; `names`: of the columns that it has, by their numbers, where only the file itself says them.
+ * it has lost; `columns`: that it has, by their numbers, where only the file itself says which.
  */
 private final case class IcebergFile(
-    path: String, format: String, deleted: String, equal: Map[Seq[Int], Seq[String]], names: Option[Map[Int, String]])
+    path: String, format: String, deleted: String, equal: Map[Seq[Int], Seq[String]], columns: Option[Map[Int, Stored]])
+
+/** A column of an Iceberg table, or a part of one; `before`: its value in rows from before it was added. */
+private final case class IcebergColumn(id: Int, name: String, before: Option[Any], parts: Seq[IcebergColumn]) {
+  /** A type with the names that a file has for the parts, by their numbers. */
+  def typeIn(file: Stored, dataType: DataType): JumpgateType = {
+    def inside(part: IcebergColumn, of: DataType) =
+      part.typeIn(file.parts.getOrElse(part.id, NotOffloaded(Code.SOURCE, s"parts of $name have other numbers in some files")), of)
+    dataType match {
+      case StructType(fields) =>
+        val of = fields.map(f => parts.find(_.name == f.name).getOrElse(NotOffloaded(Code.SOURCE, s"an Iceberg table has no part ${f.name}")))
+        if (!of.exists(part => file.parts.contains(part.id))) NotOffloaded(Code.SOURCE, s"some files have none of the parts of $name")
+        val taken = file.parts.values.map(_.name).toSet
+        JumpgateType.struct(fields.zip(of).map { case (field, part) =>
+          file.parts.get(part.id) match {
+            case Some(found) => new Field(found.name, part.typeIn(found, field.dataType))
+            case None =>
+              if (part.before.nonEmpty) NotOffloaded(Code.SOURCE, s"the part ${field.name} of an Iceberg table's column has an initial default")
+              val free = Iterator.iterate(field.name)(_ + "_").dropWhile(taken).next()
+              new Field(free, Values.typeOf(field.dataType))
+          }
+        }.toSeq.asJava)
+      case ArrayType(element, _) => JumpgateType.list(inside(parts.head, element))
+      case MapType(key, value, _) => JumpgateType.map(inside(parts.head, key), inside(parts(1), value))
+      case other => Values.typeOf(other)
+    }
+  }
+}
 
 /**
  * What a scan of an Iceberg table reads. `ids`: numbers of columns by their names; `names`: all that files may call a column;
- * `columns`: the table's, by their numbers.
+ * `columns`: the table's, by their numbers; `own`: those of the scan, where files themselves say what they have.
  */
 private final case class IcebergScan(
-    files: Seq[IcebergFile], ids: Map[String, Int], names: Map[Int, Seq[String]], columns: Map[Int, AttributeReference]) {
+    files: Seq[IcebergFile], ids: Map[String, Int], names: Map[Int, Seq[String]], columns: Map[Int, AttributeReference],
+    own: Map[Int, IcebergColumn]) {
   /** Names of a column in files that are read together. */
   def stored(files: Seq[IcebergFile])(name: String): Seq[String] = {
     val id = ids(name)
-    files.head.names.fold(names(id))(_.get(id).toSeq)
+    files.head.columns.fold(names(id))(_.get(id).map(_.name).toSeq)
   }
+
+  /** The type of a column that has parts, with their names in these files, where only the files say them. */
+  def typeIn(files: Seq[IcebergFile])(column: AttributeReference): Option[JumpgateType] =
+    if (!Values.isNested(column.dataType)) None
+    else
+      for {
+        id <- ids.get(column.name)
+        of <- own.get(id)
+        file <- files.head.columns.flatMap(_.get(id))
+      } yield of.typeIn(file, column.dataType)
+
+  /** The value of a column in files that lack it; none: NULL. */
+  def before(column: AttributeReference): Option[Value] =
+    ids.get(column.name).flatMap(own.get).flatMap(_.before).map(IcebergTables.literal(_, column.dataType))
 }
 
 /** Tables of Iceberg: their files, and rows of these that were deleted. */
@@ -128,18 +197,16 @@ private object IcebergTables {
   private val Query = "org.apache.iceberg.spark.source.SparkBatchQueryScan"
   private val NameMapping = "schema.name-mapping.default"
 
-  /** Whose footers are read before a query is planned. */
-  private val FootersMax = 1000
-
   /** What a scan reads. Refuses what is more than rows of files. */
   def read(scan: Scan, conf: Configuration): IcebergScan = {
     if (scan.getClass.getName != Query) NotOffloaded(Code.SOURCE, s"rows of ${scan.getClass.getName} are Spark's to read")
     val loader = scan.getClass.getClassLoader
     def named(name: String) = Class.forName(s"org.apache.iceberg.$name", false, loader)
     val table = Foreign.call[AnyRef](scan, "table")
-    val names = columnNames(table, named)
+    val (names, hasOthers) = columnNames(table, named)
     val all = names.toSeq.flatMap { case (id, of) => of.map(_.toLowerCase(ROOT) -> id) }
-    val isReused = all.distinct.groupBy(_._1).exists(_._2.size > 1)
+    // only files themselves say what they call a column, or whether they have it
+    val isAsked = hasOthers || all.distinct.groupBy(_._1).exists(_._2.size > 1)
     val task = named("FileScanTask")
     val content = named("ContentFile")
     val tasks = scan.toBatch.planInputPartitions().toSeq.flatMap { partition =>
@@ -152,35 +219,54 @@ private object IcebergTables {
       Foreign.call[AnyRef](file, content, "path").toString -> (file, Foreign.call[JavaList[AnyRef]](t, task, "deletes").asScala.toSeq)
     }.toMap
     val deletes = new IcebergDeletes(table, named)
-    if (isReused && files.size > FootersMax)
-      NotOffloaded(Code.SOURCE, "a column of an Iceberg table of many files has the name that another one had before")
+    if (isAsked && files.size > Footers.FilesMax)
+      NotOffloaded(Code.SOURCE, "many files of an Iceberg table have other columns than others, or other names of them")
     val known = files.toSeq.sortBy(_._1).map { case (path, (file, lost)) =>
       val (byValue, byPlace) = lost.partition(deletes.isByValue)
       val format = deletes.format(file)
-      if (isReused && (byValue.nonEmpty || format != "PARQUET"))
-        NotOffloaded(Code.SOURCE, "a column of an Iceberg table has the name that another one had before")
-      val own = if (isReused) Some(namesIn(path, conf)) else None
+      if (isAsked && (byValue.nonEmpty || format != "PARQUET"))
+        NotOffloaded(
+          Code.SOURCE,
+          "columns of an Iceberg table have a default, other names of parts, or the name of another one before, and " +
+            (if (byValue.nonEmpty) "rows were deleted by values" else s"files are of $format"))
+      val own = if (isAsked) Some(Footers.numbered(new Path(path), conf)) else None
       IcebergFile(path, format, deletes.rows(path, byPlace), deletes.values(byValue), own)
     }
-    val ids =
-      if (isReused) columnsOf(Foreign.call[AnyRef](scan, "expectedSchema")).map { case (id, name) => name -> id }.toMap
-      else names.flatMap { case (id, of) => of.map(_ -> id) }
-    IcebergScan(known, ids, names, if (known.forall(_.equal.isEmpty)) Map.empty else current(table, named))
+    val own = if (isAsked) fields(Foreign.first[AnyRef](scan, "expectedSchema", "projection"), "columns").map(column(_, named)) else Nil
+    val ids = if (isAsked) own.map(c => c.name -> c.id).toMap else names.flatMap { case (id, of) => of.map(_ -> id) }
+    val columns = if (known.forall(_.equal.isEmpty)) Map.empty[Int, AttributeReference] else current(table, named)
+    IcebergScan(known, ids, names, columns, own.map(c => c.id -> c).toMap)
   }
 
-  /** Names of a file's columns by their numbers. */
-  private def namesIn(path: String, conf: Configuration): Map[Int, String] = {
-    val reader = ParquetFileReader.open(HadoopInputFile.fromPath(new Path(path), conf))
-    try
-      reader.getFooter.getFileMetaData.getSchema.getFields.asScala.map { column =>
-        if (column.getId == null) NotOffloaded(Code.SOURCE, "an Iceberg table has files of others")
-        column.getId.intValue -> column.getName
-      }.toMap
-    finally reader.close()
-  }
+  private def fields(of: AnyRef, method: String): Seq[AnyRef] = Foreign.call[JavaList[AnyRef]](of, method).asScala.toSeq
 
   private def columnsOf(schema: AnyRef): Seq[(Int, String)] =
-    Foreign.call[JavaList[AnyRef]](schema, "columns").asScala.toSeq.map(c => Foreign.call[Int](c, "fieldId") -> Foreign.call[String](c, "name"))
+    fields(schema, "columns").map(c => Foreign.call[Int](c, "fieldId") -> Foreign.call[String](c, "name"))
+
+  private def column(field: AnyRef, named: String => Class[_]): IcebergColumn =
+    IcebergColumn(
+      Foreign.call[Int](field, "fieldId"), Foreign.call[String](field, "name"), before(field), parts(field, named).map(column(_, named)))
+
+  private def parts(field: AnyRef, named: String => Class[_]): Seq[AnyRef] = {
+    val of = Foreign.call[AnyRef](field, "type")
+    val nested = named("types.Type$NestedType")
+    if (nested.isInstance(of)) Foreign.call[JavaList[AnyRef]](of, nested, "fields").asScala.toSeq else Nil
+  }
+
+  /** Versions before 1.7 know none. */
+  private def before(field: AnyRef): Option[Any] =
+    if (field.getClass.getMethods.exists(_.getName == "initialDefault")) Option(Foreign.call[Any](field, "initialDefault")) else None
+
+  /** A default as Iceberg has it. */
+  def literal(value: Any, dataType: DataType): Value = {
+    val of: Any = (value, dataType) match {
+      case (text: CharSequence, StringType) => UTF8String.fromString(text.toString)
+      case (number: java.math.BigDecimal, d: DecimalType) => Decimal(number, d.precision, d.scale)
+      case (plain, BooleanType | IntegerType | LongType | FloatType | DoubleType | DateType | TimestampType | TimestampNTZType) => plain
+      case (_, other) => NotOffloaded(Code.SOURCE, s"a column of an Iceberg table of type ${other.simpleString} has an initial default")
+    }
+    Values.literal(of, dataType)
+  }
 
   private def current(table: AnyRef, named: String => Class[_]): Map[Int, AttributeReference] = {
     val schema = Foreign.call[AnyRef](table, named("Table"), "schema")
@@ -188,21 +274,21 @@ private object IcebergTables {
     columnsOf(schema).zip(types.fields).map { case ((id, _), field) => id -> AttributeReference(field.name, field.dataType)() }.toMap
   }
 
-  /** Of each column all names that it has had, by its number. */
-  private def columnNames(table: AnyRef, named: String => Class[_]): Map[Int, Seq[String]] = {
+  /** Of each column all names that it has had, by its number, and whether files may lack one, or have other names of its parts. */
+  private def columnNames(table: AnyRef, named: String => Class[_]): (Map[Int, Seq[String]], Boolean) = {
     val of = named("Table")
     val schemas = Foreign.call[JavaMap[Integer, AnyRef]](table, of, "schemas").values.asScala.toSeq
-    val columns = schemas.flatMap(schema => Foreign.call[JavaList[AnyRef]](schema, "columns").asScala)
-    if (columns.exists(c => c.getClass.getMethods.exists(_.getName == "initialDefault") && Foreign.call[AnyRef](c, "initialDefault") != null))
-      NotOffloaded(Code.SOURCE, "a column of an Iceberg table has an initial default")
-    columns.groupBy(Foreign.call[Int](_, "fieldId")).values.foreach { same =>
+    val columns = schemas.flatMap(fields(_, "columns"))
+    def below(field: AnyRef): Seq[AnyRef] = field +: parts(field, named).flatMap(below)
+    val hasDefaults = columns.flatMap(below).exists(before(_).nonEmpty)
+    val hasOtherParts = columns.groupBy(Foreign.call[Int](_, "fieldId")).values.exists { same =>
       val types = same.map(c => Foreign.call[AnyRef](c, "type"))
-      if (types.filterNot(Foreign.call[Any](_, "isPrimitiveType").asInstanceOf[Boolean]).distinct.size > 1)
-        NotOffloaded(Code.SOURCE, "parts of an Iceberg table's columns may have had other names")
+      types.filterNot(Foreign.call[Any](_, "isPrimitiveType").asInstanceOf[Boolean]).distinct.size > 1
     }
     if (Foreign.call[JavaMap[String, String]](table, of, "properties").containsKey(NameMapping))
       NotOffloaded(Code.SOURCE, "an Iceberg table has files of others")
-    schemas.flatMap(columnsOf).distinct.groupBy(_._1).map { case (id, names) => id -> names.map(_._2) }
+    val names = schemas.flatMap(columnsOf).distinct.groupBy(_._1).map { case (id, names) => id -> names.map(_._2) }
+    (names, hasDefaults || hasOtherParts)
   }
 }
 

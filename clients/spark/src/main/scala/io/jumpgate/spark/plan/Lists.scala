@@ -20,6 +20,12 @@ private final class Lists(in: Expression => Value, passed: Expression => Value) 
       Some(if (minusOne) ScalarFunction.COALESCE.of(size, Values.integer(-1)) else size)
     case ArrayContains(list, value) if !Values.isNested(value.dataType) =>
       Some(ScalarFunction.LIST_CONTAINS.of(passed(list), in(value)))
+    case ArrayPosition(list, value) if !Values.isNested(value.dataType) => Some(ScalarFunction.LIST_POSITION.of(passed(list), in(value)))
+    case GetMapValue(map, key) if Lists.isKey(key) => Some(ScalarFunction.MAP_VALUE.of(passed(map), in(key)))
+    case e: ElementAt if e.left.dataType.isInstanceOf[MapType] && Lists.isKey(e.right) =>
+      Some(ScalarFunction.MAP_VALUE.of(passed(e.left), in(e.right)))
+    case ArrayMin(list) if Lists.isOrdered(list) => Some(ScalarFunction.LIST_MIN.of(passed(list)))
+    case ArrayMax(list) if Lists.isOrdered(list) => Some(ScalarFunction.LIST_MAX.of(passed(list)))
     case GetArrayItem(list, Literal(i: Int, _), fails) if i >= 0 => Some(element(passed(list), i + 1L, fails))
     case e: ElementAt if e.left.dataType.isInstanceOf[ArrayType] && e.defaultValueOutOfBound.isEmpty =>
       e.right match {
@@ -42,6 +48,16 @@ private final class Lists(in: Expression => Value, passed: Expression => Value) 
 }
 
 private object Lists {
+  /** Whether values are compared, and one of equal ones is as good as another: Spark knows 0 from -0. */
+  private def isKey(dataType: DataType): Boolean = !Values.isNested(dataType) && dataType != FloatType && dataType != DoubleType
+
+  private def isKey(value: Expression): Boolean = isKey(value.dataType)
+
+  private def isOrdered(list: Expression): Boolean = list.dataType match {
+    case ArrayType(of, _) => isKey(of)
+    case _ => false
+  }
+
   /** Arrays of the values of a group: the values, whether they are distinct, and an order if the query gives one. */
   final case class Collected(values: Expression, distinct: Boolean, of: AggregateExpression, order: Option[Boolean])
 

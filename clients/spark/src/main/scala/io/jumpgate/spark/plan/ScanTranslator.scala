@@ -52,7 +52,7 @@ private final class ScanTranslator(session: SparkSession) {
     relation.output.find(a => !scan.ids.get(a.name).exists(scan.names.contains)).foreach(a =>
       NotOffloaded(Code.COLUMN, s"${a.name} is not in the files"))
     val ids = relation.output.map(a => scan.ids(a.name)).toSet
-    val alike = scan.files.groupBy(file => (file.format, file.equal, file.names.map(_.filter(n => ids(n._1))))).values.toSeq.sortBy(_.head.path)
+    val alike = scan.files.groupBy(file => (file.format, file.equal, file.columns.map(_.filter(c => ids(c._1))))).values.toSeq.sortBy(_.head.path)
     if (alike.size > ScanTranslator.PartsMax)
       NotOffloaded(Code.SOURCE, s"files of an Iceberg table differ in ${alike.size} ways in names and deletes; rewrite them")
     val parts = alike.map(part(relation.output, scan, _))
@@ -80,7 +80,9 @@ private final class ScanTranslator(session: SparkSession) {
     val compared = files.head.equal.toSeq.sortBy(_._1.mkString(",")).map { case (ids, paths) => (ids.map(columnOf), paths) }
     val read = output ++ compared.flatMap(_._1).distinct.filterNot(output.contains)
     def rows(of: Seq[AttributeReference], format: String, paths: Seq[String], options: Map[String, String]) =
-      columns(of, format, paths.map(file => nameOf(new Path(file))), ScanTranslator.Columnar ++ options, Nil, scan.stored(files))
+      columns(
+        of, format, paths.map(file => nameOf(new Path(file))), ScanTranslator.Columnar ++ options, Nil,
+        new InFiles(scan.stored(files), scan.typeIn(files), scan.before))
     val all = rows(read, of, files.map(_.path), Deleted.option(files.map(_.deleted)))
     if (compared.isEmpty) all
     else {
@@ -99,16 +101,17 @@ private final class ScanTranslator(session: SparkSession) {
       relation.dataSchema)
     if (!DeltaTables.isOne(relation)) read(output, (format, options), relation.dataSchema, relation.partitionSchema, relation.location, Nil)
     else {
-      val stored = DeltaTables.names(relation)
+      val names = DeltaTables.names(relation)
+      val stored = new InFiles(name => Seq(names(name)), names.typeOf, _ => None)
       val deleted = DeltaTables.deleted(relation, session.sessionState.newHadoopConf())
       read(output, (format, options), relation.dataSchema, relation.partitionSchema, relation.location, Nil, stored, deleted, isDelta = true)
     }
   }
 
-  /** Of the files below folders that `filters` do not rule out. `stored`: names in the files; `deleted`: rows that files have lost. */
+  /** Of the files below folders that `filters` do not rule out. `deleted`: rows that files have lost. */
   private def read(
       output: Seq[AttributeReference], of: (String, Map[String, String]), dataSchema: StructType, partitionSchema: StructType, index: FileIndex,
-      filters: Seq[Expression], stored: Map[String, String] = Map.empty, deleted: Map[Path, String] = Map.empty,
+      filters: Seq[Expression], stored: InFiles = InFiles.Same, deleted: Map[Path, String] = Map.empty,
       isDelta: Boolean = false): Operator = {
     val (format, options) = of
     FileRules.checkSession(session)
@@ -125,21 +128,51 @@ private final class ScanTranslator(session: SparkSession) {
     val names = dataSchema.fieldNames.toSeq ++ partitions
     output.find(a => !names.contains(a.name)).foreach(a => NotOffloaded(Code.COLUMN, s"${a.name} is not in the files"))
     if (format == "csv" && output.map(_.name) != names) NotOffloaded(Code.COLUMN, "the columns are not in the order of the files")
-    val lost = Deleted.option(files.map(deleted.getOrElse(_, "")))
-    columns(output, format, paths, options ++ lost, partitions, name => Seq(stored.getOrElse(name, name)))
+    def part(which: Seq[Int], stored: InFiles) = {
+      val lost = Deleted.option(which.map(i => deleted.getOrElse(files(i), "")))
+      columns(output, format, which.map(paths), options ++ lost, partitions, stored)
+    }
+    val added = output.filter(a => FileRules.hasDefault(a) && isColumnar(format) && !partitions.contains(a.name))
+    if (added.isEmpty) part(files.indices, stored)
+    else {
+      val parts = lacking(files, format, added.map(_.name)).map { case (absent, which) =>
+        def names(name: String) = if (absent(name)) Nil else stored.names(name)
+        part(which, new InFiles(names, stored.typeOf, a => if (absent(a.name)) Some(FileRules.valueBefore(a)) else None))
+      }
+      if (parts.size == 1) parts.head else Operator.unionAll(parts.asJava)
+    }
   }
 
-  /** `stored`: names in the files, of which each file has one at most. */
+  private def isColumnar(format: String): Boolean = format == "parquet" || format == "orc"
+
+  /** Files by those of the columns that they lack. */
+  private def lacking(files: Seq[Path], format: String, columns: Seq[String]): Seq[(Set[String], Seq[Int])] = {
+    if (files.size > Footers.FilesMax)
+      NotOffloaded(Code.COLUMN, s"${columns.head} was added with a default, and Spark looks which of many files lack it")
+    val conf = session.sessionState.newHadoopConf()
+    val absent = files.map { file =>
+      val names = Footers.names(file, format, conf)
+      val found = columns.filterNot(names.contains).toSet
+      if (names.exists(name => name.startsWith("_col") || found.exists(_.equalsIgnoreCase(name))))
+        NotOffloaded(Code.COLUMN, s"'$file' has other names of ${columns.mkString(", ")}")
+      found
+    }
+    files.indices.groupBy(absent).toSeq.sortBy(_._2.head)
+  }
+
   private def columns(
       output: Seq[AttributeReference], format: String, paths: Seq[String], options: Map[String, String], partitions: Seq[String],
-      stored: String => Seq[String]): Operator = {
+      stored: InFiles): Operator = {
     val other = output.filterNot(a => isRead(a, format, partitions.contains(a.name)))
     if (other.size == output.size) NotOffloaded(Code.TYPE, "no column has a type with an exact counterpart")
     // columns of CSV files are counted
-    val read = (if (format == "csv") output else output.filterNot(other.contains)).flatMap(a => stored(a.name).map(a -> _))
+    val read = (if (format == "csv") output else output.filterNot(other.contains)).flatMap(a => stored.names(a.name).map(a -> _))
     if (read.isEmpty) NotOffloaded(Code.COLUMN, "the files have none of the columns")
     val moments = new Moments(format, session.sessionState.conf.sessionLocalTimeZone)
-    val fields = read.map { case (a, name) => new Field(name, if (other.contains(a)) JumpgateType.STRING else moments.stored(a.dataType)) }
+    val types = read.map { case (a, _) =>
+      if (other.contains(a)) JumpgateType.STRING else stored.typeOf(a).getOrElse(moments.stored(a.dataType))
+    }
+    val fields = read.zip(types).map { case ((_, name), of) => new Field(name, of) }
     val inFolders = partitions.filter(name => output.exists(_.name == name))
     val folders = if (inFolders.isEmpty) Map.empty else Map("partitions" -> inFolders.map(encoded).mkString(","))
     val scan = Operator.read(
@@ -151,19 +184,21 @@ private final class ScanTranslator(session: SparkSession) {
       Optional.empty())
     def value(a: AttributeReference): Value = {
       val found = read.indices.filter(read(_)._1 == a).map(scan.column(_))
-      if (found.isEmpty) Request.nullOf(Values.typeOf(a.dataType))
-      else if (found.size == 1) found.head
-      else if (Values.isNested(a.dataType)) NotOffloaded(Code.SOURCE, s"${a.name} has other names in some files")
-      else ScalarFunction.COALESCE.of(found: _*)
+      if (found.isEmpty) stored.before(a).getOrElse(Request.nullOf(Values.typeOf(a.dataType)))
+      else if (Values.isNested(a.dataType)) {
+        if (found.size > 1) NotOffloaded(Code.SOURCE, s"${a.name} has other names in some files")
+        Values.cast(found.head, Values.typeOf(a.dataType)) // its parts may have other names
+      } else moments.value(if (found.size == 1) found.head else ScalarFunction.COALESCE.of(found: _*), a.dataType)
     }
-    if (read.map(_._1) == output && other.isEmpty && !read.exists { case (a, name) => moments.areOther(a.dataType) || name != a.name }) scan
+    def isPlain(a: AttributeReference, name: String) = !moments.areOther(a.dataType) && name == a.name && stored.typeOf(a).isEmpty
+    if (read.map(_._1) == output && other.isEmpty && read.forall { case (a, name) => isPlain(a, name) }) scan
     else
       // a column that is not read keeps its place; whatever names it is refused
-      Scope.project(scan, output.map(a => a.name -> (if (other.contains(a)) Values.Unread else moments.value(value(a), a.dataType))))
+      Scope.project(scan, output.map(a => a.name -> (if (other.contains(a)) Values.Unread else value(a))))
   }
 
   private def isRead(a: AttributeReference, format: String, inFolders: Boolean): Boolean =
-    FileRules.unread(a).isEmpty && (a.dataType match {
+    (isColumnar(format) || FileRules.unread(a).isEmpty) && (a.dataType match {
       case TimestampType => !inFolders && (format != "orc" || Moments.isOrcPlain(session))
       case other => isRead(other, format, inFolders)
     })
@@ -223,6 +258,18 @@ private final class ScanTranslator(session: SparkSession) {
         (columnar, ScanTranslator.Columnar)
     }
   }
+}
+
+/**
+ * Columns as files have them that are read together. `names`: of which each file has one at most; `typeOf`: of a column whose parts have
+ * other names there; `before`: the value of a column that the files lack, where it is not NULL.
+ */
+private final class InFiles(
+    val names: String => Seq[String], val typeOf: AttributeReference => Option[JumpgateType], val before: AttributeReference => Option[Value])
+
+private object InFiles {
+  /** By the names and types of the table. */
+  val Same = new InFiles(Seq(_), _ => None, _ => None)
 }
 
 /** Formats that Spark reads by its newer interface, with their options and the columns of their files. */
