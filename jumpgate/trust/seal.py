@@ -66,8 +66,8 @@ def _files(path: Path) -> Iterator[tuple[str, Path]]:
         return
     for folder, _, names in sorted(os.walk(path)):
         for name in sorted(names):
-            if name != SUFFIX:
-                file = Path(folder, name)
+            file = Path(folder, name)
+            if name != SUFFIX and (file.exists() or not file.is_symlink()):  # a link to a folder that is gone
                 yield str(file.relative_to(path)), file
 
 

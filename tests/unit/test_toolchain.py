@@ -266,7 +266,9 @@ def test_environments_share_a_runtime_and_any_of_them_may_go(tmp_path: Path, mon
         toolchain._link_arrow(home)
         assert (home / "arrow").readlink() == tmp_path / "first"
     assert len(keys) == 1
+    toolchain.seal.seal(home)
     (tmp_path / "first").rename(tmp_path / "gone")
+    assert toolchain.seal.is_sealed(home)  # it is not built again
     toolchain._link_arrow(home)
     assert (home / "arrow").readlink() == tmp_path / "second"
 
