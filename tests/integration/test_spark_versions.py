@@ -91,7 +91,7 @@ def installed(version: str, home: Path) -> tuple[Path, Path | None]:
     return python, home
 
 
-@pytest.mark.nightly(like="test_answers_are_spark_s")
+@pytest.mark.nightly(like="tests/integration/test_spark.py::test_answers_are_spark_s")
 def test_a_version_answers_as_it_does_alone(version: str, application: Peer, service: Embedded) -> None:
     tables = [
         f"create table {f} using {f} as select {PLAIN}{'' if f == 'csv' else ', ' + NESTED} from range(500)"
