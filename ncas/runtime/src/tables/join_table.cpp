@@ -95,8 +95,8 @@ int JoinTable::begin_rounds() {
 }
 
 // By key where that takes no more memory than by hash. Bits of keys where they are all that is asked for, or where most
-// keys in their range have none and the bits are in the cache, or take less memory than slots: most probes then look at
-// no slot.
+// keys in their range have none and the bits are in the cache, or take a quarter of the slots' memory: most probes then
+// look at no slot.
 void JoinTable::begin_directory(int64_t rows) {
   const uint64_t by_hash = slots_for(rows * 2);
   int64_t low = INT64_MAX, high = INT64_MIN;
@@ -107,7 +107,7 @@ void JoinTable::begin_directory(int64_t rows) {
   if (has_range) join_.low = low;
   if (has_range &&
       (info_.is_set ? last / 64 < by_hash
-                    : last / 64 < std::max(by_hash, kCachedWords) && last / 2 >= static_cast<uint64_t>(rows))) {
+                    : last / 64 < std::max(by_hash / 4, kCachedWords) && last / 2 >= static_cast<uint64_t>(rows))) {
     join_.range = last + 1;
     join_.present = reinterpret_cast<uint64_t*>(linked_.zeroed((last / 64 + 1) * sizeof(uint64_t)));
     if (info_.is_set) return;
