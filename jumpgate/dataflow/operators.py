@@ -165,7 +165,6 @@ class Join(Operator):
     left_keys[i] (over left's columns) equals right_keys[i] (over right's columns); types match exactly. The right input
     is built into the hash table and the left one probes. With `builds_left`, which the compiler sets if the left one is
     far smaller, the sides swap roles with the same result.
-
     Output by type (join_types.Output): left ++ right columns; left columns; or these and a nullable bool `mark` (SQL's
     IN: NULL when undecided). No keys means a cross (nested-loop) join under the residual.
     """
@@ -195,6 +194,10 @@ class Join(Operator):
         return self.left if self.builds_left else self.right
 
     @property
+    def held_inputs(self) -> tuple[Operator, ...]:
+        return (self.build,)
+
+    @property
     def probe(self) -> Operator:
         """Return the input whose rows look up the other one's table."""
         return self.right if self.builds_left else self.left
@@ -222,8 +225,7 @@ class Join(Operator):
     def text(self) -> str:
         keys = ", ".join(f"{a} = {b}" for a, b in zip(self.left_keys, self.right_keys, strict=True))
         residual = f" where {self.residual}" if self.residual is not None else ""
-        built = " (builds left)" if self.builds_left else ""
-        return f"join {self.type}" + (f" on {keys}" if keys else "") + residual + built
+        return f"join {self.type}{f' on {keys}' if keys else ''}{residual}{' (builds left)' if self.builds_left else ''}"
 
     @property
     def own_expressions(self) -> tuple[Expression, ...]:

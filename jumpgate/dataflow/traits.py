@@ -103,6 +103,11 @@ class Operator:
         same = all(a is b for a, b in zip(after, before, strict=True))
         return self if same else self.with_expressions(after)
 
+    @property
+    def held_inputs(self) -> tuple[Operator, ...]:
+        """Return the inputs whose rows are held in a table as long as those of others are looked up in it."""
+        return ()
+
     # ---- columns ----
 
     @property

@@ -22,6 +22,7 @@ MAY_NAME_ORC = {
     "pyproject.toml",
     "jumpgate/dataflow/formats.py",
     "tests/support/hostile.py",
+    "tests/support/nested_tables.py",
     "tests/support/orc_tail.py",
     *(f"tests/support/spark_{name}.py" for name in ("cases", "files", "lakes", "nested", "random", "times", "tpcds")),
 }

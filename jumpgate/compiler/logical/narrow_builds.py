@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from jumpgate.compiler.logical.prune_columns import pruned
 from jumpgate.compiler.plan import Plan
-from jumpgate.dataflow.operators import Join
 
 
 def narrow_builds(plan: Plan) -> Plan:
     """No pass that follows looks for joins of joins."""
-    return pruned(plan, lambda node: node.inputs[not node.builds_left :][:1] if isinstance(node, Join) else ())
+    return pruned(plan, lambda node: node.held_inputs)
