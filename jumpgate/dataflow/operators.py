@@ -225,9 +225,7 @@ class Join(Operator):
     def text(self) -> str:
         keys = ", ".join(f"{a} = {b}" for a, b in zip(self.left_keys, self.right_keys, strict=True))
         residual = f" where {self.residual}" if self.residual is not None else ""
-        return (
-            f"join {self.type}{f' on {keys}' if keys else ''}{residual}{' (builds left)' if self.builds_left else ''}"
-        )
+        return f"join {self.type}" + (f" on {keys}" if keys else "") + residual + " (builds left)" * self.builds_left
 
     @property
     def own_expressions(self) -> tuple[Expression, ...]:
