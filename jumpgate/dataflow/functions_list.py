@@ -60,21 +60,37 @@ def _list_and_number(types: Types) -> Types:
 
 def _list_and_value(types: Types) -> Types:
     require(types[0].kind == "list", types, "a list and a value")
-    element = types[0].parts[0].type
-    if element.is_nested:
-        raise TypeMismatch(f"nested values are not compared: {types[0].name}")
-    common = common_type((element, types[1]))
-    require(common.same(element), types, f"a list and a {element.name}")
-    return (types[0], element)
+    return _beside_compared(types)
 
 
 def _map_and_key(types: Types) -> Types:
     require(types[0].kind == "map", types, "a map and a key")
-    key = types[0].parts[0].type
-    if key.is_nested:
+    return _beside_compared(types)
+
+
+def _list_of_compared(types: Types) -> Types:
+    require(types[0].kind == "list", types, "a list")
+    _compared(types)
+    return types
+
+
+def _compared(types: Types) -> DataType:
+    """Return the type of a list's elements or a map's keys. Raises TypeMismatch for nested ones."""
+    type = types[0].parts[0].type
+    if type.is_nested:
         raise TypeMismatch(f"nested values are not compared: {types[0].name}")
-    require(common_type((key, types[1])).same(key), types, f"a map and a {key.name}")
-    return (types[0], key)
+    return type
+
+
+def _beside_compared(types: Types) -> Types:
+    type = _compared(types)
+    require(common_type((type, types[1])).same(type), types, f"a {types[0].kind} and a {type.name}")
+    return (types[0], type)
+
+
+def _same(a: Value, b: Value) -> bool:
+    """Return whether values are equal, which NaN is to itself."""
+    return a == b or (a != a and b != b)
 
 
 def value_type(types: Types, values: tuple[Value, ...]) -> DataType:
@@ -84,7 +100,7 @@ def value_type(types: Types, values: tuple[Value, ...]) -> DataType:
 def _value(site: Site, entries: Any, key: Value) -> Value:
     if entries is None or key is None:
         return None
-    return next((value for other, value in entries if other == key or (other != other and key != key)), None)
+    return next((value for other, value in entries if _same(other, key)), None)
 
 
 def element_type(types: Types, values: tuple[Value, ...]) -> DataType:
@@ -98,16 +114,8 @@ def _at(site: Site, elements: Any, number: int | None) -> Any:
     return elements[index] if 0 <= index < len(elements) else None
 
 
-def _of_comparable(types: Types) -> Types:
-    require(types[0].kind == "list", types, "a list")
-    if types[0].parts[0].type.is_nested:
-        raise TypeMismatch(f"nested values are not compared: {types[0].name}")
-    return types
-
-
 def _position(site: Site, elements: Any, value: Value) -> Value:
-    places = (n for n, e in enumerate(elements, 1) if e is not None and (e == value or (e != e and value != value)))
-    return next(places, 0)
+    return next((n for n, e in enumerate(elements, 1) if e is not None and _same(e, value)), 0)
 
 
 def _best(sign: int) -> Callable[..., Value]:
@@ -119,7 +127,7 @@ def _best(sign: int) -> Callable[..., Value]:
 def _contains(site: Site, elements: Any, value: Value) -> Value:
     if elements is None or value is None:
         return None
-    found = any(e is not None and (e == value or (e != e and value != value)) for e in elements)
+    found = any(e is not None and _same(e, value) for e in elements)
     return True if found else None if None in elements else False
 
 
@@ -135,9 +143,9 @@ LISTS = (
              _list_and_value, always(bool_), _contains, strict=False),
     Function("list_position", "the place of the first element that equals b, from 1; 0 where none does", (2, 2),
              _list_and_value, always(int64), _position),
-    Function("list_min", "the least element that is not NULL; NaN is the largest number", (1, 1), _of_comparable,
+    Function("list_min", "the least element that is not NULL; NaN is the largest number", (1, 1), _list_of_compared,
              element_type, _best(-1), strict=False),
-    Function("list_max", "the greatest element that is not NULL; NaN is the largest number", (1, 1), _of_comparable,
+    Function("list_max", "the greatest element that is not NULL; NaN is the largest number", (1, 1), _list_of_compared,
              element_type, _best(1), strict=False),
     Function("map_value", "the value of key b in a map; NULL where there is none", (2, 2), _map_and_key, value_type,
              _value, strict=False),

@@ -7,5 +7,5 @@ from jumpgate.compiler.plan import Plan
 
 
 def narrow_builds(plan: Plan) -> Plan:
-    """No pass that follows looks for joins of joins."""
+    """Put a projection above each build that has such columns: last, as other passes look for joins of joins."""
     return pruned(plan, lambda node: node.held_inputs)

@@ -46,10 +46,11 @@ struct JgDirectory {
 // they are the slots' numbers, and nothing is hashed.
 struct JgJoin {
   JgDirectory directory;
-  int64_t low;         // the lowest key
-  uint64_t span;       // slots from that key on, 0: they are found by hash
-  uint64_t* present;   // a bit for each of `range` keys from the lowest on: whether a row has it; null: not known
-  uint64_t range;      // where no more than this is asked for, there are no slots
+  int64_t low;        // the lowest key
+  uint64_t span;      // slots from that key on, 0: they are found by hash
+  uint64_t* present;  // a bit for each of `range` keys from the lowest on: whether a row has it, for probes that ask no
+                      // more, or before they look into a slot; null: slots alone
+  uint64_t range;
   bool is_unique;      // found by the key itself, and no key has two rows
   JgRow* const* rows;  // every row, also those whose key is NULL
   int64_t count;

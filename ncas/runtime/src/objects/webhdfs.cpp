@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "simdjson.h"
+
 namespace jg::objects::webhdfs {
 namespace {
 
@@ -44,13 +46,15 @@ bool is_near(const std::string& host) {
          host == "[::1]" || host == "[::]" || host.starts_with("[fe80:") || host.starts_with("[::ffff:127.");
 }
 
-// What stands behind a name in JSON. A quote within a string is escaped, so a name with its colon is in none.
-std::string member(const std::string& json, const std::string& name) {
-  size_t at = json.find('"' + name + "\":");
-  if (at == json.npos) return "";
-  at = json.find_first_not_of(" \"", at + name.size() + 3);
-  if (at == json.npos) return "";
-  return json.substr(at, json.find_first_of("\",} \r\n", at) - at);
+// A member of the object `of` of an answer in JSON, as text; empty: it has none.
+std::string member(const std::string& json, const char* of, const char* name) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element found;
+  if (parser.parse(json)[of][name].get(found)) return "";
+  std::string_view text;
+  if (!found.get(text)) return std::string(text);
+  int64_t number = 0;
+  return found.get(number) ? "" : std::to_string(number);
 }
 
 }  // namespace
@@ -91,7 +95,7 @@ bool may_follow(const Url& from, const Url& to, bool insecure) {
 }
 
 Status refusal(const Answer& answer, const std::string& body, bool* is_unsure, bool* is_inactive) {
-  const std::string exception = member(body, "exception"), status = std::to_string(answer.status);
+  const std::string exception = member(body, "RemoteException", "exception"), status = std::to_string(answer.status);
   *is_inactive = is_any(exception, kInactive);
   if (*is_inactive || is_any(exception, kTransient)) return {"unreachable", exception};
   if (answer.status == 404) return {"file_changed", "it was removed while a query read it: run the query again"};
@@ -102,9 +106,9 @@ Status refusal(const Answer& answer, const std::string& body, bool* is_unsure, b
 }
 
 Status check_version(const std::string& body, const Object& object) {
-  const std::string id = member(body, "fileId");
-  const std::string tag = kTag + (id.empty() ? "0" : id) + ":" + member(body, "modificationTime");
-  if (tag == object.tag && member(body, "length") == std::to_string(object.size)) return {};
+  const auto status = [&body](const char* name) { return member(body, "FileStatus", name); };
+  const std::string id = status("fileId"), tag = kTag + (id.empty() ? "0" : id) + ":" + status("modificationTime");
+  if (tag == object.tag && status("length") == std::to_string(object.size)) return {};
   return {"file_changed", "it was replaced while a query read it: run the query again"};
 }
 
