@@ -19,8 +19,8 @@ Where = dict[int, int]
 
 
 def prune_columns(plan: AnyPlan) -> AnyPlan:
-    """Drop columns that nothing needs. Those that only filters need go before devices other than hosts are asked, as all
-    that is left may travel to them."""
+    """Drop columns that nothing needs. Those that only filters need are dropped before devices other than hosts are
+    asked, as all that is left may travel to them."""
     travels = not isinstance(plan, MappedPlan) and any(device.kind != "host" for device in plan.devices)
     return pruned(plan, lambda node: node.inputs if travels and isinstance(node, Join | Aggregate) else ())
 
