@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kOption = "deleted";
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 // Beyond any row; twice as much is a number, too.
-constexpr int64_t kRowsMax = int64_t{1} << 60;
+constexpr int64_t kFileRowsMax = int64_t{1} << 60;
 
 [[noreturn]] void wrong(const std::string& why) {
   throw ReadError("schema", std::string("the read's option ") + kOption + " " + why);
@@ -34,7 +34,7 @@ int64_t take_number(std::string_view* text) {
     text->remove_prefix(1);
     number |= int64_t{digit & 31} << shift;
     if (digit < 32) {
-      if (number > 2 * kRowsMax) break;
+      if (number > 2 * kFileRowsMax) break;
       return number;
     }
   }
@@ -49,7 +49,7 @@ std::vector<RowRange> decoded(std::string_view text) {
     const int64_t number = take_number(&text);
     const int64_t first = at + number / 2;
     at = first + 1 + (number % 2 ? 1 + take_number(&text) : 0);
-    if (at > kRowsMax) wrong("names rows that no file has");
+    if (at > kFileRowsMax) wrong("names rows that no file has");
     if (!rows.empty() && rows.back().end == first)
       rows.back().end = at;
     else

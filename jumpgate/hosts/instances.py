@@ -91,12 +91,12 @@ class Spares:
         return None
 
     def keep(self, process: Process) -> None:
-        """Take back one that was taken, and is as good as new."""
+        """Take back one that was taken, and is as good as new. It ends if others have come in its stead."""
         process.instance = SPARE
         process.watch(lambda _: None)
         if process.replaced is not None:
             process.replaced.cancel()
-        self._idle.append(process)
+        self._add(process)
 
     @property
     def are_missing(self) -> bool:
@@ -110,7 +110,14 @@ class Spares:
     async def _fill(self) -> None:
         with contextlib.suppress(InstanceFailed):  # who needs one now is told
             while self.are_missing:
-                self._idle.append(await Process.fork(self._zygote, SPARE, self._module))
+                self._add(await Process.fork(self._zygote, SPARE, self._module))
+
+    def _add(self, process: Process) -> None:
+        """Let it wait, unless enough do: forks and processes that come back are counted once they are here."""
+        if self.are_missing:
+            self._idle.append(process)
+        else:
+            process.caller.close()
 
 
 class Instance:

@@ -11,7 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "jg/kernel.h"
 #include "jg/stream.h"
+
+// Only functions that make text need it; readers do not.
+char* jg_temp(JgTask*, uint64_t) { std::abort(); }
 
 namespace jg::fuzz {
 

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-import simdjson
 
 import jumpgate.converters
 from tests.support import cpp, fuzz
 
 HERE = Path(__file__).parent
 CONVERTERS = Path(jumpgate.converters.__file__).parent
-SIMDJSON = Path(simdjson.__file__).parent
 
 JSON = [
     '{"a":1,"b":"x","c":1.25,"d":"2001-02-03","e":1e3,"f":-0.5,"g":"2001-02-03 04:05:06.789","h":true}\n' * 3,
@@ -58,8 +56,7 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, texts: list[st
         *(CONVERTERS / f"common/{name}.cpp" for name in ("column_room", "input_file", "object_reader", "read_error")),
         *cpp.object_sources(),
         *(cpp.runtime_source() / f"src/functions/{name}.cpp" for name in ("functions", "cast", "case")),
-        *([SIMDJSON / "simdjson.cpp"] if format == "json" else []),
     ]  # fmt: skip
-    flags = ("-I", str(CONVERTERS), "-isystem", str(SIMDJSON), "-isystem", pa.get_include(), f"-L{library}",
+    flags = ("-I", str(CONVERTERS), "-isystem", pa.get_include(), f"-L{library}",
              f"-Wl,-rpath,{library}", "-Wl,--no-as-needed", f"-l:{soname}")  # fmt: skip
     assert fuzz.fuzz(format, sources, HERE / "mutate_main.cpp", corpus, flags) > 8 * len(texts)

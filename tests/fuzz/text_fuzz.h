@@ -2,10 +2,6 @@
 // crash is right.
 #pragma once
 #include "columnar_fuzz.h"
-#include "jg/kernel.h"
-
-// Only functions that make text need it; readers do not.
-char* jg_temp(JgTask*, uint64_t) { std::abort(); }
 
 namespace jg::fuzz {
 

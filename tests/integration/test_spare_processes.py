@@ -80,3 +80,18 @@ def test_a_process_that_is_kept_is_not_replaced(scripted_host: Path, watch: Watc
             assert process.replaced.cancelled() and not spares.are_missing
 
     asyncio.run(run())
+
+
+def test_a_process_that_comes_back_when_enough_wait_ends(scripted_host: Path, watch: Watch) -> None:
+    async def run() -> None:
+        async with one_spare(scripted_host) as (spares, process):
+            spares.refill()
+            assert await asyncio.to_thread(wait_until, lambda: len(watch.processes("jgspare")) == 2)
+            while spares.are_missing:
+                await asyncio.sleep(0.01)
+            spares.keep(process)
+            await process.ended
+            assert spares.take() not in (None, process)
+            assert spares.take() is None
+
+    asyncio.run(run())

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+import simdjson
+
 from jumpgate import udp
 from jumpgate.codegen import cache, toolchain
 from jumpgate.errors import BuildError
@@ -24,11 +26,12 @@ DATAGRAM_SOURCES = (
     "datagrams/packet", "datagrams/answers", "datagrams/flow", "datagrams/socket", "datagrams/tuples",
     "datagrams/blocks", "datagrams/drain", "datagrams/sender", "datagrams/receiver",
 )  # fmt: skip
-#: so does reading from object stores
+#: reading from object stores needs simdjson alone
 OBJECT_SOURCES = (
     "base/disk", "ntf/crc32c", "edges/socket", "edges/tls", "objects/http", "objects/chunks", "objects/webhdfs",
     "objects/objects",
 )  # fmt: skip
+SIMDJSON = Path(simdjson.__file__).parent
 RELEASE = ("-O2", "-march=native")
 SANITIZED = ("-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 PROGRAMS_BYTES_MAX = 256 << 20
@@ -50,7 +53,8 @@ def datagram_sources() -> list[Path]:
 
 
 def object_sources() -> list[Path]:
-    return [runtime_source() / "src" / f"{name}.cpp" for name in OBJECT_SOURCES]
+    """With simdjson, which reads a namenode's answers."""
+    return [*(runtime_source() / "src" / f"{name}.cpp" for name in OBJECT_SOURCES), SIMDJSON / "simdjson.cpp"]
 
 
 def build(name: str, sources: Sequence[Path], flags: Sequence[str] = SANITIZED, compiler: str | None = None) -> Path:
@@ -61,7 +65,7 @@ def build(name: str, sources: Sequence[Path], flags: Sequence[str] = SANITIZED, 
     command = [
         compiler, "-std=gnu++20", "-Wall", "-Wextra", "-Wno-unused-parameter", "-pthread",
         "-I", str(runtime / "include"), "-I", str(runtime / "src"), "-I", str(udp.INCLUDE),
-        "-x", "c++", "-", "-x", "none", *flags,
+        "-isystem", str(SIMDJSON), "-x", "c++", "-", "-x", "none", *flags,
     ]  # fmt: skip
     together = "".join(f'#include "{source}"\n' for source in sources)
     digest = hashlib.sha256("\0".join([*command, together]).encode())
