@@ -24,7 +24,7 @@ from jumpgate.tpch import TPCH
 from tests.support import presto, trino
 from tests.support.presto_run import ENGINES, PRESTO, Engine, ask, command, wait_for, write
 
-SUITES = {"Presto": (TPCDS, TPCH), "Trino": (TPCH,)}
+SUITES = {"Presto": (TPCDS, TPCH), "Trino": (TPCDS, TPCH)}
 JAVA = ("-Xmx3g",)
 #: for one query
 SECONDS_MAX = 120

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import resource
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,8 @@ LOWEST = 19
 FREE_SHARE = 0.9
 #: that it may always map, for its threads and others' work, and its share of all memory for good
 SLACK_BYTES, WHOLE_SHARE = 256 << 20, 0.95
+#: how long what the system said is believed
+KNOWN_S = 0.1
 #: that it may map in any case, for threads
 THREAD_BYTES = 64 << 20
 
@@ -55,6 +59,8 @@ class MemoryBound:
         self._blocks = 0
         self._before = resource.RLIM_INFINITY
         self._unused: int | None = None  # bytes that were mapped and not resident
+        self._looked = -math.inf  # when the system was asked last: what was free, and how much there is
+        self._free = self._whole = 0
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -74,16 +80,23 @@ class MemoryBound:
     def _set(self) -> None:
         self._before, most = resource.getrlimit(resource.RLIMIT_DATA)
         try:
-            own, free = _kilobytes("/proc/self/status"), free_bytes()
+            own = _kilobytes("/proc/self/status")
+            self._look()
         except OSError:
             return
         if self._unused is None:
             self._unused = max(0, own["VmData"] - own["RssAnon"])
-        bound = max(own["RssAnon"] + self._unused + int(FREE_SHARE * free), own["VmData"] + SLACK_BYTES)
-        bound = min(bound, self._unused + int(WHOLE_SHARE * memory_bytes()))
+        bound = max(own["RssAnon"] + self._unused + int(FREE_SHARE * self._free), own["VmData"] + SLACK_BYTES)
+        bound = min(bound, self._unused + int(WHOLE_SHARE * self._whole))
         bound = max(bound, own["VmData"] + THREAD_BYTES)  # of freed mappings, too, some are kept
         limits = [limit for limit in (self._before, most) if limit != resource.RLIM_INFINITY]
         _limit_data(min([bound, *limits]))
+
+    def _look(self) -> None:
+        """Ask the system, unless it was asked a moment ago: many short blocks follow each other."""
+        now = time.monotonic()
+        if now > self._looked + KNOWN_S:
+            self._free, self._whole, self._looked = free_bytes(), memory_bytes(), now
 
 
 #: of this process

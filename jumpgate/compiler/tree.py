@@ -14,15 +14,15 @@ def unique(root: Operator) -> Iterator[Operator]:
     """Yield every node of the graph once, inputs before their consumers."""
     seen: set[int] = set()
     found: list[Operator] = []
-
-    def visit(node: Operator) -> None:
-        if id(node) not in seen:
-            seen.add(id(node))
-            for child in node.inputs:
-                visit(child)
+    stack = [(root, False)]
+    while stack:
+        node, is_left = stack.pop()
+        if is_left:
             found.append(node)
-
-    visit(root)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack += [(child, False) for child in reversed(node.inputs)]
     return iter(found)
 
 

@@ -94,7 +94,7 @@ class Call(Expression):
         return self.args
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        return replace(self, args=children)
+        return type(self)(self.type, self.function, children)
 
     def __str__(self) -> str:
         return f"{self.function}({', '.join(map(str, self.args))})"

@@ -197,6 +197,8 @@ class AgentHost:
                     await self._compile(name, await asyncio.to_thread(source), key, at_leisure=True)
             except JumpgateError as error:
                 _note(self._failed, key, error.code, LATER_AGAIN_S)
+            except RuntimeError:
+                return  # the process ends, and its threads take no more work
             finally:
                 del self._later[key]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import cast
 
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Operator, Receive, numbered
@@ -30,8 +31,7 @@ def each(answer: Answer) -> tuple[Match | Unsupported, ...]:
 def ask(operators: OperatorInterface, node: Operator, device: Device, dialect: Dialect, estimates: Estimates) -> Answer:
     """Ask an operator interface about a node, with estimates if it takes them."""
     if _takes_estimates(type(operators)):
-        assert isinstance(operators, MatchesEstimated)
-        return operators.match_estimated(node, device, dialect, estimates)
+        return cast(MatchesEstimated, operators).match_estimated(node, device, dialect, estimates)
     return operators.match_operations(node, device, dialect)
 
 

@@ -14,6 +14,8 @@ from jumpgate.client import read
 from jumpgate.client.duckdb import decide
 from jumpgate.client.sql import calibrate
 from jumpgate.client.sql.connection import Connection
+from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.client.sql.workspace import Opened
 from jumpgate.dataflow.measures import count
 from jumpgate.service import calibration
 
@@ -91,3 +93,18 @@ def test_auto_asks_the_service(connection: Connection, monkeypatch: pytest.Monke
     assert connection.sql(text, offload="auto").split.offloaded
     monkeypatch.setattr(calibrate, "load", lambda: {**calibration.assumed(), "job": 0.0})
     assert not connection.sql(text + " LIMIT 9", offload="auto").split.offloaded
+
+
+def test_a_text_that_is_planned_is_bound_over_stand_ins(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = connection.sql(QUERIES["filter"])
+    monkeypatch.setattr(Opened, "seeing", lambda self: pytest.fail("DuckDB looks at the tables"))
+    second = connection.sql(f"{QUERIES['filter']} AND id < 5")
+    assert (second.columns, second.types, second.schema) == (first.columns, first.types, first.schema)
+
+
+def test_a_text_with_a_mistake_has_the_error_of_its_own_tables(connection: Connection) -> None:
+    connection.sql(QUERIES["filter"])  # from now on there are stand-ins
+    with pytest.raises(InvalidSql, match='"prise" not found'):
+        connection.sql("SELECT prise FROM item")

@@ -57,5 +57,18 @@ def test_an_allocation_beyond_what_is_free_fails(monkeypatch: pytest.MonkeyPatch
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
+def test_blocks_that_follow_each_other_look_at_memory_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = [1 << 30, 2 << 30]
+    monkeypatch.setattr(machine, "free_bytes", looks.pop)
+    bound = machine.MemoryBound()
+    for _ in range(2):
+        with bound.held():
+            assert resource.getrlimit(resource.RLIMIT_DATA)[0] != resource.RLIM_INFINITY
+    assert looks == [1 << 30]
+    monkeypatch.setattr(machine, "KNOWN_S", 0.0)
+    with bound.held():
+        assert not looks
+
+
 def test_free_memory_is_that_of_the_machine() -> None:
     assert 0 < machine.free_bytes() < machine.memory_bytes()

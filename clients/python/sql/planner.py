@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,31 +50,51 @@ class Planner:
         known = opened.known
         if values or not known.lasts:
             known = replace(known, description=None, whole=None, parts=None)
+        reason = self._early(opened, known, mode)
         if known.description is None:
-            known.description = self._describe(opened, text, values)
+            known.description = self._described(opened, known, values, is_planned=not reason)
         types, schema = known.description
-        split = self._split(opened, known, values, mode)
+        split = left(reason) if reason else self._split(opened, known, values, mode)
         return Plan(text, values, mode, types, schema, tuple(scan.table for scan in opened.scans), split), opened
 
-    def _describe(self, opened: Opened, text: str, values: Values) -> tuple[list[str], pa.Schema]:
-        """DuckDB's types of the result, which is not computed, and its schema."""
+    def _early(self, opened: Opened, known: Known, mode: str) -> str:
+        """Why DuckDB answers, without a look at the plan; empty if that is worth it."""
+        if mode == "never":
+            return "offload = never"
+        if mode == "always" or self._may_be_large(known):
+            return ""
+        has_jobs = self._workspace.is_started or any(scan.needs_job for scan in opened.scans)
+        return self._workspace.auto.early(known.text, _bytes(opened.scans), has_jobs)
+
+    def _described(self, opened: Opened, known: Known, values: Values, is_planned: bool) -> tuple[list[str], pa.Schema]:
+        """DuckDB's types of the result, which is not computed, and its schema. A text that is planned is bound over
+        stand-ins, which are there already, unless something is wrong with it. Raises InvalidSql."""
+        if is_planned and not known.is_own and not values and self._workspace.has_stand_ins:
+            with (
+                suppress(Stays, InvalidSql, duckdb.Error),
+                self._workspace.stand_ins.seeing(_read(opened.scans)) as seen,
+            ):
+                return self._describe(seen, known.text, values)
         with opened.seeing() as database:
-            try:
-                if values and len(kinds_of(text)) == 1:  # with parameters, `sql` would run the text
-                    described = database.execute(f"DESCRIBE {text}", values).fetchall()
-                    names, types = [name for name, *_ in described], [type for _, type, *_ in described]
-                else:
-                    found = database.sql(text, params=values or None)
-                    names, types = found.columns, [str(type) for type in found.types]
-            except (duckdb.BinderException, duckdb.CatalogException) as error:
-                raise (self._mistake(text, values) or error) from None
-            try:
-                return types, self._schema(database, names, types)
-            except duckdb.Error as error:  # structs without names, as of row(1, 2), have types that nobody can write
-                if not isinstance(typed(error), InvalidSql):
-                    raise
-                nothing = database.execute(f"FROM (\n{text}\n) LIMIT 0", values or None).to_arrow_table()
-                return types, pa.schema(list(zip(names, nothing.schema.types, strict=True)))
+            return self._describe(database, known.text, values)
+
+    def _describe(self, database: duckdb.DuckDBPyConnection, text: str, values: Values) -> tuple[list[str], pa.Schema]:
+        try:
+            if values and len(kinds_of(text)) == 1:  # with parameters, `sql` would run the text
+                described = database.execute(f"DESCRIBE {text}", values).fetchall()
+                names, types = [name for name, *_ in described], [type for _, type, *_ in described]
+            else:
+                found = database.sql(text, params=values or None)
+                names, types = found.columns, [str(type) for type in found.types]
+        except (duckdb.BinderException, duckdb.CatalogException) as error:
+            raise (self._mistake(text, values) or error) from None
+        try:
+            return types, self._schema(database, names, types)
+        except duckdb.Error as error:  # structs without names, as of row(1, 2), have types that nobody can write
+            if not isinstance(typed(error), InvalidSql):
+                raise
+            nothing = database.execute(f"FROM (\n{text}\n) LIMIT 0", values or None).to_arrow_table()
+            return types, pa.schema(list(zip(names, nothing.schema.types, strict=True)))
 
     def _schema(self, database: duckdb.DuckDBPyConnection, names: Sequence[str], types: Sequence[str]) -> pa.Schema:
         """The schema of a result with these names and DuckDB's types."""
@@ -97,14 +118,7 @@ class Planner:
         return None
 
     def _split(self, opened: Opened, known: Known, values: Values, mode: str) -> Split:
-        if mode == "never":
-            return left("offload = never")
         workspace, scans = self._workspace, opened.scans
-        may_be_large = mode == "auto" and self._may_be_large(known)
-        if mode == "auto" and not may_be_large:
-            has_jobs = workspace.is_started or any(scan.needs_job for scan in scans)
-            if reason := workspace.auto.early(known.text, _bytes(scans), has_jobs):
-                return left(reason)
         if known.whole is None:
             known.whole = self._whole(opened, known, values)
         whole = known.whole
@@ -116,7 +130,7 @@ class Planner:
             return known.parts
         if isinstance(whole, str):
             return left(whole)
-        if may_be_large and small(whole.files.files):
+        if self._may_be_large(known) and small(whole.files.files):
             return left(SMALL)
         whole.files.fill()
         files = sum(len(scan.table.files) for scan in scans if scan.needs_job)  # DuckDB has no look at statistics

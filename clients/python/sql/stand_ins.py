@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -88,6 +89,12 @@ class StandIns:
             if values:
                 text = with_values(database, text, values)
             return planning.offload(database, text, files, self._constants)
+
+    @contextmanager
+    def seeing(self, tables: Sequence[tuple[Table, pa.Schema]]) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The database with these tables, for one thread at a time. Raises Stays."""
+        with self._lock, memory_bound.held():
+            yield self._opened(tables)[0]
 
     def cut(self, text: str, values: Values, tables: Sequence[tuple[Table, pa.Schema]]) -> Parts:
         """The same, where only parts of it are dataflows. Raises Stays."""

@@ -136,6 +136,11 @@ class Workspace:
         return self._session is not None
 
     @property
+    def has_stand_ins(self) -> bool:
+        """Return whether the database that plans is open."""
+        return self._stand_ins is not None
+
+    @property
     def stand_ins(self) -> StandIns:
         """The database that plans, opened at first use."""
         with self._lock:

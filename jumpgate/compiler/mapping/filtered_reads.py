@@ -7,6 +7,7 @@ Such a reader is chosen for what it asks with the keys of the join above it, alt
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from jumpgate.compiler.plan import Mapped, Plan, Site
 from jumpgate.compiler.stores import demands
@@ -19,7 +20,12 @@ from jumpgate.nca.storage import Asked
 
 def takes_filters(plan: Plan, site: Site) -> bool:
     """Return whether the site's NCA is asked about each filter edge."""
-    return isinstance(plan.registry.get(site.nca).operators, TakesFilters)
+    return _takes_filters(type(plan.registry.get(site.nca).operators))
+
+
+@cache  # as a protocol's members are looked at one by one
+def _takes_filters(kind: type) -> bool:
+    return issubclass(kind, TakesFilters)
 
 
 def filtered(plan: Plan, site: Site, lookup: Lookup) -> Match | Unsupported:
