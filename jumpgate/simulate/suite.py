@@ -64,9 +64,9 @@ def simulated(
     """Simulate each query's jobs, planned by `plan`. A query that cannot be planned says why."""
     for number, text in queries.items():
         try:
-            with connection.sql(text, offload="always") as query:
+            with connection.sql(text, offload="always") as query:  # which keeps the rows that it brings along
                 split = query.split
-            plans = [plan(cut.operator) for cut in split.cuts]
+                plans = [plan(cut.operator) for cut in split.cuts]
             runs = [simulate(each, registry, cluster, speeds) for each in plans]
         except JumpgateError as error:
             yield SimulatedQuery(number, why=error.message)
