@@ -8,6 +8,7 @@ import random
 import shutil
 import socket
 import stat
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -123,3 +124,24 @@ def test_without_a_free_port_spark_computes(spark: Spark) -> None:
                 taken.enter_context(socket.create_server(("127.0.0.1", port)))
         assert spark.session.sql("select max(k) from t where g = 7").collect()[0][0] == ROWS - 1000 + 7
     assert spark.fallbacks == before + 1
+
+
+def test_results_go_to_the_executors_that_are_there(spark: Spark) -> None:
+    """As with dynamic allocation: one is given back, and asked for again."""
+    context, receivers = spark.session.sparkContext._jsc.sc(), spark.jvm.org.apache.spark.sql.jumpgate.Receivers
+    before = spark.fallbacks
+    for change, left in (
+        (lambda: context.killExecutor("0"), EXECUTORS - 1),
+        (lambda: context.requestExecutors(1), EXECUTORS),
+    ):
+        assert change()
+        limit = time.monotonic() + 120
+        while receivers.all().size() != left:
+            assert time.monotonic() < limit, f"{receivers.all().size()} executors in place of {left}"
+            time.sleep(0.05)
+        expected = (ROWS, ROWS * (ROWS - 1) // 2)
+        assert (
+            tuple(spark.session.sql(f"select count(k), sum(k) from t where k >= 0 and g < {1000 + left}").collect()[0])
+            == expected
+        )
+    assert spark.fallbacks == before
