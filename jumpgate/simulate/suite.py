@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jumpgate.client.sql.connection import Connection
+from jumpgate.compiler.estimate import STRING_BYTES
 from jumpgate.compiler.plan import StatisticsFunction
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import JumpgateError
-from jumpgate.nca.interface import JobPlan
+from jumpgate.nca.interface import JobPlan, Statistics
 from jumpgate.nca.registry import Registry
 from jumpgate.simulate.model import Cluster, Simulated, simulate
 from jumpgate.simulate.plans import grown_tables
 from jumpgate.simulate.tasks import sent_bytes
 from jumpgate.tpcds.suite import Suite
+
+#: rows of a list of values in a query, which travels as a file that is written when the query runs
+LISTED = 10.0
 
 
 @dataclass(frozen=True)
@@ -45,10 +49,13 @@ def at_scale(known: StatisticsFunction, suite: Suite, files: Mapping[str, Path],
         there = known((str(files[table]),), files[table].suffix[1:], ()).rows if table in files else None
         return wanted / there if wanted and there else 1.0
 
+    def of_any(paths: tuple[str, ...], format: str, options: tuple[tuple[str, str], ...]) -> Statistics:
+        return known(paths, format, options) if paths[0] in of_file else Statistics(LISTED, LISTED * STRING_BYTES)
+
     by_table = {table: growth(table) for table in files}
     return grown_tables(
-        known,
-        lambda paths: by_table.get(of_file.get(paths[0], ""), 1.0),  # rows that a query brings along do not grow
+        of_any,
+        lambda paths: by_table.get(of_file.get(paths[0], ""), 1.0),
         lambda column: by_table.get(suite.numbered(column), 1.0),
     )
 
@@ -64,9 +71,9 @@ def simulated(
     """Simulate each query's jobs, planned by `plan`. A query that cannot be planned says why."""
     for number, text in queries.items():
         try:
-            with connection.sql(text, offload="always") as query:  # which keeps the rows that it brings along
+            with connection.sql(text, offload="always") as query:
                 split = query.split
-                plans = [plan(cut.operator) for cut in split.cuts]
+            plans = [plan(cut.operator) for cut in split.cuts]
             runs = [simulate(each, registry, cluster, speeds) for each in plans]
         except JumpgateError as error:
             yield SimulatedQuery(number, why=error.message)

@@ -182,21 +182,21 @@ def _files(scan: str, source: FileSource, first: InstancePlan, context: JobConte
             else {}
         ),
         "states": known if first.device.name in context.here else [state[:1] for state in known],
-        **_owners(files, siblings, context),
+        "owners": _owners(files, siblings, context),
         "share_index": Gap(lambda i: _place(i, siblings)) if len(siblings) > 1 else 0,
         "share_count": len(siblings),
         **({"shares": shares} if len(siblings) > 1 else {}),
     }
 
 
-def _owners(files: Sequence[str], siblings: Sequence[InstancePlan], context: JobContext) -> dict[str, Any]:
-    """Return which sibling's host has which part of which file, if that is known of any."""
-    versions = {file: state.inode for file, state in context.plan.files.items() if placement.is_told(file)}
-    if len(siblings) < 2 or not versions:
-        return {}
+def _owners(files: Sequence[str], siblings: Sequence[InstancePlan], context: JobContext) -> list[list[int]]:
+    """Return for each file which sibling's host has which part of it; nothing if that is known of none."""
+    if len(siblings) < 2 or not any(map(placement.is_told, files)):
+        return []
+    versions = {file: state.inode for file, state in context.plan.files.items()}
     hosts = [{i.device.name, host_of(context.addresses.get(i.id, ""))} for i in siblings]
     found = placement.owners(files, versions, hosts)
-    return {"owners": [found.get(file, []) for file in files]} if found else {}
+    return [found.get(file, []) for file in files] if found else []
 
 
 def granted(file: str, context: JobContext) -> dict[str, Any]:

@@ -159,8 +159,8 @@ def test_hosts_begin_with_what_is_on_their_disks(
         record = session.describe(session.jobs()[0].id).record
     assert record is not None
     hosts = {i["id"]: i["device"] for f in record["explain"]["fragments"].values() for i in f["instances"]}
-    sources = {hosts[i]: c["sources"][0] for i, c in record["counters"].items()}
-    assert {host: s["rows"] for host, s in sources.items() if s.get("shares")} == own
+    sources = [(hosts[i], c["sources"][0]) for i, c in record["counters"].items()]
+    assert {host: source["rows"] for host, source in sources if source.get("shares")} == own
     cluster.places.clear()  # a namenode that does not tell costs no query
 
 
