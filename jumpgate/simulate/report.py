@@ -110,7 +110,7 @@ def chart(found: Sequence[SimulatedQuery]) -> Chart:
         text = f"{words.duration(query.seconds)}, {query.bound_by}"
         is_named = step >= 14 or place % 5 == 0
         bars.append(QueryBar(query.query, LEFT + place * step, floor - tall, tall, limit, text, is_named))
-    ticks = tuple(Tick(floor - i * scale, words.duration(10.0 ** (low + i))) for i in range(high - low + 1))
+    ticks = tuple(Tick(floor - i * scale, f"{10.0 ** (low + i):g} s") for i in range(high - low + 1))
     return Chart(tuple(bars), ticks, names, 0.8 * step)
 
 

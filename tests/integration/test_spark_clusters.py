@@ -132,7 +132,7 @@ def test_results_go_to_the_executors_that_are_there(spark: Spark) -> None:
     before = spark.fallbacks
     for change, left in (
         (lambda: context.killExecutor("0"), EXECUTORS - 1),
-        (lambda: context.requestExecutors(1), EXECUTORS),
+        (lambda: context.requestExecutors(EXECUTORS), EXECUTORS),
     ):
         assert change()
         limit = time.monotonic() + 120
