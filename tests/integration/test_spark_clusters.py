@@ -8,7 +8,6 @@ import random
 import shutil
 import socket
 import stat
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +21,7 @@ import pytest
 from jumpgate.client.session import Session
 from jumpgate.hosts.config import ClientConfig, local_hosts
 from jumpgate.service import embedded
+from jumpgate.testing.leaks import wait_until
 from jumpgate.trust import certificates
 from tests.support.spark import Spark
 
@@ -130,18 +130,13 @@ def test_results_go_to_the_executors_that_are_there(spark: Spark) -> None:
     """As with dynamic allocation: one is given back, and asked for again."""
     context, receivers = spark.session.sparkContext._jsc.sc(), spark.jvm.org.apache.spark.sql.jumpgate.Receivers
     before = spark.fallbacks
-    for change, left in (
+    changes = [
         (lambda: context.killExecutor("0"), EXECUTORS - 1),
         (lambda: context.requestExecutors(EXECUTORS), EXECUTORS),
-    ):
-        assert change()
-        limit = time.monotonic() + 120
-        while receivers.all().size() != left:
-            assert time.monotonic() < limit, f"{receivers.all().size()} executors in place of {left}"
-            time.sleep(0.05)
-        expected = (ROWS, ROWS * (ROWS - 1) // 2)
-        assert (
-            tuple(spark.session.sql(f"select count(k), sum(k) from t where k >= 0 and g < {1000 + left}").collect()[0])
-            == expected
-        )
+    ]
+    for change, left in changes:
+        assert change() and wait_until(lambda left=left: receivers.all().size() == left, 120), left
+        text = f"select count(k) n, sum(k) s from t where k >= 0 and g < {1000 + left}"  # another query each time
+        (row,) = spark.session.sql(text).collect()
+        assert (row.n, row.s) == (ROWS, ROWS * (ROWS - 1) // 2)
     assert spark.fallbacks == before
