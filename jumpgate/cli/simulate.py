@@ -59,7 +59,7 @@ def command(file: Path | None, suite: str | None, **options: Any) -> None:
     chosen = {name: value for name, value in options.items() if name not in other}
     if file is not None:
         _simulate_file(file, **chosen)
-    else:
+    elif suite is not None:
         simulated_suite.run(suite, **chosen)
 
 

@@ -78,7 +78,8 @@ def rows(table: str, scale: float) -> float | None:
     (low, high), (few, many) = SCALES[at - 1 : at + 1], counts[at - 1 : at + 1]
     if scale in (low, high):
         return float(few if scale == low else many)
-    return few * (many / few) ** (math.log(scale / low) / math.log(high / low))
+    steps = math.log(scale / low) / math.log(high / low)
+    return few * math.pow(many / few, steps)
 
 
 def numbered(column: str) -> str:
