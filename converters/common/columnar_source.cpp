@@ -235,7 +235,11 @@ Status ColumnarSource::open() {
     return files_[static_cast<size_t>(part.file)]->part(part.part).useless_bytes({part.first, part.first + part.rows});
   };
   parts = deal(std::move(parts), options_, format_.morsel_rows_min, useless, &counters);
-  return queue_.fill(std::move(parts), options_.shares, &counters);
+  auto owner = [&](const Morsel& part) {
+    const ColumnarFile& file = *files_[static_cast<size_t>(part.file)];
+    return owner_of(options_, file.path, 2 * part.part + 1, 2 * int64_t{file.parts()});  // its middle
+  };
+  return queue_.fill(std::move(parts), options_, owner, &counters);
 }
 
 void ColumnarSource::add_file(const std::string& path, const Wanted& wanted, std::vector<Morsel>* parts) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/placed_parts.h"
 #include "jg/stream.h"
 
 namespace jg {
@@ -14,10 +15,19 @@ namespace jg {
 template <class Part>
 class PartQueue {
  public:
-  // This instance's parts or, where siblings share them out while they read, the whole scan's.
-  Status fill(std::vector<Part> parts, std::shared_ptr<Shares> shares, Counters* counters) {
+  // This instance's parts or, where siblings share them out while they read, the whole scan's. owner_of: the sibling
+  // that is to begin with a part, or -1 (placed_parts.h).
+  template <class OwnerOf>
+  Status fill(std::vector<Part> parts, const FileSourceOptions& options, OwnerOf owner_of, Counters* counters) {
     parts_ = std::move(parts);
-    shares_ = std::move(shares);
+    shares_ = options.shares;
+    if (shares_ && !options.owners.empty()) {
+      std::vector<int> owners(parts_.size());
+      std::transform(parts_.begin(), parts_.end(), owners.begin(), owner_of);
+      std::vector<Part> placed;
+      for (size_t at : placed_parts(owners, static_cast<size_t>(options.share_count))) placed.push_back(parts_[at]);
+      parts_ = std::move(placed);
+    }
     counters_ = counters;
     return shares_ ? shares_->open(static_cast<int64_t>(parts_.size())) : Status();
   }

@@ -40,7 +40,11 @@ Status Ranges::open(const FileSourceOptions& options, Counters* counters) {
       ranges.push_back({static_cast<int>(f), at, end});
     }
   }
-  return queue_.fill(std::move(ranges), options.shares, counters);
+  auto owner = [&](const Range& range) {
+    const size_t file = static_cast<size_t>(range.file);
+    return owner_of(options, files_[file], range.begin, sizes[file]);
+  };
+  return queue_.fill(std::move(ranges), options, owner, counters);
 }
 
 Status LineChunks::open_range(bool* done) {

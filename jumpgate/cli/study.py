@@ -64,7 +64,7 @@ def _study(
     from jumpgate.tpcds.data import generate
 
     chosen = suites.suite(suite)
-    texts = _chosen(chosen.queries(), queries)
+    texts = suites.chosen(chosen, queries)
     directory = data or cache.root() / suite / f"sf{scale:g}"
     other = "parquet" if formats()[format].duckdb is None else format  # which DuckDB reads
     with output.progress() as progress:
@@ -163,16 +163,3 @@ def _write(target: Path, page: str) -> None:
         target.write_text(page, encoding="utf-8")
     except OSError as error:
         raise FileUnreadable(f"cannot write {target}: {error.strerror}", file=target) from error
-
-
-def _chosen(queries: dict[int, str], wanted: str | None) -> dict[int, str]:
-    if wanted is None:
-        return queries
-    try:
-        numbers = [int(number) for number in wanted.split(",")]
-    except ValueError:
-        raise ConfigError(f"--queries {wanted}: write numbers with commas, as in 3,7,19") from None
-    unknown = [number for number in numbers if number not in queries]
-    if unknown:
-        raise ConfigError(f"there is no query {unknown[0]}; there are 1 to {max(queries)}")
-    return {number: queries[number] for number in numbers}

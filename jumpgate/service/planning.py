@@ -14,6 +14,7 @@ from jumpgate.nca import quick_builds
 from jumpgate.nca.interface import Device, JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.service import calibration
+from jumpgate.stores import placement
 
 
 def plan(root: Operator, devices: Sequence[Device], registry: Registry, options: CompileOptions) -> JobPlan:
@@ -21,6 +22,8 @@ def plan(root: Operator, devices: Sequence[Device], registry: Registry, options:
     but for `options.statistics`, which looks into the files."""
     states = _known_states(root)
     settle(states)
+    if sum(device.kind == "host" for device in devices) > 1:
+        placement.look({file: state.inode for file, state in states.items()})
     return compile_dataflow(
         root,
         devices,

@@ -31,7 +31,7 @@ CHUNKS = 8
 @dataclass(frozen=True)
 class Cluster:
     """The performance of hosts, links and service. `shared_cores`: all hosts share the cores of one machine (0: each
-    has its own).
+    has its own). disk_bytes_s: of each host's disks, which files are read from (0: they are in memory).
 
     message_s and peer_s are the service's seconds for a message to a host about all of the job's instances there, and
     for each address in it; plan_s is for planning an instance (`./dev bench scale` measures them). spawn_s and
@@ -39,6 +39,7 @@ class Cluster:
     """
 
     link_bytes_s: float = 1.25e9
+    disk_bytes_s: float = 0.0
     latency_s: float = 50e-6
     shared_cores: int = 0
     message_s: float = 85e-6
@@ -52,7 +53,7 @@ class Cluster:
 class Simulated:
     """Seconds until the last of the jobs, submitted together, has ended; `steps` of the last one: planning, set-up, and
     its stages. busy: for each kind of resource, the fraction of the time that the busiest one worked. links: the bytes
-    that left and entered each network, of all jobs."""
+    that left and entered each network, of all jobs; read_bytes: those of files."""
 
     hosts: int
     jobs: int
@@ -64,6 +65,7 @@ class Simulated:
     steps: dict[str, float] = field(default_factory=dict)
     busy: dict[str, float] = field(default_factory=dict)
     links: dict[str, tuple[float, float]] = field(default_factory=dict)
+    read_bytes: float = 0.0
     events: int = 0
 
     @property
@@ -88,7 +90,11 @@ def simulate(
     of_fragment = tasks(plan, registry, speeds)
     sizes = sent_bytes(plan)
     instances = sum(len(each.instances) for each in plans)
+    read_bytes = sum(
+        task.read_bytes for each in plans for i in each.instances for task in of_fragment[i.fragment].values()
+    )
     found = Simulated(len(world.cores), jobs * groups, instances, groups * _connections(plan))
+    found.read_bytes = jobs * read_bytes
     for _ in range(jobs):
         for each in plans:
             _Job(world, each, of_fragment, sizes, speeds["job"], found).begin()
@@ -100,6 +106,7 @@ def simulate(
     found.busy = {
         "service": world.service.busy_s / whole,
         "cores of a host": cores / whole,
+        "disk of a host": _busiest(world.disks) / whole,
         "link out of a host": _busiest(world.out) / whole,
         "link into a host": _busiest(world.into) / whole,
         "link of a network": _busiest(world.networks) / whole,
@@ -131,6 +138,7 @@ class _World:
         hosts = sorted({i.device.name for i in instances if i.device.kind == "host"})
         shared = Server(clock, cluster.shared_cores) if cluster.shared_cores else None
         self.cores = {name: shared or Server(clock) for name in hosts}
+        self.disks = {name: Server(clock) for name in hosts}
         self.out = {name: Server(clock) for name in hosts}
         self.into = {name: Server(clock) for name in hosts}
         speeds = {i.device.name: registry.get(i.nca).operators.speeds(i.device) for i in instances}
@@ -157,6 +165,14 @@ class _World:
             then()
         else:
             cores.ask(core_s / threads, then)
+
+    def read(self, instance: InstancePlan, bytes: float, then: Callable[[], None]) -> None:
+        """Read bytes of files from the disks of the instance's host."""
+        disk = self.disks.get(instance.device.name)
+        if disk is None or not bytes or not self.cluster.disk_bytes_s:
+            then()
+        else:
+            disk.ask(bytes / self.cluster.disk_bytes_s, then)
 
 
 class _Job:
@@ -422,7 +438,8 @@ class _Part:
     def _go_on(self) -> None:
         """Compute the pieces whose inputs are complete."""
         while self._started and self._next < CHUNKS and self._came[self._next] >= len(self._task.inputs):
-            self._compute(self._task.before_s, partial(self._finish, self._next))
+            compute = partial(self._compute, self._task.before_s, partial(self._finish, self._next))
+            self._stage.world.read(self.instance, self._task.read_bytes / CHUNKS, compute)
             self._next += 1
 
     def _compute(self, core_s: float, then: Callable[[], None]) -> None:

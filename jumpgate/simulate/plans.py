@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from jumpgate.compiler.plan import StatisticsFunction
-from jumpgate.nca.interface import Device, JobPlan, Statistics
+from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.types import DataType
+from jumpgate.nca.interface import ColumnStatistics, Device, JobPlan, Selection, Statistics
 from jumpgate.nca.link import Link
 
 ENDPOINT = "192.0.2.1:7411"
@@ -59,14 +62,42 @@ def _renamed(plan: JobPlan, prefix: str) -> JobPlan:
 
 
 def grown(known: StatisticsFunction, times: float) -> StatisticsFunction:
-    """Scale the statistics of files to `times` times their rows. Filters are not evaluated on samples then: only their
-    selectivity would apply."""
-    if times == 1.0:
-        return known
+    """Scale the statistics of files to `times` times their rows, with as many different values as they have."""
+    return known if times == 1.0 else grown_tables(known, lambda files: times, lambda column: 1.0)
+
+
+def grown_tables(
+    known: StatisticsFunction, rows: Callable[[tuple[str, ...]], float], values: Callable[[str], float]
+) -> StatisticsFunction:
+    """Scale the statistics of files: `rows` tells how many times as many rows they are to have, `values` how many times
+    as many values a column. What a filter selects of a sample, it then selects of all rows."""
 
     def estimate(files: tuple[str, ...], format: str, options: tuple[tuple[str, str], ...]) -> Statistics:
-        found = known(files, format, options)
-        rows, bytes = (None if value is None else value * times for value in (found.rows, found.bytes))
-        return replace(found, rows=rows, bytes=bytes, select=None)
+        found, times = known(files, format, options), rows(files)
+        if times == 1.0:
+            return found
+        look, select = found.column, found.select
+
+        def column(name: str, type: DataType) -> ColumnStatistics:
+            return _more_values(ColumnStatistics() if look is None else look(name, type), values(name))
+
+        def selection(filter: Operator, names: tuple[str, ...]) -> Selection | None:
+            selected = None if select is None else select(filter, names)
+            return selected and replace(selected, whole=False, column=ColumnStatistics())
+
+        return Statistics(
+            None if found.rows is None else found.rows * times,
+            None if found.bytes is None else found.bytes * times,
+            column,
+            selection,
+        )
 
     return estimate
+
+
+def _more_values(known: ColumnStatistics, times: float) -> ColumnStatistics:
+    """Return the statistics of a column that numbers so many times as many things."""
+    if times == 1.0:
+        return known
+    high = known.high if known.low is None or known.high is None else known.low + (known.high - known.low) * times
+    return replace(known, distinct=known.distinct and known.distinct * times, high=high)

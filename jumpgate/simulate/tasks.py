@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jumpgate.dataflow.operators import Emit, Join, Operator, Receive, State, numbered
+from jumpgate.compiler.estimate import row_bytes
+from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.operators import Emit, Join, Operator, Read, Receive, State, numbered
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import InstancePlan, JobPlan
 from jumpgate.nca.registry import Registry
-from jumpgate.nca.speeds import seconds_of
+from jumpgate.nca.speeds import Work, seconds_of
 
 
 @dataclass
 class Task:
     """One instance's part of a stage. Seconds are of one core: `before_s` while rows arrive, `after_s` once all have
-    arrived, if the instance `holds` rows until then. Edges by their ids."""
+    arrived, if the instance `holds` rows until then. read_bytes: of files. Edges by their ids."""
 
     before_s: float = 0.0
     after_s: float = 0.0
+    read_bytes: float = 0.0
     holds: bool = False
     inputs: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
@@ -68,6 +71,8 @@ def _of(plan: JobPlan, instance: InstancePlan, seconds: Mapping[str, float]) -> 
                 operator=node.kind,
             )
         spent = seconds_of(figures.work, seconds) / instance.count
+        if isinstance(node, Read):
+            task.read_bytes += _read(node, figures.work) / instance.count
         if id(node) in held:
             task.after_s += spent
         else:
@@ -78,6 +83,13 @@ def _of(plan: JobPlan, instance: InstancePlan, seconds: Mapping[str, float]) -> 
     for sent in instance.filters:
         found.setdefault(sent.stage, Task()).outputs.append(sent.edge)
     return found
+
+
+def _read(node: Read, work: Work) -> float:
+    """Return the bytes that a read takes of its files; in columnar formats those of its columns, by their part of a
+    row's."""
+    bytes = sum(amount for name, amount in work.items() if name.startswith("scan ") and name.endswith(" byte"))
+    return bytes * row_bytes(node.schema) / row_bytes(node.file_schema) if formats()[node.format].columnar else bytes
 
 
 def _stages(instance: InstancePlan) -> dict[int, int]:

@@ -116,6 +116,17 @@ _turns: dict[str, int] = {}
 _lost: dict[str, float] = {}
 
 
+def blocks(name: str) -> list[list[str]]:
+    """Return for each block of a file, in their order, the names and addresses of the hosts that have it. Raises what a
+    namenode answers, also one that does not tell."""
+    found = _tried(name, _urls(name), lambda url: _parsed(name, _get(name, f"{url}op=GETFILEBLOCKLOCATIONS")))
+    try:
+        told = found["BlockLocations"]["BlockLocation"]
+        return [[*of["hosts"], *(text.rpartition(":")[0] for text in of["names"])] for of in told]
+    except (KeyError, TypeError, AttributeError):
+        raise FileUnreadable(f"'{name}': its namenode does not say where its blocks are", file=name) from None
+
+
 def ranged(name: str, grant: Grant, start: int, size: int) -> bytes:
     """Return these bytes of a file. Raises FileChanged for another version of it, FileUnreadable, Forbidden."""
 

@@ -26,6 +26,21 @@ def suite(name: str) -> Suite:
     return SUITES[name]
 
 
+def chosen(suite: Suite, wanted: str | None) -> dict[int, str]:
+    """Return the queries with these numbers, with commas between, or all. Raises ConfigError."""
+    queries = suite.queries()
+    if wanted is None:
+        return queries
+    try:
+        numbers = [int(number) for number in wanted.split(",")]
+    except ValueError:
+        raise ConfigError(f"--queries {wanted}: write numbers with commas, as in 3,7,19") from None
+    unknown = [number for number in numbers if number not in queries]
+    if unknown:
+        raise ConfigError(f"there is no query {unknown[0]}; there are 1 to {max(queries)}")
+    return {number: queries[number] for number in numbers}
+
+
 def register(connection: Connection, suite: Suite, directory: Path, format: str) -> None:
     """Every table of the suite, from the files of one format below `directory`."""
     for table in suite.tables:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jumpgate.dataflow.types import Schema
-from jumpgate.tpcds import schemas
+from jumpgate.tpcds import scales, schemas
 
 
 @dataclass(frozen=True)
 class Suite:
     """A suite. extension: DuckDB's, `duckdb_extension_NAME` on PyPI. generator: the statement with a placeholder for
-    the scale."""
+    the scale. rows: of a table at a scale, None if it does not grow. numbered: the table whose rows the values of a
+    column number, or nothing."""
 
     name: str
     title: str
@@ -20,6 +21,8 @@ class Suite:
     generator: str
     tables: tuple[str, ...]
     schema: Callable[[str], Schema]
+    rows: Callable[[str, float], float | None]
+    numbered: Callable[[str], str]
 
     def queries(self) -> dict[int, str]:
         """The suite's queries by number, as DuckDB has them. Raises ConfigError: DuckDB is not installed."""
@@ -30,4 +33,6 @@ class Suite:
         return {number: text.rstrip().rstrip(";") for number, text in rows}
 
 
-TPCDS = Suite("tpcds", "TPC-DS", "tpcds", "CALL dsdgen(sf = {})", schemas.TABLES, schemas.schema)
+TPCDS = Suite(
+    "tpcds", "TPC-DS", "tpcds", "CALL dsdgen(sf = {})", schemas.TABLES, schemas.schema, scales.rows, scales.numbered
+)

@@ -36,6 +36,25 @@ _TABLES = {
     """,
 }
 
+#: rows of the tables that grow, at scale 1 (specification 3.0, section 4.2.5)
+_ROWS = {
+    "customer": 150_000,
+    "lineitem": 6_001_215,
+    "orders": 1_500_000,
+    "part": 200_000,
+    "partsupp": 800_000,
+    "supplier": 10_000,
+}
+#: ends of columns' names, and the table whose rows their values number
+_NUMBERED = {
+    "_custkey": "customer",
+    "_orderkey": "orders",
+    "_partkey": "part",
+    "_suppkey": "supplier",
+    "c_name": "customer",
+    "s_name": "supplier",
+}
+
 
 @functools.cache
 def schema(table: str) -> Schema:
@@ -44,4 +63,18 @@ def schema(table: str) -> Schema:
     return Schema(tuple(Field(name, parse_type(type + "?")) for name, type in columns))
 
 
-TPCH = Suite("tpch", "TPC-H", "tpch", "CALL dbgen(sf = {})", tuple(_TABLES), schema)
+def rows(table: str, scale: float) -> float | None:
+    """Return the rows of a table at a scale factor; None for one that does not grow."""
+    return _ROWS[table] * scale if table in _ROWS else None
+
+
+def numbered(column: str) -> str:
+    """Return the table whose rows the values of a column number, or nothing.
+
+    >>> numbered("l_orderkey"), numbered("n_nationkey")
+    ('orders', '')
+    """
+    return next((table for end, table in _NUMBERED.items() if column.endswith(end)), "")
+
+
+TPCH = Suite("tpch", "TPC-H", "tpch", "CALL dbgen(sf = {})", tuple(_TABLES), schema, rows, numbered)

@@ -20,8 +20,9 @@ from jumpgate.errors import FileChanged
 from jumpgate.nca.interface import Edge, InstancePlan, JobContext
 from jumpgate.nca.shared import Gap, Template
 from jumpgate.nca.transport import TCP
+from jumpgate.ntf.addresses import host_of
 from jumpgate.ntf.descriptor import type_text
-from jumpgate.stores import chunks, latency, objects, settings
+from jumpgate.stores import chunks, latency, objects, placement, settings
 from jumpgate.stores.names import is_priced, is_remote
 
 #: the most siblings that an instance asks for shares of a scan, before it leaves the rest to them
@@ -181,10 +182,21 @@ def _files(scan: str, source: FileSource, first: InstancePlan, context: JobConte
             else {}
         ),
         "states": known if first.device.name in context.here else [state[:1] for state in known],
+        "owners": _owners(files, siblings, context),
         "share_index": Gap(lambda i: _place(i, siblings)) if len(siblings) > 1 else 0,
         "share_count": len(siblings),
         **({"shares": shares} if len(siblings) > 1 else {}),
     }
+
+
+def _owners(files: Sequence[str], siblings: Sequence[InstancePlan], context: JobContext) -> list[list[int]]:
+    """Return for each file which sibling's host has which part of it; nothing if that is known of none."""
+    if len(siblings) < 2 or not any(map(placement.is_told, files)):
+        return []
+    versions = {file: state.inode for file, state in context.plan.files.items()}
+    hosts = [{i.device.name, host_of(context.addresses.get(i.id, ""))} for i in siblings]
+    found = placement.owners(files, versions, hosts)
+    return [found.get(file, []) for file in files] if found else []
 
 
 def granted(file: str, context: JobContext) -> dict[str, Any]:

@@ -142,6 +142,28 @@ def test_a_table_of_iceberg(local: Session, use: Callable[..., Cluster], folder:
         assert local.run(read_iceberg(of).sort("a")).to_pylist() == [{"a": 1}, {"a": 2}]
 
 
+@pytest.mark.parametrize("format", ["parquet", "json"])
+def test_hosts_begin_with_what_is_on_their_disks(
+    four_hosts: str, use: Callable[..., Cluster], folder: Path, format: str
+) -> None:
+    """There are no more files than hosts, so nothing is taken over: each reads the file whose block it has."""
+    cluster = use("WebHDFS")
+    own = {f"host{4 - part}": 100 * (part + 1) for part in range(4)}
+    for part, (host, rows) in enumerate(own.items()):
+        write(folder / f"near/{format}/{part}.{format}", table(0, rows))
+        cluster.places[f"/near/{format}/{part}.{format}"] = [host]
+    expected = sum(n for rows in own.values() for n in range(rows) if n % 7)
+    with Session(four_hosts, parallelism=4) as session:
+        found = session.run(flow(f"{BASE}/near/{format}/*.{format}").aggregate(s=sum_("a"))).to_pylist()
+        assert found == [{"s": expected}]
+        record = session.describe(session.jobs()[0].id).record
+    assert record is not None
+    hosts = {i["id"]: i["device"] for f in record["explain"]["fragments"].values() for i in f["instances"]}
+    sources = [(hosts[i], c["sources"][0]) for i, c in record["counters"].items()]
+    assert {host: source["rows"] for host, source in sources if source.get("shares")} == own
+    cluster.places.clear()  # a namenode that does not tell costs no query
+
+
 def once(kind: str, server: str, times: int = 1) -> Callable[[Asked], str]:
     """Return what spoils so many answers to OPEN."""
     left = [kind] * times

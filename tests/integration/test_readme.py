@@ -62,7 +62,7 @@ def test_demo_computes_what_duckdb_does(tmp_path: Path) -> None:
 
 def test_spark_runs_a_query_on_accelerators(tmp_path: Path) -> None:
     activation, installation, script = commands("Spark").split("\n", 2)
-    assert (activation, installation) == ("source .venv/bin/activate", "pip install '.[spark,build]'")
+    assert (activation, installation) == ("source .venv/bin/activate", "pip install '.[spark]'")
     jvm.build()
     done = subprocess.run(
         ["bash", "-eu", "-o", "pipefail", "-m"], input=f"{END}{script}wait || true\n", cwd=tmp_path,

@@ -17,6 +17,7 @@ import pytest
 from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
+from jumpgate.client import read
 from jumpgate.client.session import Session
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Field, Schema
@@ -24,6 +25,7 @@ from jumpgate.hosts.config import local_hosts
 from jumpgate.orchestrator.job import Event
 from jumpgate.service import embedded
 from jumpgate.stores import settings
+from jumpgate.stores.hdfs import blocks
 from jumpgate.testing.leaks import wait_until
 from jumpgate.tpcds.data import generate
 from tests.support import hdfs_cluster, object_store, probe
@@ -109,6 +111,8 @@ def test_tables_that_spark_writes_to_hdfs_are_offloaded(spark: Spark, tmp_path: 
                 assert frame.collect() == expected, format
                 offloaded, operators = spark.coverage(frame)
                 assert offloaded == operators and spark.fallbacks == before, format
+            (name, *_) = read(f"{hdfs.base}/a b+%é/parquet").root.files
+            assert [set(hosts) for hosts in blocks(name)] == [{"127.0.0.1"}]  # where both datanodes are
             hdfs.stop_datanode()
             assert session.sql(text).collect() == expected and spark.fallbacks == before
         finally:

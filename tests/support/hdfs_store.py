@@ -18,7 +18,7 @@ NEGOTIATE = ("WWW-Authenticate", "Negotiate")
 #: exception → status
 REFUSALS = {
     "StandbyException": 403, "SafeModeException": 403, "RetriableException": 403, "AccessControlException": 403,
-    "IOException": 403, "FileNotFoundException": 404, "InvalidToken": 403,
+    "IOException": 403, "FileNotFoundException": 404, "InvalidToken": 403, "UnsupportedOperationException": 400,
 }  # fmt: skip
 
 
@@ -35,12 +35,14 @@ class Asked:
 class Cluster:
     """Serves the files in `folder`. `before` is called with each request, and may answer an exception of REFUSALS, or
     "lost" (no answer), "cut" (half of one), "short" (one that says to be shorter), "kerberos", or where a namenode
-    leads to. Reads take the delegation token TOKEN if there is `token`, else any user's name."""
+    leads to. Reads take the delegation token TOKEN if there is `token`, else any user's name. places: by path, the
+    host of each block."""
 
     def __init__(self, folder: Path, namenodes: int = 1, is_httpfs: bool = False, token: bool = False) -> None:
         self.folder, self.is_httpfs, self.token = folder, is_httpfs, token
         self.requests: list[Asked] = []
         self.before: Callable[[Asked], str] = lambda asked: ""
+        self.places: dict[str, list[str]] = {}
         self._lock = threading.Lock()
         kind = "httpfs" if is_httpfs else "namenode"
         names = [f"{kind} {n}" for n in range(namenodes)] + ([] if is_httpfs else ["datanode 0", "datanode 1"])
@@ -90,6 +92,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(401, b"<html>", NEGOTIATE)
         elif mischief in REFUSALS or not file.exists():
             self._refuse(mischief or "FileNotFoundException")
+        elif asked.op == "GETFILEBLOCKLOCATIONS":
+            self._tell_places(path)
         elif asked.op in ("GETFILESTATUS", "LISTSTATUS"):
             self._tell(asked.op, file)
         elif self._server.startswith("namenode"):
@@ -107,6 +111,13 @@ class _Handler(BaseHTTPRequestHandler):
                 "FileStatuses": {"FileStatus": [self._status(f, f.name if file.is_dir() else "") for f in entries]}
             }
         self._send(200, json.dumps(found).encode(), in_pieces=True)
+
+    def _tell_places(self, path: str) -> None:
+        if path not in self._cluster.places:
+            self._refuse("UnsupportedOperationException")
+            return
+        found = [{"hosts": [f"{host}.example.com"], "names": ["192.0.2.9:9866"]} for host in self._cluster.places[path]]
+        self._send(200, json.dumps({"BlockLocations": {"BlockLocation": found}}).encode())
 
     def _status(self, file: Path, suffix: str) -> dict[str, Any]:
         stat, is_folder = file.stat(), file.is_dir()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import configparser
+import copy
 import re
 import textwrap
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -18,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 OPERATIONS = ROOT / "docs" / "operations"
 DOCUMENTS = list(yaml.safe_load_all((OPERATIONS / "kubernetes.yaml").read_text()))
 WORKLOADS = [document for document in DOCUMENTS if document["kind"] in ("Deployment", "DaemonSet")]
+#: the oldest and the newest version whose schemas are tried
+KUBERNETES = ("1.30", "1.37")
 KINDS = [document["kind"] for document in WORKLOADS]
 
 
@@ -31,6 +35,17 @@ def test_documents_are_those_of_a_cluster() -> None:
         labels = workload["spec"]["selector"]["matchLabels"]
         assert labels == workload["spec"]["template"]["metadata"]["labels"] == workload["metadata"]["labels"]
     assert DOCUMENTS[1]["spec"]["selector"] == WORKLOADS[0]["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_manifests_are_what_kubernetes_takes(version: str) -> None:
+    """By the schemas of Kubernetes' own API, where fields that it does not know are mistakes."""
+    for document in DOCUMENTS:
+        kubernetes_validate.validate(document, version, strict=True)
+    wrong = copy.deepcopy(DOCUMENTS[-1])
+    _pod(wrong)["containers"][0]["livenessprobe"] = {}
+    with pytest.raises(kubernetes_validate.ValidationError, match="livenessprobe"):
+        kubernetes_validate.validate(wrong, version, strict=True)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=KINDS)

@@ -17,14 +17,14 @@ from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import int64
 from jumpgate.errors import CannotPlace
-from jumpgate.nca.interface import ColumnStatistics, Device, JobPlan, Statistics
+from jumpgate.nca.interface import ColumnStatistics, Device, JobPlan, Selection, Statistics
 from jumpgate.nca.registry import default_registry
 from jumpgate.nca.transport import TCP
 from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.simulate.events import Clock, Server
 from jumpgate.simulate.model import Cluster, Simulated, simulate
-from jumpgate.simulate.plans import ENDPOINT, grown, hosts, under_switches
+from jumpgate.simulate.plans import ENDPOINT, grown, grown_tables, hosts, under_switches
 from jumpgate.simulate.tasks import sent_bytes
 from tests.support.plans import query3, statistics, table
 
@@ -159,6 +159,17 @@ def test_cores_are_shared_by_hosts_and_by_jobs() -> None:
     assert together.seconds > 3.5 * run(plan(query3(), 4, 1e8, cores=1), cluster).seconds
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_files_are_read_as_fast_as_disks_are(count: int) -> None:
+    """Of a format read by the byte each host reads its share of the files, and the pieces' work is beside that."""
+    planned = plan(facts().aggregate(s=sum_("x")).root, count)
+    found = run(planned, replace(LINKS_ONLY, disk_bytes_s=1e6))
+    read = found.read_bytes
+    assert read > 0 and found.bound_by == "disk of a host"
+    assert read / count / 1e6 <= found.seconds <= 1.2 * read / count / 1e6
+    assert run(planned).busy["disk of a host"] == 0.0
+
+
 def test_with_many_hosts_the_service_is_what_counts() -> None:
     found = run(plan(query3(), 300, 1e6), Cluster())
     assert found.bound_by == "service" and found.started_s > found.seconds / 2
@@ -178,6 +189,23 @@ def test_tables_that_have_grown() -> None:
     found = grown(known, 3.0)(("/facts.json",), "json", ())
     assert (found.rows, found.bytes) == (30.0, 6000.0)
     assert grown(known, 1.0) is known
+
+
+def test_tables_that_grow_by_their_own_factors() -> None:
+    def known(files: tuple[str, ...], format: str, options: object) -> Statistics:
+        selected = Selection(100, 7, whole=True)
+        return Statistics(10.0, 20.0, lambda name, type: ColumnStatistics(10.0, 1.0, 11.0), lambda *_: selected)
+
+    by_file = grown_tables(known, lambda files: 3.0 if "big" in files[0] else 1.0, lambda c: 2.0 if c == "key" else 1.0)
+    large, small = by_file(("/big.json",), "json", ()), by_file(("/small.json",), "json", ())
+    assert (large.rows, large.bytes, small.rows) == (30.0, 60.0, 10.0)
+    assert large.column and large.select and small.select
+    assert large.column("key", int64) == ColumnStatistics(20.0, 1.0, 21.0)
+    assert large.column("year", int64) == ColumnStatistics(10.0, 1.0, 11.0)
+    found = large.select(facts().root, ())
+    assert found and (found.seen, found.chosen, found.whole) == (100, 7, False)
+    kept = small.select(facts().root, ())
+    assert kept and kept.whole
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,3 +238,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 1 and "error: --switches puts a switch into each rack: say --rack" in text
     status, text = said("--hosts", "2,many")
     assert status == 1 and "error: --hosts 2,many: write numbers of hosts with commas" in text
+    status, text = said("--hosts", "2", "--disk-gb-s", "2")
+    assert status == 0 and "links of 10 Gb/s and disks of 2 GB/s" in " ".join(text.split())
+    for words, why in ((("--scale", "3"), "--scale is of a --suite"), (("--suite", "tpch"), "say what to simulate")):
+        status, text = said(*words)
+        assert status == 1 and why in " ".join(text.split())

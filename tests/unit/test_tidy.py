@@ -47,7 +47,8 @@ MAY_KNOW = {
     "tpch": {"dataflow", "tpcds"},
     # a runtime and a switch's program for the paper's evaluation
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates", "codegen", "p4"},
-    "simulate": {"dataflow", "nca", "compiler", "converters", "study"},  # of study: its pages
+    # of study: its pages; of client: the jobs of a suite's queries
+    "simulate": {"dataflow", "nca", "compiler", "converters", "study", "tpcds", "client"},
     # to start one; schemas; the cache folder; numbers for people
     "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "lakes", "stores", "trust"},
     # of converters: columns of files; of hosts: the configuration

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "jg/batch.h"
@@ -126,7 +127,9 @@ struct FileSourceOptions {
   std::vector<std::pair<std::string, std::string>> options;  // as Read.options
   int share_index = 0, share_count = 1;  // this instance reads the share_index-th of share_count disjoint parts,
   std::shared_ptr<Shares> shares;        // or, if not null, those that this says,
-  int64_t parts_wanted = 1;              // the desired number of parts, if there is enough to read
+  // By the path of a file, for each of its equal pieces: the sibling whose host has it, which begins with it; -1: any.
+  std::unordered_map<std::string, std::vector<int>> owners;
+  int64_t parts_wanted = 1;  // the desired number of parts, if there is enough to read
   int threads = 1;
   // Skipping hints on output columns, all ANDed: column op value; op: eq lt le gt ge is_null is_not_null; value as text
   // of the physical value (integers, scaled decimals, days, µs; raw bytes for strings). A column equals one of the

@@ -181,6 +181,11 @@ FileSourceOptions files(element e, const Config& config) {
   o.share_index = static_cast<int>(number_or(e, "share_index", 0));
   o.share_count = static_cast<int>(number_or(e, "share_count", 1));
   o.threads = config.threads;
+  for (size_t f = 0; element owners : list(e, "owners")) {
+    if (f == o.files.size()) throw Bad{"\"owners\" are of more files than there are"};
+    for (element owner : simdjson::dom::array{owners}) o.owners[o.files[f]].push_back(static_cast<int>(int64_t{owner}));
+    f++;
+  }
   for (element b : list(e, "bounds"))
     o.bounds.push_back({static_cast<int>(number(b, "column")), text(b, "op"), text(b, "value")});
   element wishes;

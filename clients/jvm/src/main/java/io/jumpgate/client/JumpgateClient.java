@@ -50,9 +50,12 @@ import java.util.function.Function;
  */
 public final class JumpgateClient implements AutoCloseable {
   private static final int MESSAGE_BYTES_MAX = 256 << 20;
-  /** Of the time for a call, for a sign of life: 1.5 s of 60, and no less. */
+  /** Of the time for a call, for a sign of life of a service that has given one before: 1.5 s of 60, and no less. */
   private static final int PATIENCE_SHARE = 40;
   private static final Duration PATIENCE_MIN = Duration.ofMillis(1500);
+  /** The same for the first one, when both ends may still be loading their classes: 5 s of 60, and no less. */
+  private static final int FIRST_PATIENCE_SHARE = 12;
+  private static final Duration FIRST_PATIENCE_MIN = Duration.ofSeconds(5);
   private static final int METADATA_BYTES_MAX = 1 << 20; // a typed error travels as metadata
   private static final Metadata.Key<String> ERROR = Metadata.Key.of("jumpgate-error", Metadata.ASCII_STRING_MARSHALLER);
 
@@ -68,6 +71,7 @@ public final class JumpgateClient implements AutoCloseable {
   private final Credentials credentials;
   private final ManagedChannel channel;
   private final Pulse pulse = new Pulse(this::silence);
+  private volatile boolean hasAnswered;
 
   private JumpgateClient(String address, Duration timeout, Credentials credentials) {
     this.address = address;
@@ -239,17 +243,25 @@ public final class JumpgateClient implements AutoCloseable {
 
   /** Why the service says nothing for a short while, if it does not; whatever it says is an answer. */
   private Optional<JumpgateException> silence() {
-    Duration share = timeout.dividedBy(PATIENCE_SHARE);
-    Duration patience = share.compareTo(PATIENCE_MIN) < 0 ? PATIENCE_MIN : share;
+    Duration patience = hasAnswered
+        ? longer(timeout.dividedBy(PATIENCE_SHARE), PATIENCE_MIN)
+        : longer(timeout.dividedBy(FIRST_PATIENCE_SHARE), FIRST_PATIENCE_MIN);
     try {
       ask(stub -> stub.describe(DescribeRequest.getDefaultInstance()), patience);
-      return Optional.empty();
     } catch (JumpgateException e) {
       if (e.is(ErrorCode.TIMED_OUT)) {
         return Optional.of(unreachable("nothing came within " + patience.toMillis() + " ms"));
       }
-      return e.isUnreachable() ? Optional.of(e) : Optional.empty();
+      if (e.isUnreachable()) {
+        return Optional.of(e);
+      }
     }
+    hasAnswered = true;
+    return Optional.empty();
+  }
+
+  private static Duration longer(Duration one, Duration other) {
+    return one.compareTo(other) < 0 ? other : one;
   }
 
   /** The error that the service put into the trailing metadata, or what the status says. */

@@ -23,10 +23,12 @@ import io.jumpgate.dataflow.Field;
 import io.jumpgate.ntf.Descriptor;
 import io.jumpgate.v1.CancelRequest;
 import io.jumpgate.v1.CancelResponse;
+import io.jumpgate.v1.DescribeRequest;
 import io.jumpgate.v1.Event;
 import io.jumpgate.v1.ExecuteRequest;
 import io.jumpgate.v1.ExplainRequest;
 import io.jumpgate.v1.ExplainResponse;
+import io.jumpgate.v1.JobDescription;
 import io.jumpgate.v1.JumpgateGrpc;
 import io.jumpgate.v1.NetworkTupleFormat;
 import io.jumpgate.v1.SubmitRequest;
@@ -81,6 +83,7 @@ class JumpgateClientTest {
     final CompletableFuture<Boolean> gone = new CompletableFuture<>();
     boolean holds;
     String cancelled;
+    long describeMs; // until it answers whoever asks whether it is there
 
     private <T> void answer(StreamObserver<T> to, T value) {
       if (status != null) {
@@ -114,6 +117,16 @@ class JumpgateClientTest {
     public void cancel(CancelRequest request, StreamObserver<CancelResponse> to) {
       cancelled = request.getJobId();
       answer(to, CancelResponse.getDefaultInstance());
+    }
+
+    @Override
+    public void describe(DescribeRequest request, StreamObserver<JobDescription> to) {
+      try {
+        Thread.sleep(describeMs);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+      answer(to, JobDescription.getDefaultInstance());
     }
 
     @Override
@@ -152,8 +165,18 @@ class JumpgateClientTest {
         JumpgateClient own = JumpgateClient.connect("127.0.0.1:" + silent.getLocalPort(), Duration.ofMinutes(1))) {
       JumpgateException error = assertThrows(JumpgateException.class, () -> own.cancel("j1"));
       assertTrue(error.isUnreachable());
-      assertTrue(error.getMessage().contains("nothing came within 1500 ms"), error.getMessage());
+      assertTrue(error.getMessage().contains("nothing came within 5000 ms"), error.getMessage());
     }
+  }
+
+  @Test
+  void aServiceThatHasAnsweredIsWaitedForLessThanOneThatHasNot() throws InterruptedException {
+    client.cancel("j1");
+    service.describeMs = 5000;
+    Thread.sleep(1100); // what answered a second ago is not asked
+    JumpgateException error = assertThrows(JumpgateException.class, () -> client.cancel("j2"));
+    assertTrue(error.isUnreachable());
+    assertTrue(error.getMessage().contains("nothing came within 1500 ms"), error.getMessage());
   }
 
   @Test
