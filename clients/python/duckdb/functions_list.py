@@ -8,7 +8,7 @@ from jumpgate.client.duckdb import functions
 from jumpgate.client.duckdb.functions import Rule, Site, whole
 from jumpgate.dataflow.expressions import Case, Expression, Literal
 from jumpgate.dataflow.functions import bind, cast_to
-from jumpgate.dataflow.types import bool_, int32, int64, string
+from jumpgate.dataflow.types import bool_, int32, int64
 
 
 def _of_lists(rule: Rule, otherwise: str) -> Rule:
@@ -60,14 +60,9 @@ def _aggregated(site: Site) -> Expression:
     if site.types[0].id != "LIST":
         raise site.refuse()
     list = site.args[0]
-    element = list.type.parts[0].type
     if function == "count" and not more:
         return bind("list_count", (list,))
-    if function == "string_agg" and len(more) == 1 and isinstance(more[0], str) and element.kind == "string":
-        nullable = string.with_nullable(True)
-        none = bind("is_null", (bind("list_max", (list,)),))
-        return Case(nullable, (none, Literal(nullable, None)), bind("list_join", (list, site.args[2])))
-    if function not in ("min", "max") or more or element.is_float:
+    if function not in ("min", "max") or more or list.type.parts[0].type.is_float:
         raise site.refuse()
     return bind(f"list_{function}", (list,))
 

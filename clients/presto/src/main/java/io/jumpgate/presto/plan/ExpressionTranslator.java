@@ -52,18 +52,17 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
   /** Raises NotOffloaded. */
   @Override
   protected Expression passed(RowExpression e) {
-    if (!Types.isNested(e.getType())) {
-      return translate(e);
-    }
     if (e instanceof VariableReferenceExpression variable) {
       return columns.apply(variable);
     }
-    if (e instanceof SpecialFormExpression form) {
-      return switch (form.getForm()) {
-        case DEREFERENCE -> field(form);
-        case ROW_CONSTRUCTOR -> ScalarFunction.STRUCT_OF.of(allPassed(form));
-        default -> throw computed(e);
-      };
+    if (e instanceof SpecialFormExpression form && form.getForm() == Form.DEREFERENCE) {
+      return field(form);
+    }
+    if (!Types.isNested(e.getType())) {
+      return translate(e);
+    }
+    if (e instanceof SpecialFormExpression form && form.getForm() == Form.ROW_CONSTRUCTOR) {
+      return ScalarFunction.STRUCT_OF.of(allPassed(form));
     }
     if (e instanceof ConstantExpression constant && !constant.isNull()
         && constant.getType() instanceof ArrayType array) {
