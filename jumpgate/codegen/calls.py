@@ -7,16 +7,17 @@ arguments themselves, only where the outcome is still open.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from jumpgate.codegen.cpp import Value, any_null, compare, constant, cpp_type, hash_of
+from jumpgate.codegen import calls_list
+from jumpgate.codegen.cpp import COMPARISONS, Value, any_null, compare, constant, cpp_type, hash_of
 from jumpgate.dataflow.expressions import Call, Literal
 from jumpgate.dataflow.function import Function
 from jumpgate.dataflow.functions import BUILT_IN, find
 from jumpgate.dataflow.functions_core import DAY_US
 from jumpgate.dataflow.functions_time import UNITS
-from jumpgate.dataflow.types import DataType, bool_
+from jumpgate.dataflow.types import DataType
 
 if TYPE_CHECKING:
     from jumpgate.codegen.expressions import ExpressionWriter
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 Writer = Callable[["ExpressionWriter", Call, list[Value], str | None], Value]
 Lazy = Callable[["ExpressionWriter", Call], Value]
 
-_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _ARITHMETIC = {"add": ("+", "add"), "subtract": ("-", "sub"), "multiply": ("*", "mul")}
 #: days since 1970 of the first and last date
 _DAYS = (-719162, 2932896)
@@ -90,14 +90,7 @@ def _text(function: Function, e: Call, args: list[Value], out: str = "") -> str:
 
 
 def _checked(w: ExpressionWriter, e: Call, null: str | None, routine: Callable[[str], str]) -> Value:
-    """Call a routine that returns a JgFailure and writes its value through a pointer."""
-    code = w.name("q")
-    return w.guarded(
-        e,
-        null,
-        lambda out, fail: [f"int {code} = {routine(out)};", fail(f"{code} != JG_OK", code)],
-        _null_on_overflow(w) and find(e.function).fallible,
-    )
+    return w.checked(e, null, routine, _null_on_overflow(w) and find(e.function).fallible)
 
 
 def _null_on_overflow(w: ExpressionWriter) -> bool:
@@ -145,7 +138,7 @@ def _nullness(w: ExpressionWriter, e: Call, args: list[Value], null: str | None)
 
 def _null_if(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
     a, b = args
-    same = _compared(w, "eq", a.text, b.text, e.args[0].type)
+    same = w.compared("eq", a.text, b.text, e.args[0].type)
     both = f"!({b.null}) && " if b.null else ""
     equal_now = f"({both}{same})"
     return w.local(e.type, a.text, f"({a.null}) || {equal_now}" if a.null else equal_now)
@@ -180,23 +173,12 @@ def _hash(v: Value, type: DataType) -> str:
 
 
 def _comparison(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
-    return w.local(e.type, _compared(w, e.function, args[0].text, args[1].text, e.args[0].type), null)
-
-
-def _compared(w: ExpressionWriter, f: str, a: str, b: str, type: DataType) -> str:
-    op = _COMPARISONS[f]
-    if type.is_text:
-        if f in ("eq", "ne"):
-            return ("" if f == "eq" else "!") + f"jg_equal_str({a}, {b})"
-        return f"(jg_compare_str({a}, {b}) {op} 0)"
-    if type.is_float and w.dialect.nan == "largest":
-        return f"(jg_compare_double({a}, {b}) {op} 0)"
-    return f"(({a}) {op} ({b}))"
+    return w.local(e.type, w.compared(e.function, args[0].text, args[1].text, e.args[0].type), null)
 
 
 def _distinctness(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
     a, b = args
-    same = _compared(w, "eq", a.text, b.text, e.args[0].type)
+    same = w.compared("eq", a.text, b.text, e.args[0].type)
     an, bn = a.null or "false", b.null or "false"
     same = f"(({an}) || ({bn}) ? ({an}) && ({bn}) : {same})" if a.null or b.null else same
     return w.local(e.type, same if e.function == "is_not_distinct" else f"!{same}", None)
@@ -428,100 +410,9 @@ def _date_trunc(w: ExpressionWriter, e: Call, args: list[Value], null: str | Non
     return w.local(e.type, f"jg_date_trunc({UNITS.index(str(unit.value))}, {args[0].text})", null)
 
 
-# ---- lists -----------------------------------------------------------------------------------------------------------
-
-
-def _split(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
-    text, separator, *most = (v.text for v in args)
-    return _checked(w, e, null, lambda out: f"jg_split(t, {text}, {separator}, {most[0] if most else '0'}, &{out})")
-
-
-def _element_at(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
-    list, number = (v.text for v in args)
-    place = w.name("u")
-    w.lines.append(f"const uint32_t {place} = {_guarded(null, f'jg_place({list}, {number})', 'UINT32_MAX')};")
-    missing = w.local(bool_, _guarded(null, f"!jg_has_element({list}, {place})", "true"), None).text
-    return w.local(e.type, f"{missing} ? {cpp_type(e.type)}{{}} : {element(e.type, list, place)}", missing)
-
-
-def element(type: DataType, list: str, number: str) -> str:
-    """Return an element that a list has, and that is not NULL."""
-    read = "jg_bytes_element" if type.is_text else f"jg_fixed_element<{cpp_type(type)}>"
-    return f"{read}({list}, {number})"
-
-
-def _list_contains(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
-    list, value = (v.text for v in args)
-    v, n, type = w.name("e"), w.name("n"), e.args[1].type
-    same = _compared(w, "eq", element(type, list, "u"), value, type)
-    w.lines.append(f"bool {v} = false, {n} = {null or 'false'};")
-    w.lines.append(
-        f"if (!{n}) for (uint32_t u = 0; u < jg_element_count({list}) && !{v}; u++) "
-        f"if (!jg_has_element({list}, u)) {n} = true; else {v} = {same};"
-    )
-    w.lines.append(f"{n} = {n} && !{v};")
-    return Value(v, n)
-
-
-def _list_position(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
-    list, value = (v.text for v in args)
-    v, type = w.name("e"), e.args[1].type
-    same = _compared(w, "eq", element(type, list, "u"), value, type)
-    count = _guarded(null, f"jg_element_count({list})", "0")
-    w.lines.append(f"int64_t {v} = 0;")
-    w.lines.append(
-        f"for (uint32_t u = 0, n = {count}; u < n && !{v}; u++) if (jg_has_element({list}, u) && {same}) {v} = u + 1;"
-    )
-    return Value(v, null)
-
-
-def _list_extreme(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
-    list, c = args[0].text, cpp_type(e.type)
-    v, n, x = w.name("e"), w.name("n"), w.name("x")
-    order = f"jg_order_double({x}, {v})" if e.type.is_float else compare(x, v, e.type)
-    better = f"{n} || {order} {'<' if e.function == 'list_min' else '>'} 0"
-    count = _guarded(null, f"jg_element_count({list})", "0")
-    w.lines.append(f"{c} {v}{{}}; bool {n} = true;")
-    w.lines.append(
-        f"for (uint32_t u = 0, n = {count}; u < n; u++) if (jg_has_element({list}, u)) {{ "
-        f"const {c} {x} = {element(e.type, list, 'u')}; if ({better}) {{ {v} = {x}; {n} = false; }} }}"
-    )
-    return Value(v, n)
-
-
-def _map_value(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
-    map, key = (v.text for v in args)
-    v, n, entry, c = w.name("e"), w.name("n"), w.name("x"), cpp_type(e.type)
-    types = [part.type for part in e.args[0].type.parts]
-    same = _compared(w, "eq", member(types, entry, 0), key, types[0])
-    count = _guarded(null, f"jg_element_count({map})", "0")
-    w.lines.append(f"{c} {v}{{}}; bool {n} = true;")
-    w.lines.append(
-        f"for (uint32_t u = 0, n = {count}; u < n; u++) {{ const JgStr {entry} = jg_bytes_element({map}, u); "
-        f"if ({same}) {{ {n} = !jg_has_field({entry}, 1); if (!{n}) {v} = {member(types, entry, 1)}; break; }} }}"
-    )
-    return Value(v, n)
-
-
-def member(fields: Sequence[DataType], struct: str, number: int) -> str:
-    """Return a field that a struct has, and that is not NULL (jumpgate/ntf/README.md, "Nested values")."""
-    type, sizes = fields[number], [4 if t.is_text else t.width for t in fields]
-    head = (len(fields) + 7) // 8
-    slot = head + sum(sizes[:number])
-    if not type.is_text:
-        return f"jg_fixed_field<{cpp_type(type)}>({struct}, {slot})"
-    if before := [i for i, t in enumerate(fields[:number]) if t.is_text]:
-        return f"jg_bytes_field({struct}, jg_end_field({struct}, {slot - sum(sizes[before[-1] : number])}), {slot})"
-    return f"jg_bytes_field({struct}, {head + sum(sizes)}, {slot})"
-
-
-def _guarded(null: str | None, value: str, otherwise: str) -> str:
-    return f"({null}) ? {otherwise} : {value}" if null else value
-
-
 LAZY: dict[str, Lazy] = {"and": _logic, "or": _logic, "coalesce": _coalesce}
 WRITERS: dict[str, Writer] = {
-    **dict.fromkeys(_COMPARISONS, _comparison),
+    **dict.fromkeys(COMPARISONS, _comparison),
     **dict.fromkeys(("is_null", "is_not_null"), _nullness),
     **dict.fromkeys(("is_distinct", "is_not_distinct"), _distinctness),
     **dict.fromkeys(("least", "greatest"), _extreme),
@@ -546,11 +437,6 @@ WRITERS: dict[str, Writer] = {
     "float_to_decimal": _float_to_decimal,
     "date_add_days": _date_add_days,
     "date_trunc": _date_trunc,
-    "split": _split,
-    "element_at": _element_at,
-    "list_contains": _list_contains,
-    "list_position": _list_position,
-    **dict.fromkeys(("list_min", "list_max"), _list_extreme),
-    "map_value": _map_value,
+    **calls_list.WRITERS,
 }
 assert WRITERS.keys() | LAZY.keys() == {f.name for f in BUILT_IN.values() if not f.cpp}, "each function has its C++"

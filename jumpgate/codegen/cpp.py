@@ -19,6 +19,8 @@ _TYPES = {
     "date": "int32_t",
     **dict.fromkeys(("timestamp", "time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration"), "int64_t"),
 }
+#: functions that compare → operators
+COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 @dataclass(frozen=True)

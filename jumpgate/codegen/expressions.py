@@ -10,8 +10,8 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from jumpgate.codegen import calls, literals, measures
-from jumpgate.codegen.cpp import Value, any_null, constant, cpp_type
+from jumpgate.codegen import calls, calls_list, literals, measures
+from jumpgate.codegen.cpp import COMPARISONS, Value, any_null, constant, cpp_type
 from jumpgate.codegen.program import (
     Element,
     Finished,
@@ -152,6 +152,29 @@ class ExpressionWriter:
         self.lines.append(f"if (!{n}) {{ {body} }}" if can_be_null else f"{{ {body} }}")
         return Value(v, n if can_be_null else None)
 
+    def checked(
+        self, e: Expression, null: str | None, routine: Callable[[str], str], nulls_on_failure: bool = False
+    ) -> Value:
+        """Call a routine that returns a JgFailure and writes its value through a pointer."""
+        code = self.name("q")
+        return self.guarded(
+            e,
+            null,
+            lambda out, fail: [f"int {code} = {routine(out)};", fail(f"{code} != JG_OK", code)],
+            nulls_on_failure,
+        )
+
+    def compared(self, f: str, a: str, b: str, type: DataType) -> str:
+        """Return the condition that the comparison `f` holds for two non-NULL values."""
+        op = COMPARISONS[f]
+        if type.is_text:
+            if f in ("eq", "ne"):
+                return ("" if f == "eq" else "!") + f"jg_equal_str({a}, {b})"
+            return f"(jg_compare_str({a}, {b}) {op} 0)"
+        if type.is_float and self.dialect.nan == "largest":
+            return f"(jg_compare_double({a}, {b}) {op} 0)"
+        return f"(({a}) {op} ({b}))"
+
     # ---- leaves ----
 
     def _field(self, e: RowField) -> Value:
@@ -207,7 +230,7 @@ class ExpressionWriter:
         """Read the field from the struct's bytes."""
         struct = self.write(e.input)
         there = f"jg_has_field({struct.text}, {e.number})"
-        value = calls.member([part.type for part in e.input.type.parts], struct.text, e.number)
+        value = calls_list.member([part.type for part in e.input.type.parts], struct.text, e.number)
         null = f"({struct.null}) || !{there}" if struct.null else f"!{there}"
         n = self.local(bool_, null, None)
         return self.local(e.type, f"{n.text} ? {cpp_type(e.type)}{{}} : {value}", n.text)
@@ -219,7 +242,7 @@ class ExpressionWriter:
         number = f"u{e.place}[i]"
         null = f"!jg_has_element({list.text}, {number})"
         n = self.local(bool_, f"({list.null}) || {null}" if list.null else null, None)
-        value = calls.element(e.type, list.text, number)
+        value = calls_list.element(e.type, list.text, number)
         return self.local(e.type, f"{n.text} ? {cpp_type(e.type)}{{}} : {value}", n.text)
 
     # ---- casts ----

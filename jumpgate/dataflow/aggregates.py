@@ -97,8 +97,8 @@ def _collected(types: Types) -> DataType:
 
 
 def _element(types: Types) -> DataType:
-    if types[0].is_nested or types[0].is_opaque:
-        raise TypeMismatch(f"a list of {types[0].name}: nested values are not ordered")
+    if types[0].is_opaque:
+        raise TypeMismatch(f"a list of {types[0].name}")
     return types[0]
 
 

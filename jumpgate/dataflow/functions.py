@@ -114,11 +114,8 @@ def find(name: str) -> Function:
     return function
 
 
-#: functions that do not inspect a value, and those that take lists apart
-_OF_NESTED = frozenset((
-    "is_null", "is_not_null", "coalesce", "cardinality", "element_at", "list_contains", "list_position", "list_min",
-    "list_max", "map_value",
-))  # fmt: skip
+#: functions that do not inspect a value, and those that take nested ones apart or make them
+_OF_NESTED = frozenset(("is_null", "is_not_null", "coalesce", *(f.name for f in LISTS)))
 
 
 def bind(name: str, args: tuple[Expression, ...]) -> Call:

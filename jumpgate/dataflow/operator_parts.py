@@ -79,6 +79,15 @@ class Measure:
         """Return the arguments, then the order's keys, as `with_expressions` replaces them."""
         return (*self.arguments, *(k.expression for k in self.order))
 
+    @property
+    def compared(self) -> tuple[Expression, ...]:
+        """Return the expressions of which values are compared: those of a count are not; elements of a list that tie
+        come in an order of their own, which need not be that of their values."""
+        if self.function == "count":
+            return ()
+        is_list = self.function in ("array_agg", "collect_list")
+        return tuple(k.expression for k in self.order) if is_list else self.expressions
+
     def with_expressions(self, expressions: Sequence[Expression]) -> Measure:
         """Return the same measure over other expressions, one for each of `expressions`."""
         count = len(self.arguments)

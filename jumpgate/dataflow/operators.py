@@ -320,7 +320,7 @@ class Aggregate(Unary):
 
     @property
     def compared(self) -> tuple[str, tuple[Expression, ...]]:
-        measured = (e for m in self.measures if m.function != "count" for e in m.expressions)
+        measured = (e for m in self.measures for e in m.compared)
         return "a key or measure is of", (*self.keys, *measured)
 
     def commutes(self, columns: Set[int], may_fail: bool = False) -> bool:

@@ -116,7 +116,16 @@ def test_explain_shows_coverage(server: Server, capsys: pytest.CaptureFixture[st
     assert "Project stays: [expression] rounding of double is Spark's own" in shown
 
 
-@pytest.mark.parametrize("way", ["interruptAll", "interruptTag"])
+def operation(server: Server) -> str:
+    """The id of the only operation that the server executes."""
+    service = getattr(server.application.jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")
+    active = getattr(service, "MODULE$").executionManager().listActiveExecutions()
+    infos = active.right().get() if active.isRight() else None
+    assert infos is not None and infos.size() == 1
+    return str(infos.head().operationId())
+
+
+@pytest.mark.parametrize("way", ["interruptAll", "interruptTag", "interruptOperation"])
 def test_an_interrupt_ends_the_job(server: Server, way: str) -> None:
     service = embedded.start(local_hosts(1))
     entered, left = threading.Event(), threading.Event()
@@ -148,7 +157,11 @@ def test_an_interrupt_ends_the_job(server: Server, way: str) -> None:
         try:
             outcome = pool.submit(run)
             assert entered.wait(60)
-            ended = session.interruptTag("held") if way == "interruptTag" else session.interruptAll()
+            ended = {
+                "interruptAll": session.interruptAll,
+                "interruptTag": lambda: session.interruptTag("held"),
+                "interruptOperation": lambda: session.interruptOperation(operation(server)),
+            }[way]()
             assert len(ended) == 1
             assert "OPERATION_CANCELED" in outcome.result(60)
             assert left.wait(60)

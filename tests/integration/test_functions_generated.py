@@ -23,6 +23,7 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.functions import BUILT_IN, SECTIONS, bind
+from jumpgate.dataflow.functions_list import LISTS
 from jumpgate.dataflow.functions_time import UNITS
 from jumpgate.dataflow.literals import as_literal
 from jumpgate.dataflow.operators import Project
@@ -339,7 +340,7 @@ def shared(local: Session, tmp_path_factory: pytest.TempPathFactory) -> Lab:
 #: of an index in range, which a compiler puts there (test_travelling_filters.py)
 OF_FILTERS = ("bloom_block", "bloom_word")
 #: of lists, which are no values here (test_lists.py)
-OF_LISTS = ("cardinality", "element_at", "list_contains", "list_position", "list_min", "list_max", "map_value")
+OF_LISTS = tuple(f.name for f in LISTS if f.name != "split")
 #: functions of one program, some at a time
 GROUPS = {
     f"{title} {i}": tuple(f.name for f in section[i : i + 12])

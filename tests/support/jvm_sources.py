@@ -28,7 +28,8 @@ _RULES = {
     "whole_type": "WHOLE", "coalesced": "COALESCED", "nullable_first": "NULLABLE_FIRST", "_declared": "DECLARED",
     "_as_separator": "AS_SEPARATOR", "three_valued": "THREE_VALUED", "_summed": "SUMMED", "_same": "NULLABLE_FIRST",
     "_integral": "NULLABLE_FIRST", "_middle": "MIDDLE", "_listed": "LISTED", "_collected": "COLLECTED",
-    "element_type": "ELEMENT", "value_type": "VALUE",
+    "element_type": "ELEMENT", "value_type": "VALUE", "key_list_type": "KEYS", "value_list_type": "VALUES",
+    "map_type": "MAP", "list_type": "COLLECTED", "struct_type": "STRUCT", "zip_type": "ZIP",
 }  # fmt: skip
 #: rules that only refuse some arguments: their type is that of any argument
 _CONSTANT = {"never_null", "_comparable", "_text"}

@@ -199,7 +199,7 @@ VALUES = """select *, cast(v as double) x, cast(v as decimal(7, 3)) y from value
 KEPT = (
     "lpad(b, n, 'x')", "date_format(d, 'G')", "regexp_extract(b, 'a*(b)')", "percentile(n, array(0.25, 0.5))",
     "regexp_replace(b, 'x*', '-')", "lag(n) ignore nulls over (order by n)", "percentile_approx(n, 0.5)",
-    "collect_set(x)", "collect_list(struct(n, b))", "sha2(b, 512)", "crc32(b)", "xxhash64(x)", "hash(m)",
+    "collect_set(x)", "sha2(b, 512)", "crc32(b)", "xxhash64(x)", "hash(m)",
     "bround(y, 1)", "split(b, '')", "split(b, '[bc]')",
     "cast(x as string)", "cast(b as float)", "approx_count_distinct(n)",
 )  # fmt: skip

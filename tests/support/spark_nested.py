@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.support.spark_cases import FALLS_BACK, OFFLOADED, REFUSED, WHOLE, Case, catalog, files, text
+from tests.support.spark_cases import ANSI, FALLS_BACK, OFFLOADED, REFUSED, WHOLE, Case, catalog, files, text
 
 #: as the three formats have them that hold such values
 FORMATS = ("parquet", "orc", "json")
@@ -54,12 +54,29 @@ QUERIES = {
     "places and extremes of elements": """select id, array_position(l, 3), array_position(t, ''), array_position(l, id),
         array_min(l), array_max(t), array_min(s.`in`.y) from t""",
     "values of keys": "select id, m['k'], element_at(m, 'j') + 1, m[s.b] from t where m[''] is null",
+    "arrays of arrays' elements": """select id, array_distinct(l), array_distinct(t), sort_array(l),
+        sort_array(t, false), array_sort(l), slice(l, 2, 1), slice(t, -2, 9), concat(l, s.`in`.y),
+        concat(t, t, array('q', null))
+        from t where array_distinct(l) is null or id < 9""",
+    "arrays as sets": """select id, array_union(l, array(1, 9, null)), array_intersect(l, array(2, null)),
+        array_except(t, array('p')), array_union(t, t), array_except(l, s.`in`.y) from t""",
+    "texts of arrays": "select id, array_join(t, '-'), array_join(t, ', ', '?'), array_join(t, s.b) from t",
+    "keys and values of maps": """select id, map_keys(m), map_values(m), map_contains_key(m, 'k'), size(map_keys(m)),
+        map_from_arrays(map_keys(m), map_values(m)) from t""",
+    "arrays of several": """select id, array(id, s.a, null), array(s.b, '', 'ä'), array(l, s.`in`.y),
+        flatten(array(l, array(7))), flatten(array(l, s.`in`.y)), arrays_zip(l, t), array(s.n, 0.5bd) from t""",
+    "structs and maps of several": """select id, named_struct('a', id, 'b', t, 'C', s.n), struct(id, s.b).b,
+        map(id, s.b, -1, 'none'), map('k', l), struct(s.`in`.y as y, w), map('a', array(1), 'b', null) from t""",
+    "rows of structs that are collected": """select e.id, e.b, k from (select s.a k, collect_list(struct(id, s.b b)) c
+        from t group by s.a) lateral view explode(c) v as e""",
+    "structs that are collected": """select s.a, size(collect_list(s)), size(collect_list(id)), sum(id)
+        from t group by s.a""",
     "groups of elements": "select e, count(*) from t lateral view explode(l) v as e group by e",
 }  # fmt: skip
 #: what is Spark's, above a table that is not
 KEPT = (
-    "s.`in` = named_struct('x', 0.5d, 'y', array(1, null, 3))", "l = array(5)", "l[id]", "l[-1]",
-    "to_json(s)", "transform(l, x -> x + 1)", "map_keys(m)", "named_struct('a', id)", "array(id)", "sort_array(l)",
+    "s.`in` = named_struct('x', 0.5d, 'y', array(1, null, 3))", "l = array(5)", "to_json(s)",
+    "transform(l, x -> x + 1)", "exists(l, x -> x > 1)", "array_distinct(r)",
 )  # fmt: skip
 
 
@@ -93,6 +110,13 @@ def cases() -> Iterator[Case]:
     table = files("parquet", SCHEMA, ROWS)
     for kept in KEPT:
         yield Case(f"a table below {kept}", OFFLOADED, table, {}, f"select id, {kept} c from t where id > 0")
+    places = "select id, l[id], l[-1], get(l, id - 1), try_element_at(t, -id), element_at(l, id), m[s.b] from t"
+    for ansi, outcome in (("false", WHOLE), ("true", FALLS_BACK)):
+        yield Case(f"places of each row, ansi={ansi}", outcome, table, {ANSI: ansi}, places)
+    present = "select id, l[id - 1], element_at(t, id) from t where id = 1"
+    yield Case("places of each row that has them", WHOLE, table, {ANSI: "true"}, present)
+    for failing in ("element_at(l, id - 1)", "slice(l, id - 1, 1)", "map(id, 1, 1, 2)", "map(s.b, 1)"):
+        yield Case(f"an error of {failing}", FALLS_BACK, table, {}, f"select id, {failing} from t")
     yield Case("groups by a struct", OFFLOADED, table, {}, "select s, count(*) from t group by s")
     yield Case("distinct arrays", OFFLOADED, table, {}, "select distinct l from t")
     early = files("orc", "s struct<d:date>", "select named_struct('d', date'1500-03-01') s")

@@ -121,6 +121,7 @@ def calls(draw: st.DrawFn, first: Expression, second: Expression) -> Expression:
                 found.append(bind(name, shape))
             except TypeMismatch:
                 continue
+    found = [call for call in found if not call.type.is_nested]  # such values have no literals
     return draw(st.sampled_from(found)) if found else first
 
 

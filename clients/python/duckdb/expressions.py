@@ -203,7 +203,8 @@ def _check(data: Any) -> tuple[Bound, Bound]:
 
 def _function_data(data: Any) -> None:
     """Accept the data of arithmetic on decimals, and of functions that keep nothing else. Its check for overflow
-    concerns DuckDB only. An aggregate of a list also has the aggregate, which an argument names, without more to it."""
+    concerns DuckDB only. An aggregate of a list also has the aggregate, which an argument names, without more to
+    it. A struct that is made has its type, which is the call's."""
     if isinstance(data, dict) and data.keys() == {"bind_data"}:
         data = data["bind_data"]
         if isinstance(data, dict) and data.keys() == {"stype", "aggr_expr"}:
@@ -212,6 +213,9 @@ def _function_data(data: Any) -> None:
                 found.distinct or found.filter or found.orders or found.options
             ):
                 return
+    if isinstance(data, dict) and data.keys() == {"variable_return_type"}:
+        read_type(data["variable_return_type"])
+        return
     if not isinstance(data, dict) or data.keys() != {"check_overflow", "return_type", "arguments"}:
         raise Stays("a function has properties that are not known")
     listed(read_type)([data["return_type"], *data["arguments"]])

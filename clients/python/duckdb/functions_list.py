@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jumpgate.client.duckdb import functions
-from jumpgate.client.duckdb.functions import Rule, Site
+from jumpgate.client.duckdb.functions import Rule, Site, whole
 from jumpgate.dataflow.expressions import Case, Expression, Literal
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.types import bool_, int32, int64
@@ -56,10 +56,15 @@ def _position(site: Site) -> Expression:
 
 def _aggregated(site: Site) -> Expression:
     """Return the least or greatest element; other aggregates of a list are DuckDB's."""
-    function = site.args[1].value if len(site.args) == 2 and isinstance(site.args[1], Literal) else None
-    if function not in ("min", "max") or site.types[0].id != "LIST" or site.args[0].type.parts[0].type.is_float:
+    function, *more = (a.value if isinstance(a, Literal) else None for a in site.args[1:])
+    if site.types[0].id != "LIST":
         raise site.refuse()
-    return bind(f"list_{function}", site.args[:1])
+    list = site.args[0]
+    if function == "count" and not more:
+        return bind("list_count", (list,))
+    if function not in ("min", "max") or more or list.type.parts[0].type.is_float:
+        raise site.refuse()
+    return bind(f"list_{function}", (list,))
 
 
 def _value(site: Site) -> Expression:
@@ -69,6 +74,65 @@ def _value(site: Site) -> Expression:
     if site.args[1].type.is_nested or site.args[1].type.is_float:
         raise site.refuse()
     return bind("map_value", site.args)
+
+
+def _slice(site: Site) -> Expression:
+    """Return the elements between two places that are constants, and counted from the front."""
+    begin, end, *step = [a.value if isinstance(a, Literal) else None for a in site.args[1:]]
+    if (
+        step
+        or site.types[0].id != "LIST"
+        or not isinstance(begin, int)
+        or not isinstance(end, int)
+        or begin < 1
+        or end < 0
+    ):
+        raise site.refuse()
+    return bind("list_slice", (site.args[0], whole(begin), whole(max(0, end - begin + 1))))
+
+
+def _sorted(site: Site) -> Expression:
+    """Return a list in an order that the text names: what it leaves out are settings of a session."""
+    words = [a.value.upper() if isinstance(a, Literal) and isinstance(a.value, str) else "" for a in site.args[1:]]
+    known = len(words) == 2 and words[0] in ("ASC", "DESC") and words[1] in ("NULLS FIRST", "NULLS LAST")
+    if not known or site.types[0].id != "LIST" or site.args[0].type.parts[0].type.is_float:
+        raise site.refuse()
+    choices = (Literal(bool_.with_nullable(False), word) for word in (words[0] == "DESC", words[1] == "NULLS FIRST"))
+    return bind("list_sort", (site.args[0], *choices))
+
+
+def _joined(site: Site) -> Expression:
+    """Return the elements of two lists, of which one that is NULL has none; NULL of two such."""
+    if not site.ids(("LIST",), ("LIST",)) or site.types[0] != site.types[1]:
+        raise site.refuse()
+    a, b = site.args
+    branches = (bind("is_null", (a,)), b, bind("is_null", (b,)), a)
+    both = bind("list_concat", (a, b))
+    return Case(both.type.with_nullable(True), branches, both)
+
+
+def _flat(site: Site) -> Expression:
+    if not site.ids(("LIST",)) or site.types[0].parts[0][1].id != "LIST":
+        raise site.refuse()
+    return bind("flatten", site.args)
+
+
+def _of_map(function: str) -> Rule:
+    def rule(site: Site) -> Expression:
+        if not site.ids(("MAP",)):
+            raise site.refuse()
+        return bind(function, site.args)
+
+    return rule
+
+
+def _made(function: str) -> Rule:
+    def rule(site: Site) -> Expression:
+        if not site.args:
+            raise site.refuse()
+        return bind(function, site.args)
+
+    return rule
 
 
 def _split(site: Site) -> Expression:
@@ -86,5 +150,11 @@ RULES: Mapping[str, Rule] = {
     "map_extract_value": _value,
     **dict.fromkeys(("list_position", "list_indexof", "array_position", "array_indexof"), _position),
     **dict.fromkeys(("list_aggr", "list_aggregate", "array_aggr", "array_aggregate"), _aggregated),
+    **dict.fromkeys(("list_slice", "array_slice"), _slice),
+    **dict.fromkeys(("list_sort", "array_sort"), _sorted),
+    **dict.fromkeys(("list_concat", "list_cat", "array_concat", "array_cat"), _joined),
+    "flatten": _flat, "map_keys": _of_map("map_keys"), "map_values": _of_map("map_values"),
+    **dict.fromkeys(("list_value", "list_pack"), _made("list_of")),
+    **dict.fromkeys(("struct_pack", "row"), _made("struct_of")),
     **dict.fromkeys(("list_contains", "list_has", "array_contains", "array_has"), _contains),
 }  # fmt: skip

@@ -53,6 +53,29 @@ extern "C" {
 // `null`: where an entry says that its element is NULL; -1: none is.
 void jg_make_list(JgTask* task, JgMemory* memory, const void* values, int64_t n, int size,
                   int (*order)(const void*, const void*), int width, int null, JgStr* out);
-// The parts of a text; most > 0: the last of so many is the rest. Returns a JgFailure.
+// ---- the same, which return a JgFailure; `of`: what elements are, an enumerator or the width of integers in bytes
+// ----
+enum JgElementKind { JG_OF_BYTES = 0, JG_OF_FLOATS = -4, JG_OF_DOUBLES = -8 };
+// The parts of a text; most > 0: the last of so many is the rest.
 int jg_split(JgTask* task, JgStr s, JgStr separator, int64_t most, JgStr* out);
+int jg_list_distinct(JgTask* task, JgStr list, int of, JgStr* out);
+int jg_list_intersect(JgTask* task, JgStr a, JgStr b, int of, JgStr* out);
+int jg_list_except(JgTask* task, JgStr a, JgStr b, int of, JgStr* out);
+int jg_list_sort(JgTask* task, JgStr list, int descending, int nulls_first, int of, JgStr* out);
+int jg_list_slice(JgTask* task, JgStr list, int64_t start, int64_t length, int of, JgStr* out);
+int jg_list_concat(JgTask* task, const JgStr* lists, int n, int of, JgStr* out);
+int jg_flatten(JgTask* task, JgStr lists, int of, JgStr* out);  // of: elements of the lists that elements are
+int jg_list_join(JgTask* task, JgStr list, JgStr separator, JgStr null, JgStr* out);  // null: JG_NO_STR leaves them out
+// A list of the parts, which are alike, or a struct. Of one of fixed width `bytes` are its value; JG_NO_STR: NULL.
+struct JgMember {
+  JgStr bytes;
+  uint64_t width;  // 0: of any length
+};
+int jg_make_nested(JgTask* task, const JgMember* parts, int n, int is_list, JgStr* out);
+// Structs of the elements at one place of each list, NULL where it has fewer.
+int jg_list_zip(JgTask* task, const JgStr* lists, const int* of, int n, JgStr* out);
+// Keys or values of a map, and a map of them: no key is NULL, and none occurs twice.
+int jg_map_part(JgTask* task, JgStr map, int key_of, int value_of, int is_value, JgStr* out);
+int jg_map_of(JgTask* task, JgStr keys, JgStr values, int key_of, int value_of, JgStr* out);
 }
+static inline uint64_t jg_element_width(int of) { return (uint64_t)(of < 0 ? -of : of); }

@@ -5,6 +5,8 @@ public enum Fault {
   OVERFLOW,
   DIVISION_BY_ZERO,
   INVALID_CAST,
+  /** A function without a value for its arguments. */
+  COMPUTE,
   /** The query or its data: a malformed file. */
   DATA,
   /** Memory, or devices, do not suffice. */
@@ -25,7 +27,8 @@ public enum Fault {
       case OVERFLOW -> OVERFLOW;
       case DIVISION_BY_ZERO -> DIVISION_BY_ZERO;
       case INVALID_CAST -> INVALID_CAST;
-      case DATA, MALFORMED, SCHEMA, COMPUTE -> DATA;
+      case COMPUTE -> COMPUTE;
+      case DATA, MALFORMED, SCHEMA -> DATA;
       case MEMORY, CAPACITY, CANNOT_PLACE -> RESOURCES;
       case PROTOCOL, INVALID_DATAFLOW, BUILD, INTERNAL -> INTERNAL;
       case IO, FILE_CHANGED, NOT_FOUND, CONFIG, NOT_INSTALLED, UNAUTHENTICATED, FORBIDDEN, INSTANCE_FAILED, UNREACHABLE,

@@ -3,7 +3,9 @@ package io.jumpgate.dataflow;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /** Functions of SQL as Presto and Trino define them, made of those that dataflows have. */
 public final class SqlFunctions {
@@ -11,6 +13,11 @@ public final class SqlFunctions {
   private static final List<String> CLOCK_UNITS = List.of("hour", "minute", "second", "millisecond");
   /** Of parts that {@link #splitPart} counts, and of units by which dates move. */
   private static final long NUMBER_MAX = 1_000_000;
+
+  private static final long MILLI_MICROS = 1000;
+  /** In a unit of which all are as long. */
+  private static final Map<String, Long> MILLIS = Map.of("millisecond", 1L, "second", 1000L, "minute", 60_000L, "hour",
+      3_600_000L, "day", 86_400_000L, "week", 604_800_000L);
 
   private SqlFunctions() {}
 
@@ -88,10 +95,21 @@ public final class SqlFunctions {
         Expression.integer(days, DataType.INT64), Expression.integer(0, DataType.INT64));
   }
 
+  /** A timestamp so many milliseconds later. */
+  public static Expression later(Expression timestamp, Expression millis) {
+    Expression none = Expression.integer(0, DataType.INT64);
+    Expression micros = ScalarFunction.MULTIPLY.of(millis, Expression.integer(MILLI_MICROS, DataType.INT64));
+    return ScalarFunction.ADD_INTERVAL.of(timestamp, none, none, micros);
+  }
+
   /** The same by a number of units; none of a unit that dates do not have. */
   public static Optional<Expression> later(Expression date, String unit, long number) {
-    if (!DATE_UNITS.contains(unit) || Math.abs(number) > NUMBER_MAX) {
+    boolean clock = date.type().same(DataType.TIMESTAMP) && CLOCK_UNITS.contains(unit);
+    if (!clock && !DATE_UNITS.contains(unit) || Math.abs(number) > NUMBER_MAX) {
       return Optional.empty();
+    }
+    if (clock) {
+      return Optional.of(later(date, Expression.integer(number * MILLIS.get(unit), DataType.INT64)));
     }
     return Optional.of(switch (unit) {
       case "day" -> later(date, 0, number);
@@ -102,8 +120,27 @@ public final class SqlFunctions {
     });
   }
 
-  /** Whole days or weeks from one date to another; none of another unit. */
+  /** Milliseconds from 1970 to a timestamp, without what is below them. */
+  public static Expression millis(Expression timestamp) {
+    Expression days = ScalarFunction.DAYS_BETWEEN.of(Expression.cast(timestamp, DataType.DATE), Expression.date(0));
+    return Stream
+        .of(times(days, MILLIS.get("day")), times(ScalarFunction.HOUR.of(timestamp), MILLIS.get("hour")),
+            times(ScalarFunction.MINUTE.of(timestamp), MILLIS.get("minute")), ScalarFunction.MILLISECOND.of(timestamp))
+        .reduce(ScalarFunction.ADD::of)
+        .orElseThrow();
+  }
+
+  private static Expression times(Expression value, long n) {
+    return ScalarFunction.MULTIPLY.of(value, Expression.integer(n, DataType.INT64));
+  }
+
+  /** Whole units from one timestamp to another, or days or weeks from one date to another; none of another unit. */
   public static Optional<Expression> dateDiff(String unit, Expression from, Expression to) {
+    if (from.type().same(DataType.TIMESTAMP)) {
+      Expression passed = ScalarFunction.SUBTRACT.of(millis(to), millis(from));
+      return Optional.ofNullable(MILLIS.get(unit))
+          .map(n -> ScalarFunction.INT_DIVIDE.of(passed, Expression.integer(n, DataType.INT64)));
+    }
     Expression days = ScalarFunction.DAYS_BETWEEN.of(to, from);
     return switch (unit) {
       case "day" -> Optional.of(days);

@@ -1,6 +1,7 @@
 package io.jumpgate.dataflow;
 
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * The type of a call, from its arguments. The declarations in Python name these rules (signatures.py, aggregates.py);
@@ -62,8 +63,15 @@ interface TypeRule {
   TypeRule LISTED = arguments -> DataType.list(arguments.get(0).type());
   /** Of all rows of a group, also of none. */
   TypeRule COLLECTED = arguments -> LISTED.of(arguments).withNullable(false);
-  TypeRule ELEMENT = arguments -> ((DataType.Nested) arguments.get(0).type()).parts().get(0).type();
-  TypeRule VALUE = arguments -> ((DataType.Nested) arguments.get(0).type()).parts().get(1).type();
+  TypeRule ELEMENT = arguments -> part(arguments.get(0), 0);
+  TypeRule VALUE = arguments -> part(arguments.get(0), 1);
+  TypeRule KEYS = arguments -> DataType.list(part(arguments.get(0), 0));
+  TypeRule VALUES = arguments -> DataType.list(part(arguments.get(0), 1));
+  /** Of a list of keys and one of values. */
+  TypeRule MAP = arguments -> DataType.map(part(arguments.get(0), 0), part(arguments.get(1), 0));
+  TypeRule STRUCT = arguments -> fields(arguments.stream().map(Expression::type).toList()).withNullable(false);
+  /** Of lists. */
+  TypeRule ZIP = arguments -> DataType.list(fields(arguments.stream().map(a -> part(a, 0)).toList()));
 
   DataType of(List<Expression> arguments);
 
@@ -73,6 +81,15 @@ interface TypeRule {
 
   private static DataType decimal(int precision, int scale) {
     return DataType.decimal(Math.min(precision, DataType.Decimal.DIGITS_MAX), scale);
+  }
+
+  private static DataType part(Expression nested, int number) {
+    return ((DataType.Nested) nested.type()).parts().get(number).type();
+  }
+
+  private static DataType fields(List<DataType> types) {
+    return DataType.struct(
+        IntStream.range(0, types.size()).mapToObj(i -> new Field("f" + i, types.get(i).withNullable(true))).toList());
   }
 
   private static int whole(Expression literal) {

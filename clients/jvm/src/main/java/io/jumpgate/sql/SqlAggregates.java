@@ -22,6 +22,7 @@ public final class SqlAggregates {
   private final int keys;
   private final List<Measure> measures = new ArrayList<>();
   private final List<Integer> lists = new ArrayList<>();
+  private boolean isNested;
 
   /** {@code keys}: how many columns are before the measures. */
   public SqlAggregates(int keys) {
@@ -30,8 +31,11 @@ public final class SqlAggregates {
 
   public List<Measure> measures() {
     if (lists.size() > 1) {
-      List<SortKey> together =
-          lists.stream().map(i -> new SortKey(measures.get(i).arguments().get(0), false, false)).toList();
+      List<SortKey> together = lists.stream()
+                                   .map(i -> measures.get(i).arguments().get(0))
+                                   .filter(e -> !(e.type() instanceof DataType.Nested))
+                                   .map(e -> new SortKey(e, false, false))
+                                   .toList();
       lists.forEach(i -> {
         Measure list = measures.get(i);
         measures.set(i, new Measure(list.function(), list.arguments(), list.name(), together));
@@ -42,12 +46,15 @@ public final class SqlAggregates {
 
   /**
    * The value of {@code array_agg}, whose elements are in no order that an engine promises; but those at one place of
-   * several arrays are of one row. Empty: the engine is to say which floats differ.
+   * several arrays are of one row, of which one may have nested values. Empty: the engine is to say which values
+   * differ.
    */
   public Optional<Function<Operator, Expression>> addList(List<Expression> arguments, boolean distinct) {
-    if (distinct && arguments.get(0).type().isFloat()) {
+    boolean nested = arguments.get(0).type() instanceof DataType.Nested;
+    if (distinct && (nested || arguments.get(0).type().isFloat()) || nested && isNested) {
       return Optional.empty();
     }
+    isNested |= nested;
     if (!distinct) {
       lists.add(measures.size());
     }

@@ -1,5 +1,6 @@
 package io.jumpgate.sql;
 
+import io.jumpgate.dataflow.ClockText;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.DateParts;
 import io.jumpgate.dataflow.DecimalRules;
@@ -14,6 +15,7 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
@@ -32,6 +34,15 @@ public abstract class SqlTranslator<E> {
 
   /** The expression in a request. */
   public abstract Expression translate(E e);
+
+  /** A value that is handed on as it is, of any type. */
+  protected abstract Expression passed(E e);
+
+  /** A value that is an error for some arguments. */
+  protected abstract Expression failing(E call, Expression value);
+
+  /** Whether the session's names of months and days are those of English. */
+  protected abstract boolean isEnglish();
 
   /** The arguments of a call. */
   protected abstract List<E> arguments(E call);
@@ -122,8 +133,15 @@ public abstract class SqlTranslator<E> {
       case "minute" -> ScalarFunction.MINUTE.of(argument(e, 0, DataType.TIMESTAMP));
       case "second" -> ScalarFunction.SECOND.of(argument(e, 0, DataType.TIMESTAMP));
       case "date" -> moment(e, 0).as(DataType.DATE);
-      case "date_diff" ->
-        known(e, SqlFunctions.dateDiff(unit(e), argument(e, 1, DataType.DATE), argument(e, 2, DataType.DATE)));
+      case "millisecond" ->
+        ScalarFunction.MODULO.of(ScalarFunction.MILLISECOND.of(argument(e, 0, DataType.TIMESTAMP)),
+            Expression.integer(1000, DataType.INT64));
+      case "date_diff" -> between(e, moment(e, 1), moment(e, 2));
+      case "date_format" -> known(e, ClockText.of(literal(e, 1), argument(e, 0, DataType.TIMESTAMP), isEnglish()));
+      case "array_join" -> joinedElements(e);
+      case "array_min" -> extremeElement(ScalarFunction.LIST_MIN, e);
+      case "array_max" -> extremeElement(ScalarFunction.LIST_MAX, e);
+      case "array_position" -> ScalarFunction.LIST_POSITION.of(list(e, 0), alike(e, 1, list(e, 0), 0));
       default -> null;
     });
   }
@@ -132,6 +150,136 @@ public abstract class SqlTranslator<E> {
   private Expression moment(E call, int argument) {
     Expression value = argument(call, argument);
     return value.type().same(DataType.TIMESTAMP) ? value : argument(call, argument, DataType.DATE);
+  }
+
+  private Expression between(E call, Expression from, Expression to) {
+    return from.type().same(to.type()) ? known(call, SqlFunctions.dateDiff(unit(call), from, to)) : refuse(call);
+  }
+
+  // ---- arrays, maps and rows
+
+  /** A call by its name in SQL that makes an array or a map, or takes one out of others. */
+  protected final Expression made(String name, E e) {
+    return switch (name) {
+      case "element_at" -> elementAt(e);
+      case "array_distinct" -> ScalarFunction.LIST_DISTINCT.of(list(e, 0));
+      case "array_sort" -> arguments(e).size() == 1 ? sorted(list(e, 0), false) : refuse(e);
+      case "array_union" -> ScalarFunction.LIST_DISTINCT.of(ScalarFunction.LIST_CONCAT.of(list(e, 0), like(e, 1)));
+      case "array_except" -> ScalarFunction.LIST_EXCEPT.of(list(e, 0), like(e, 1));
+      case "slice" -> slice(e);
+      case "concat" -> ScalarFunction.LIST_CONCAT.of(lists(e));
+      case "flatten" -> ScalarFunction.FLATTEN.of(nested(e, 0, DataType.Kind.LIST));
+      case "map_keys" -> ScalarFunction.MAP_KEYS.of(nested(e, 0, DataType.Kind.MAP));
+      case "map_values" -> ScalarFunction.MAP_VALUES.of(nested(e, 0, DataType.Kind.MAP));
+      case "split" -> split(e);
+      default -> refuse(e);
+    };
+  }
+
+  /** An argument that is a list or a map. */
+  protected final Expression nested(E call, int argument, DataType.Kind kind) {
+    Expression value = passed(of(call, argument));
+    return value.type().kind() == kind ? value : refuse(call);
+  }
+
+  /** A list of values that are compared: not of floats, of which engines say which are the same. */
+  protected final Expression list(E call, int argument) {
+    Expression list = nested(call, argument, DataType.Kind.LIST);
+    return isCompared(part(list, 0)) ? list : refuse(call);
+  }
+
+  private static boolean isCompared(DataType type) {
+    return !type.isFloat() && !(type instanceof DataType.Nested);
+  }
+
+  private static DataType part(Expression nested, int number) {
+    return ((DataType.Nested) nested.type()).parts().get(number).type();
+  }
+
+  /** An argument of the type of the first one. */
+  private Expression like(E call, int argument) {
+    Expression value = passed(of(call, argument));
+    return value.type().same(passed(of(call, 0)).type()) ? value : refuse(call);
+  }
+
+  /** An argument of the type that a part of a nested value has. */
+  private Expression alike(E call, int argument, Expression nested, int number) {
+    return argument(call, argument, part(nested, number));
+  }
+
+  private Expression[] lists(E call) {
+    nested(call, 0, DataType.Kind.LIST);
+    return IntStream.range(0, arguments(call).size()).mapToObj(i -> like(call, i)).toArray(Expression[] ::new);
+  }
+
+  private static Expression sorted(Expression list, boolean descending) {
+    return ScalarFunction.LIST_SORT.of(list, Expression.bool(descending), Expression.bool(false));
+  }
+
+  private Expression slice(E call) {
+    Expression part = ScalarFunction.LIST_SLICE.of(nested(call, 0, DataType.Kind.LIST),
+        argument(call, 1).as(DataType.INT64), argument(call, 2).as(DataType.INT64));
+    boolean sure = number(of(call, 1)).orElse(0) != 0 && number(of(call, 2)).orElse(-1) >= 0;
+    return sure ? part : failing(call, part);
+  }
+
+  private Expression split(E call) {
+    return arguments(call).size() == 2 && !literal(call, 1).isEmpty()
+        ? ScalarFunction.SPLIT.of(argument(call, 0, DataType.STRING), Expression.string(literal(call, 1)))
+        : refuse(call);
+  }
+
+  private Expression joinedElements(E call) {
+    Expression list = nested(call, 0, DataType.Kind.LIST);
+    if (!part(list, 0).same(DataType.STRING)) {
+      return refuse(call);
+    }
+    Expression[] all =
+        Stream
+            .concat(Stream.of(list),
+                IntStream.range(1, arguments(call).size()).mapToObj(i -> argument(call, i, DataType.STRING)))
+            .toArray(Expression[] ::new);
+    return ScalarFunction.LIST_JOIN.of(all);
+  }
+
+  /** NULL where an element is. */
+  private Expression extremeElement(ScalarFunction function, E call) {
+    Expression list = list(call, 0);
+    if (arguments(call).size() > 1) {
+      return refuse(call);
+    }
+    Expression found = function.of(list);
+    Expression incomplete =
+        ScalarFunction.LT.of(ScalarFunction.LIST_COUNT.of(list), ScalarFunction.CARDINALITY.of(list));
+    return Expression.caseWhen(List.of(incomplete, Expression.nullOf(found.type())), found);
+  }
+
+  /** An element of an array by its place from either end, which is none of 0, or the value of a key. */
+  protected final Expression elementAt(E call) {
+    Expression of = passed(of(call, 0));
+    if (of.type().kind() == DataType.Kind.MAP) {
+      return ScalarFunction.MAP_VALUE.of(of, key(call, of));
+    }
+    if (number(of(call, 1)).isPresent()) {
+      return element(call, of);
+    }
+    Expression place = argument(call, 1).as(DataType.INT64);
+    Expression none = ScalarFunction.EQ.of(place, Expression.integer(0, DataType.INT64));
+    Expression failed = ScalarFunction.LIST_SUBSCRIPT.of(of, place);
+    return failing(call, Expression.caseWhen(List.of(none, failed), ScalarFunction.ELEMENT_AT.of(of, place)));
+  }
+
+  /** {@code a[i]}, which there must be. */
+  protected final Expression subscript(E call) {
+    Expression of = passed(of(call, 0));
+    return failing(call,
+        of.type().kind() == DataType.Kind.MAP
+            ? ScalarFunction.MAP_SUBSCRIPT.of(of, key(call, of))
+            : ScalarFunction.LIST_SUBSCRIPT.of(of, argument(call, 1).as(DataType.INT64)));
+  }
+
+  private Expression key(E call, Expression map) {
+    return isCompared(part(map, 0)) ? alike(call, 1, map, 0) : refuse(call);
   }
 
   /** Whether an element equals a value; NULL if none does and one is NULL. */

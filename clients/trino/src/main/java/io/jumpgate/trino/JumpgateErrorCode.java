@@ -21,6 +21,7 @@ public final class JumpgateErrorCode {
       case OVERFLOW -> StandardErrorCode.NUMERIC_VALUE_OUT_OF_RANGE;
       case DIVISION_BY_ZERO -> StandardErrorCode.DIVISION_BY_ZERO;
       case INVALID_CAST -> StandardErrorCode.INVALID_CAST_ARGUMENT;
+      case COMPUTE -> StandardErrorCode.INVALID_FUNCTION_ARGUMENT;
       default -> code(EngineError.of(e));
     };
     return new TrinoException(code, e.getMessage(), e);

@@ -65,7 +65,7 @@ final class Aggregates {
     boolean distinct = aggregation.getMask().filter(input.marks()::containsKey).isPresent();
     String name = functions.name(aggregation.getFunctionHandle());
     if (name.equals("array_agg") && (distinct || aggregation.getMask().isEmpty())) {
-      results.add(shared.addList(arguments(aggregation), distinct).orElseThrow(() -> unknown(aggregation)));
+      results.add(shared.addList(passed(aggregation), distinct).orElseThrow(() -> unknown(aggregation)));
       return;
     }
     DataType type = Types.jumpgate(variable.getType());
@@ -74,7 +74,7 @@ final class Aggregates {
     results.add(shared.add(name, type, arguments, distinct).orElseThrow(() -> unknown(aggregation)));
   }
 
-  /** The arguments of all rows, of which nobody asks more than whether they are NULL. */
+  /** The arguments of all rows, which nobody compares. */
   private List<Expression> passed(Aggregation aggregation) {
     return aggregation.getArguments().stream().map(input.over(functions)::passed).toList();
   }

@@ -3,7 +3,6 @@ package io.jumpgate.presto.plan;
 import com.facebook.presto.common.block.Block;
 import com.facebook.presto.common.function.OperatorType;
 import com.facebook.presto.common.type.ArrayType;
-import com.facebook.presto.common.type.DateType;
 import com.facebook.presto.common.type.MapType;
 import com.facebook.presto.common.type.TimestampType;
 import com.facebook.presto.common.type.Type;
@@ -26,6 +25,7 @@ import io.jumpgate.explain.NotOffloaded;
 import io.jumpgate.sql.SqlTranslator;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -35,6 +35,8 @@ import java.util.stream.IntStream;
 /** Presto's expressions as entries of a request: equal in every value and error, or not at all. */
 final class ExpressionTranslator extends SqlTranslator<RowExpression> {
   private static final long DAY_MILLIS = 86_400_000;
+  /** Of an array that one call makes. */
+  private static final int PARTS_MAX = 256;
 
   private final Functions functions;
   private final SessionTime time;
@@ -47,17 +49,67 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
     this.columns = columns;
   }
 
-  /** A value that is handed on as it is, of any type. Raises NotOffloaded. */
-  Expression passed(RowExpression e) {
+  /** Raises NotOffloaded. */
+  @Override
+  protected Expression passed(RowExpression e) {
     if (e instanceof VariableReferenceExpression variable) {
       return columns.apply(variable);
     }
     if (e instanceof SpecialFormExpression form && form.getForm() == Form.DEREFERENCE) {
       return field(form);
     }
-    boolean element =
-        e instanceof CallExpression && called(e).equals("element_at") && of(e, 0).getType() instanceof ArrayType;
-    return element ? element(e) : translate(e);
+    if (!Types.isNested(e.getType())) {
+      return translate(e);
+    }
+    if (e instanceof SpecialFormExpression form && form.getForm() == Form.ROW_CONSTRUCTOR) {
+      return ScalarFunction.STRUCT_OF.of(allPassed(form));
+    }
+    if (e instanceof ConstantExpression constant && !constant.isNull()
+        && constant.getType() instanceof ArrayType array) {
+      Block elements = (Block) constant.getValue();
+      return isPart(elements.getPositionCount()) ? ScalarFunction.LIST_OF.of(literals(elements, array.getElementType()))
+                                                 : refuse(e);
+    }
+    if (!(e instanceof CallExpression call)) {
+      throw computed(e);
+    }
+    if (functions.operator(call.getFunctionHandle()).filter(OperatorType.SUBSCRIPT::equals).isPresent()) {
+      return subscript(call);
+    }
+    return switch (called(e)) {
+      case "array_constructor" ->
+        isPart(call.getArguments().size()) ? ScalarFunction.LIST_OF.of(allPassed(call)) : refuse(e);
+      default -> made(called(e), e);
+    };
+  }
+
+  private Expression[] allPassed(RowExpression e) {
+    return arguments(e).stream().map(this::passed).toArray(Expression[] ::new);
+  }
+
+  /** Whether one call makes an array of so many elements. */
+  private static boolean isPart(int elements) {
+    return elements > 0 && elements <= PARTS_MAX;
+  }
+
+  private Expression[] literals(Block elements, Type type) {
+    return IntStream.range(0, elements.getPositionCount())
+        .mapToObj(i -> literal(TypeUtils.readNativeValue(type, elements, i), type))
+        .toArray(Expression[] ::new);
+  }
+
+  private NotOffloaded computed(RowExpression e) {
+    return new NotOffloaded(Code.TYPE, "arrays, maps and rows are computed by Presto: " + e.getType().getDisplayName());
+  }
+
+  @Override
+  protected boolean isEnglish() {
+    return List.of(Locale.ENGLISH, Locale.US).contains(functions.session().getLocale());
+  }
+
+  @Override
+  protected Expression failing(RowExpression call, Expression value) {
+    return value;
   }
 
   @Override
@@ -177,6 +229,7 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
       case MODULUS -> rest(e, type);
       case NEGATION -> ScalarFunction.NEGATE.of(translate(of.get(0)));
       case CAST -> cast(e, type);
+      case SUBSCRIPT -> subscript(e);
       default -> throw unknown(e);
     };
   }
@@ -186,7 +239,7 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
       case "not" -> ScalarFunction.NOT.of(argument(e, 0));
       case "like" -> like(e);
       case "cardinality" -> called(of(e, 0)).equals("split") ? pieces(e) : cardinality(e);
-      case "element_at" -> of(e, 0).getType() instanceof ArrayType ? element(e) : lookup(e);
+      case "element_at" -> of(e, 0) instanceof ConstantExpression ? lookup(e) : elementAt(e);
       case "contains" -> of(e, 0) instanceof ConstantExpression array ? contained(e, array) : contains(e);
       case "date_trunc" -> truncated(e);
       case "abs" -> ScalarFunction.ABS.of(argument(e, 0));
@@ -195,7 +248,12 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
       case "regexp_extract" -> arguments(e).size() == 2 ? extracted(e, pattern(e)) : refuse(e);
       case "regexp_replace" -> replacedMatches(e, pattern(e), arguments(e).size() == 2 ? "" : literal(e, 2));
       case "mod" -> rest(e, Types.jumpgate(e.getType()));
-      case "date_add" -> known(e, SqlFunctions.later(argument(e, 2, DataType.DATE), unit(e), whole(e, 1)));
+      case "date_add" -> known(e, SqlFunctions.later(timed(e, 2), unit(e), whole(e, 1)));
+      case "date_diff" ->
+        of(e, 1).getType().equals(TimestampType.TIMESTAMP) && !time.isPlain() ? refuseZone(e)
+                                                                              : known(e, shared(name, e));
+      case "from_unixtime" -> ofEpoch(e);
+      case "to_unixtime" -> toEpoch(e);
       default -> known(e, shared(name, e));
     };
   }
@@ -206,6 +264,42 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
   }
 
   // ---- dates
+
+  /** A date, or a timestamp of a session whose clock is never changed. */
+  private Expression timed(CallExpression e, int argument) {
+    if (!of(e, argument).getType().equals(TimestampType.TIMESTAMP)) {
+      return argument(e, argument, DataType.DATE);
+    }
+    return time.isPlain() ? argument(e, argument, DataType.TIMESTAMP) : refuseZone(e);
+  }
+
+  private <T> T refuseZone(CallExpression e) {
+    throw new NotOffloaded(Code.DIALECT, "Presto counts by the clock of the session's zone: " + functions.text(e));
+  }
+
+  /** Of whole seconds, which the planner casts to double. */
+  private Expression ofEpoch(CallExpression e) {
+    boolean whole = e.getArguments().size() == 1 && of(e, 0) instanceof CallExpression cast
+        && functions.operator(cast.getFunctionHandle()).filter(OperatorType.CAST::equals).isPresent()
+        && Types.jumpgate(of(cast, 0).getType()).isWhole();
+    if (!whole) {
+      throw unknown(e);
+    }
+    if (!time.isUtc()) {
+      return refuseZone(e);
+    }
+    Expression seconds = argument((CallExpression) of(e, 0), 0).as(DataType.INT64);
+    Expression millis = ScalarFunction.MULTIPLY.of(seconds, Expression.integer(1000, DataType.INT64));
+    return SqlFunctions.later(Expression.moment(0, DataType.TIMESTAMP), millis);
+  }
+
+  private Expression toEpoch(CallExpression e) {
+    if (!time.isUtc()) {
+      return refuseZone(e);
+    }
+    Expression millis = SqlFunctions.millis(argument(e, 0, DataType.TIMESTAMP)).as(DataType.FLOAT64);
+    return ScalarFunction.DIVIDE.of(millis, Expression.floating(1000, DataType.FLOAT64));
+  }
 
   /** Where a clock skips times, the start of a minute or of more may be none that it shows. */
   private Expression truncated(CallExpression e) {
@@ -233,12 +327,18 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
   /** A date and an interval of whole days, or of months. */
   private Expression moved(CallExpression e, int sign) {
     List<RowExpression> of = e.getArguments();
-    int at = of.get(0).getType().equals(DateType.DATE) ? 0 : 1;
+    int at = of.get(0).getType().getTypeSignature().getBase().startsWith("interval ") ? 1 : 0;
     String interval = of.get(1 - at).getType().getTypeSignature().getBase();
     if (!interval.startsWith("interval ")) {
       throw unknown(e);
     }
     long number = sign * whole(e, 1 - at);
+    if (of.get(at).getType().equals(TimestampType.TIMESTAMP)) {
+      Expression timestamp = timed(e, at);
+      return interval.equals("interval year to month")
+          ? SqlFunctions.later(timestamp, number, 0)
+          : SqlFunctions.later(timestamp, Expression.integer(number, DataType.INT64));
+    }
     if (interval.equals("interval year to month")) {
       return SqlFunctions.later(argument(e, at, DataType.DATE), number, 0);
     }
@@ -281,11 +381,7 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
       throw unknown(e);
     }
     Type type = ((ArrayType) array.getType()).getElementType();
-    Block elements = (Block) array.getValue();
-    List<Expression> options = IntStream.range(0, elements.getPositionCount())
-                                   .mapToObj(i -> literal(TypeUtils.readNativeValue(type, elements, i), type))
-                                   .toList();
-    return Expression.in(translate(e.getArguments().get(1)), options);
+    return Expression.in(translate(e.getArguments().get(1)), List.of(literals((Block) array.getValue(), type)));
   }
 
   /** The planner's way to say CASE of a value where all else is constant. */
@@ -324,15 +420,10 @@ final class ExpressionTranslator extends SqlTranslator<RowExpression> {
     return contains(e, passed(of(e, 0)));
   }
 
-  /** By a place that is a literal: there is no element 0, which is an error of Presto's. */
-  private Expression element(RowExpression e) {
-    return element(e, passed(of(e, 0)));
-  }
-
   // ---- numbers
 
   private Expression sum(ScalarFunction function, CallExpression e, DataType type) {
-    if (type.same(DataType.DATE)) {
+    if (type.same(DataType.DATE) || type.same(DataType.TIMESTAMP)) {
       return moved(e, function == ScalarFunction.ADD ? 1 : -1);
     }
     Expression[] of = all(e.getArguments());

@@ -52,6 +52,11 @@ public final class SessionTime {
     return rules.isFixedOffset();
   }
 
+  /** Whether timestamps are moments that clocks of UTC show. */
+  boolean isUtc() {
+    return isPlain() && rules.getOffset(Instant.EPOCH).equals(ZoneOffset.UTC);
+  }
+
   /**
    * Presto's values of a column of timestamps, which get into their places. Raises {@code data} for one that has none:
    * they are never rounded.

@@ -63,7 +63,7 @@ private final class Measures(aggregate: Aggregate, input: Scope) {
   private val found = mutable.LinkedHashMap[(MeasureFunction, Seq[Value], Seq[SortKey]), Measure]()
   /** Values of lists to which the query gives no order. */
   private lazy val together: Seq[Value] = aggregate.aggregateExpressions.flatMap(_.collect {
-    case Lists.Collected(c) if c.order.isEmpty && !c.distinct => filtered(c.of, c.values)
+    case Lists.Collected(c) if c.order.isEmpty && !c.distinct => collected(c)
   }).distinct
   private val results = mutable.LinkedHashMap[Expression, (AttributeReference, (Int => Value) => Value)]()
 
@@ -96,7 +96,8 @@ private final class Measures(aggregate: Aggregate, input: Scope) {
   private def listed(c: Lists.Collected): (Int => Value) => Value = {
     Lists.requireComparable(c)
     Lists.requireNoOrder(c, aggregate.child)
-    val value = filtered(c.of, c.values)
+    Lists.requireOrdered(together)
+    val value = collected(c)
     val i = measure(Lists.function(c), distinct = false, Seq(value), Lists.order(c, value, together))
     column => column(i)
   }
@@ -196,11 +197,14 @@ private final class Measures(aggregate: Aggregate, input: Scope) {
     Values.caseWhen(Seq((isConstant, negativeRoot(column(count)))), column(i))
   }
 
-  private def filtered(a: AggregateExpression, e: Expression, value: Value => Value = identity): Value = {
-    val argument = value(ExpressionTranslator(e, input))
+  private def collected(c: Lists.Collected): Value = filtered(c.of, ExpressionTranslator.passed(c.values, input))
+
+  private def filtered(a: AggregateExpression, e: Expression, value: Value => Value = identity): Value =
+    filtered(a, value(ExpressionTranslator(e, input)))
+
+  private def filtered(a: AggregateExpression, argument: Value): Value =
     a.filter.fold(argument)(condition =>
       Values.caseWhen(Seq((ExpressionTranslator(condition, input), argument)), Request.nullOf(argument.dataType)))
-  }
 
   private def measure(function: MeasureFunction, distinct: Boolean, arguments: Seq[Value], order: Seq[SortKey] = Nil): Int = {
     val key = (if (distinct) function.distinct() else function, arguments, order)

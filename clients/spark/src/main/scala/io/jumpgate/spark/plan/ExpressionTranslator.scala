@@ -128,7 +128,7 @@ object ExpressionTranslator {
   // ---- constants
 
   private def constant(e: Expression): Value =
-    if (Values.isNested(e.dataType)) NotOffloaded(Code.TYPE, s"${e.dataType.simpleString} is a type without literals")
+    if (subqueries(e).nonEmpty && Values.isNested(e.dataType)) NotOffloaded(Code.TYPE, s"${e.dataType.simpleString} of a subquery")
     else if (subqueries(e).nonEmpty) Request.parameter(e, Values.typeOf(e.dataType)) else Values.literal(value(e), e.dataType)
 
   /** The value of a parameter, of the results of its subqueries. */

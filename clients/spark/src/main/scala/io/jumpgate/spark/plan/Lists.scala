@@ -26,24 +26,64 @@ private final class Lists(in: Expression => Value, passed: Expression => Value) 
       Some(ScalarFunction.MAP_VALUE.of(passed(e.left), in(e.right)))
     case ArrayMin(list) if Lists.isOrdered(list) => Some(ScalarFunction.LIST_MIN.of(passed(list)))
     case ArrayMax(list) if Lists.isOrdered(list) => Some(ScalarFunction.LIST_MAX.of(passed(list)))
-    case GetArrayItem(list, Literal(i: Int, _), fails) if i >= 0 => Some(element(passed(list), i + 1L, fails))
+    case GetArrayItem(list, i, fails) => Some(item(passed(list), Values.cast(in(i), JumpgateType.INT64), fails))
     case e: ElementAt if e.left.dataType.isInstanceOf[ArrayType] && e.defaultValueOutOfBound.isEmpty =>
-      e.right match {
-        case Literal(n: Int, _) if n != 0 => Some(element(passed(e.left), n.toLong, e.failOnError))
-        case _ => None
-      }
-    case _ => None
+      Some(element(passed(e.left), Values.cast(in(e.right), JumpgateType.INT64), e.failOnError))
+    case _ => made(expression)
   }
 
-  /** The n-th element, or an error where an array has fewer. */
-  private def element(list: Value, n: Long, fails: Boolean): Value = {
-    val found = ScalarFunction.ELEMENT_AT.of(list, Values.long(n))
-    if (!fails) found
+  private def made(expression: Expression): Option[Value] = Option(expression match {
+    case ArrayDistinct(list) if Lists.isOrdered(list) => ScalarFunction.LIST_DISTINCT.of(passed(list))
+    case ArrayUnion(a, b) if Lists.isOrdered(a) => ScalarFunction.LIST_DISTINCT.of(ScalarFunction.LIST_CONCAT.of(passed(a), passed(b)))
+    case ArrayIntersect(a, b) if Lists.isOrdered(a) => ScalarFunction.LIST_INTERSECT.of(passed(a), passed(b))
+    case ArrayExcept(a, b) if Lists.isOrdered(a) => ScalarFunction.LIST_EXCEPT.of(passed(a), passed(b))
+    case SortArray(list, Literal(ascending: Boolean, _)) if Lists.isOrdered(list) => sorted(passed(list), !ascending, nullsFirst = ascending)
+    case ArraySort(list, comparator, _) if Lists.isOrdered(list) && Lists.isPlain(comparator) =>
+      sorted(passed(list), descending = false, nullsFirst = false)
+    case Slice(list, start, length) =>
+      ScalarFunction.LIST_SLICE.of(passed(list), Values.cast(in(start), JumpgateType.INT64), Values.cast(in(length), JumpgateType.INT64))
+    case Concat(lists) if lists.nonEmpty && lists.forall(_.dataType.isInstanceOf[ArrayType]) => ScalarFunction.LIST_CONCAT.of(lists.map(passed): _*)
+    case ArrayJoin(list, separator, other) if Lists.isOfText(list) =>
+      ScalarFunction.LIST_JOIN.of(passed(list) +: in(separator) +: other.map(in).toSeq: _*)
+    case Flatten(lists) =>
+      val all = passed(lists)
+      val isIncomplete = ScalarFunction.LT.of(ScalarFunction.LIST_COUNT.of(all), ScalarFunction.CARDINALITY.of(all))
+      val flat = ScalarFunction.FLATTEN.of(all)
+      Values.caseWhen(Seq((isIncomplete, Request.nullOf(flat.dataType))), flat)
+    case MapKeys(map) => ScalarFunction.MAP_KEYS.of(passed(map))
+    case MapValues(map) => ScalarFunction.MAP_VALUES.of(passed(map))
+    case MapFromArrays(keys, values) if Lists.isOrdered(keys) => ScalarFunction.MAP_OF.of(passed(keys), passed(values))
+    case e: CreateMap if e.keys.nonEmpty && e.keys.size <= Values.PartsMax && Lists.isKey(e.keys.head) =>
+      ScalarFunction.MAP_OF.of(ScalarFunction.LIST_OF.of(e.keys.map(passed): _*), ScalarFunction.LIST_OF.of(e.values.map(passed): _*))
+    case CreateArray(values, _) if values.nonEmpty && values.size <= Values.PartsMax => ScalarFunction.LIST_OF.of(values.map(passed): _*)
+    case e: CreateNamedStruct if e.valExprs.nonEmpty && e.valExprs.size <= Values.PartsMax =>
+      Values.cast(ScalarFunction.STRUCT_OF.of(e.valExprs.map(passed): _*), Values.typeOf(e.dataType))
+    case ArraysZip(lists, _) if lists.nonEmpty && lists.size <= Values.PartsMax =>
+      Values.cast(ScalarFunction.LIST_ZIP.of(lists.map(passed): _*), Values.typeOf(expression.dataType))
+    case _ => null
+  })
+
+  private def sorted(list: Value, descending: Boolean, nullsFirst: Boolean): Value =
+    ScalarFunction.LIST_SORT.of(list, Request.bool(descending), Request.bool(nullsFirst))
+
+  /** The element behind `i` others. */
+  private def item(list: Value, i: Value, fails: Boolean): Value = {
+    val place = ScalarFunction.ADD.of(i, Values.long(1))
+    if (fails) ScalarFunction.LIST_SUBSCRIPT.of(list, place)
     else {
-      val size = ScalarFunction.CARDINALITY.of(list)
-      val isMissing = ScalarFunction.AND.of(ScalarFunction.LT.of(size, Values.long(n.abs)), AggregateTranslator.fails(size))
-      Values.caseWhen(Seq((isMissing, Request.nullOf(found.dataType))), found)
+      val found = ScalarFunction.ELEMENT_AT.of(list, place)
+      Values.caseWhen(Seq((ScalarFunction.GE.of(i, Values.long(0)), found)), Request.nullOf(found.dataType))
     }
+  }
+
+  /** The n-th element, or an error where there can be none, or an array has fewer. */
+  private def element(list: Value, n: Value, fails: Boolean): Value = {
+    val found = ScalarFunction.ELEMENT_AT.of(list, n)
+    val size = ScalarFunction.CARDINALITY.of(list)
+    val isNone = ScalarFunction.EQ.of(n, Values.long(0))
+    val isMissing = if (fails) ScalarFunction.OR.of(isNone, ScalarFunction.LT.of(size, ScalarFunction.ABS.of(n))) else isNone
+    val failing = ScalarFunction.AND.of(isMissing, AggregateTranslator.fails(ScalarFunction.ADD.of(size, Values.long(1))))
+    Values.caseWhen(Seq((failing, Request.nullOf(found.dataType))), found)
   }
 }
 
@@ -52,6 +92,19 @@ private object Lists {
   private def isKey(dataType: DataType): Boolean = !Values.isNested(dataType) && dataType != FloatType && dataType != DoubleType
 
   private def isKey(value: Expression): Boolean = isKey(value.dataType)
+
+  private def isOfText(list: Expression): Boolean = list.dataType match {
+    case ArrayType(StringType, _) => true
+    case _ => false
+  }
+
+  /** Whether elements are compared by the order that they have, NULL last. */
+  private def isPlain(comparator: Expression): Boolean = comparator match {
+    case LambdaFunction(body, Seq(a: NamedLambdaVariable, b: NamedLambdaVariable), _) =>
+      val ofKnown = If(LessThan(a, b), Literal(-1), If(GreaterThan(a, b), Literal(1), Literal(0)))
+      body.semanticEquals(ArraySort.comparator(a, b)) || body.semanticEquals(ofKnown)
+    case _ => false
+  }
 
   private def isOrdered(list: Expression): Boolean = list.dataType match {
     case ArrayType(of, _) => isKey(of)
@@ -80,7 +133,12 @@ private object Lists {
 
   /** Spark knows 0 from -0 in a set. */
   def requireComparable(c: Collected): Unit =
-    if (c.distinct && Seq(FloatType, DoubleType).contains(c.values.dataType)) NotOffloaded(Code.AGGREGATE, s"floats that differ are Spark's own: ${c.of.sql}")
+    if (c.distinct && !isKey(c.values.dataType)) NotOffloaded(Code.AGGREGATE, s"values that differ are Spark's own: ${c.of.sql}")
+
+  /** Of several lists whose elements at one place are of one row, one may have elements that are not ordered. */
+  def requireOrdered(together: Seq[Value]): Unit =
+    if (together.size > 1 && together.count(_.dataType.isInstanceOf[JumpgateType.Nested]) > 1)
+      NotOffloaded(Code.AGGREGATE, "several arrays of structs, arrays or maps, whose elements at one place are of one row")
 
   /** Rows that come in an order: what Spark collects of them has that order if no other partition has rows of a group. */
   def requireNoOrder(c: Collected, child: LogicalPlan): Unit =
@@ -95,9 +153,10 @@ private object Lists {
    * are in Spark.
    */
   def order(c: Collected, value: Value, together: Seq[Value]): Seq[SortKey] = c.order match {
+    case Some(_) if value.dataType.isInstanceOf[JumpgateType.Nested] => NotOffloaded(Code.AGGREGATE, s"values are Spark's to order: ${c.of.sql}")
     case Some(ascending) => Seq(new SortKey(value, !ascending, false))
     case None if c.distinct || together.size < 2 => Nil
-    case None => together.map(new SortKey(_, false, false))
+    case None => together.filterNot(_.dataType.isInstanceOf[JumpgateType.Nested]).map(new SortKey(_, false, false))
   }
 }
 

@@ -2,12 +2,16 @@ package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Field, ScalarFunction}
 import io.jumpgate.explain.Code
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import scala.jdk.CollectionConverters._
 
 /** Spark's types and values as a request has them, and the rules of types of the functions that it calls. */
 object Values {
+  /** Of an array or a struct that one call makes. */
+  val PartsMax = 256
   private val Moment = Zones.Moment
 
   /** Nullable. */
@@ -52,10 +56,22 @@ object Values {
   val Unread: Value = Request.nullOf(JumpgateType.TIME)
 
   /** A value of Catalyst's. */
-  def literal(value: Any, dataType: DataType): Value = {
-    if (isNested(dataType)) NotOffloaded(Code.TYPE, s"${dataType.simpleString} is a type without literals")
-    scalar(value, dataType)
+  def literal(value: Any, dataType: DataType): Value = (value, dataType) match {
+    case (null, t) => Request.nullOf(typeOf(t))
+    case (a: ArrayData, t: ArrayType) if isSome(a.numElements()) => ScalarFunction.LIST_OF.of(elements(a, t.elementType): _*)
+    case (m: MapData, t: MapType) if isSome(m.numElements()) =>
+      val (keys, values) = (elements(m.keyArray(), t.keyType), elements(m.valueArray(), t.valueType))
+      ScalarFunction.MAP_OF.of(ScalarFunction.LIST_OF.of(keys: _*), ScalarFunction.LIST_OF.of(values: _*))
+    case (row: InternalRow, t: StructType) if isSome(t.length) =>
+      cast(ScalarFunction.STRUCT_OF.of(t.fields.zipWithIndex.map { case (f, i) => literal(row.get(i, f.dataType), f.dataType) }.toSeq: _*), typeOf(t))
+    case (_, t) if isNested(t) => NotOffloaded(Code.TYPE, s"${t.simpleString} of none or many is a type without literals")
+    case _ => scalar(value, dataType)
   }
+
+  private def elements(a: ArrayData, dataType: DataType): Seq[Value] = a.toObjectArray(dataType).toSeq.map(literal(_, dataType))
+
+  /** Whether one call makes something of so many parts. */
+  private def isSome(parts: Int): Boolean = parts > 0 && parts <= PartsMax
 
   private def scalar(value: Any, dataType: DataType): Value = ((value, typeOf(dataType)): @unchecked) match {
     case (null, t) => Request.nullOf(t)

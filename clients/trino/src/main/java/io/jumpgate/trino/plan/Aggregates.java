@@ -97,7 +97,7 @@ public final class Aggregates {
     }
     String name = function.getFunctionName();
     if (name.equals("array_agg") && function.getFilter().isEmpty()) {
-      return shared.addList(arguments(function), function.isDistinct()).orElseThrow(() -> unknown(function));
+      return shared.addList(passed(function), function.isDistinct()).orElseThrow(() -> unknown(function));
     }
     DataType type = Types.jumpgate(function.getOutputType());
     boolean counted = name.equals("count") && function.getFilter().isEmpty() && !function.isDistinct();
@@ -109,7 +109,7 @@ public final class Aggregates {
         .orElseThrow(() -> unknown(function));
   }
 
-  /** The arguments of all rows, of which nobody asks more than whether they are NULL. */
+  /** The arguments of all rows, which nobody compares. */
   private List<Expression> passed(AggregateFunction function) {
     ExpressionTranslator translator = new ExpressionTranslator(scope);
     return function.getArguments().stream().map(translator::passed).toList();

@@ -6,6 +6,7 @@ import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.ScalarFunction;
+import io.jumpgate.dataflow.SqlFunctions;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
 import io.jumpgate.sql.SqlTranslator;
@@ -33,6 +34,8 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
   /** So many digits a double holds: one division, which rounds once. */
   private static final int DOUBLE_DIGITS = 15;
 
+  private static final long MILLI_MICROS = 1000;
+
   private final Scope scope;
 
   ExpressionTranslator(Scope scope) {
@@ -40,16 +43,28 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
     this.scope = scope;
   }
 
-  /** A value that is handed on as it is, of any type. Raises NotOffloaded. */
-  Expression passed(ConnectorExpression e) {
+  /** Raises NotOffloaded. */
+  @Override
+  protected Expression passed(ConnectorExpression e) {
     if (e instanceof Variable variable) {
       return scope.column(variable.getName());
     }
     if (e instanceof FieldDereference field) {
       return field(field);
     }
-    return called(e).equals("element_at") && of(e, 0).getType() instanceof ArrayType ? element(e, passed(of(e, 0)))
-                                                                                     : translate(e);
+    boolean made = Types.isNested(e.getType()) && e instanceof Call;
+    return made ? made(called(e), e) : translate(e);
+  }
+
+  /** Nobody says here in which language the session is. */
+  @Override
+  protected boolean isEnglish() {
+    return false;
+  }
+
+  @Override
+  protected Expression failing(ConnectorExpression call, Expression value) {
+    return refuseFailing(call);
   }
 
   private Expression field(FieldDereference e) {
@@ -121,7 +136,8 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
       case "regexp_replace" -> replacedMatches(e);
       case "mod" -> rest(e, type);
       case "cardinality" -> cardinality(e);
-      case "element_at" -> of(e, 0).getType() instanceof ArrayType ? element(e, passed(of(e, 0))) : refuse(e);
+      case "element_at" -> elementAt(e);
+      case "to_unixtime" -> toEpoch(e);
       case "contains" -> contains(e);
       default -> known(e, shared(name, e));
     };
@@ -148,6 +164,18 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
   }
 
   // ---- text and dates
+
+  private Expression toEpoch(Call e) {
+    Expression time = argument(e, 0, DataType.TIMESTAMP);
+    Expression micros =
+        ScalarFunction.ADD.of(ScalarFunction.MULTIPLY.of(SqlFunctions.millis(time), whole(MILLI_MICROS)),
+            ScalarFunction.MODULO.of(ScalarFunction.MICROSECOND.of(time), whole(MILLI_MICROS)));
+    return ScalarFunction.DIVIDE.of(micros.as(DataType.FLOAT64), Expression.floating(1e6, DataType.FLOAT64));
+  }
+
+  private static Expression whole(long n) {
+    return Expression.integer(n, DataType.INT64);
+  }
 
   /** Of some text by no more text: longer ones have a bound. */
   private Expression replaced(Call e) {
