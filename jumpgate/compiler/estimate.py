@@ -73,6 +73,13 @@ def row_bytes(schema: Schema) -> int:
     return sum(STRING_BYTES if f.type.is_text else f.type.width for f in schema) + len(schema) // 8 + 1
 
 
+def stored_share(node: Operator) -> float:
+    """Return the part of its files' bytes that a read takes: in columnar formats that of its columns in a row's."""
+    if not isinstance(node, Read) or not formats()[node.format].columnar:
+        return 1.0
+    return row_bytes(node.schema) / row_bytes(node.file_schema)
+
+
 class Estimator:
     """Estimates any node of one compilation. It caches by identity and so keeps the nodes alive."""
 
@@ -100,9 +107,7 @@ class Estimator:
         """Return the bytes that a read takes of its files, in columnar formats those of its columns by their part of a
         row's bytes; None of other nodes."""
         bytes = self.files(node).bytes if isinstance(node, Read) else None
-        if bytes is None or not isinstance(node, Read) or not formats()[node.format].columnar:
-            return bytes
-        return bytes * row_bytes(node.schema) / row_bytes(node.file_schema)
+        return None if bytes is None else bytes * stored_share(node)
 
     def segments(self, node: Operator) -> Sequence[Segments]:
         """Return the segments of each file of a read; empty if they are unknown, or no disk has any."""

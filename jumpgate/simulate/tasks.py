@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jumpgate.compiler.estimate import row_bytes
-from jumpgate.dataflow.formats import formats
-from jumpgate.dataflow.operators import Emit, Join, Operator, Read, Receive, State, numbered
+from jumpgate.compiler.estimate import stored_share
+from jumpgate.dataflow.operators import Emit, Join, Operator, Receive, State, numbered
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import InstancePlan, JobPlan
 from jumpgate.nca.registry import Registry
@@ -71,8 +70,7 @@ def _of(plan: JobPlan, instance: InstancePlan, seconds: Mapping[str, float]) -> 
                 operator=node.kind,
             )
         spent = seconds_of(figures.work, seconds) / instance.count
-        if isinstance(node, Read):
-            task.read_bytes += _read(node, figures.work) / instance.count
+        task.read_bytes += _read_bytes(figures.work) * stored_share(node) / instance.count
         if id(node) in held:
             task.after_s += spent
         else:
@@ -85,11 +83,9 @@ def _of(plan: JobPlan, instance: InstancePlan, seconds: Mapping[str, float]) -> 
     return found
 
 
-def _read(node: Read, work: Work) -> float:
-    """Return the bytes that a read takes of its files; in columnar formats those of its columns, by their part of a
-    row's."""
-    bytes = sum(amount for name, amount in work.items() if name.startswith("scan ") and name.endswith(" byte"))
-    return bytes * row_bytes(node.schema) / row_bytes(node.file_schema) if formats()[node.format].columnar else bytes
+def _read_bytes(work: Work) -> float:
+    """Return the bytes of files among an operator's work."""
+    return sum(amount for name, amount in work.items() if name.startswith("scan ") and name.endswith(" byte"))
 
 
 def _stages(instance: InstancePlan) -> dict[int, int]:

@@ -243,9 +243,8 @@ public final class JumpgateClient implements AutoCloseable {
 
   /** Why the service says nothing for a short while, if it does not; whatever it says is an answer. */
   private Optional<JumpgateException> silence() {
-    Duration patience = hasAnswered
-        ? longer(timeout.dividedBy(PATIENCE_SHARE), PATIENCE_MIN)
-        : longer(timeout.dividedBy(FIRST_PATIENCE_SHARE), FIRST_PATIENCE_MIN);
+    Duration patience = hasAnswered ? longer(timeout.dividedBy(PATIENCE_SHARE), PATIENCE_MIN)
+                                    : longer(timeout.dividedBy(FIRST_PATIENCE_SHARE), FIRST_PATIENCE_MIN);
     try {
       ask(stub -> stub.describe(DescribeRequest.getDefaultInstance()), patience);
     } catch (JumpgateException e) {
