@@ -10,12 +10,14 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <numeric>
 
 #include "common/column_room.h"
 #include "csv/layout.h"
 #include "csv/records.h"
 #include "text/exact.h"
 #include "text/line_chunks.h"
+#include "text/numbers.h"
 #include "text/values.h"
 
 namespace jg {
@@ -51,6 +53,7 @@ class CsvWorker : public SourceWorker {
     for (const ColumnSpec& c : source->options.columns) rooms_.push_back(columnar::make_room(c.type));
     cols_.resize(rooms_.size());
     rows_.reserve(JG_BATCH_ROWS);
+    std::iota(all_rows_.begin(), all_rows_.end(), 0);
   }
 
   Status next(JgBatch* batch, bool* done) override {
@@ -68,7 +71,7 @@ class CsvWorker : public SourceWorker {
     if (*done || !status.ok()) return status;
     for (size_t c = 0; c < cols_.size(); c++) {
       cols_[c] = {};
-      if (source_->options.early[c]) JG_RETURN_IF_ERROR(convert(static_cast<int>(c), nullptr, rows()));
+      if (source_->options.early[c]) JG_RETURN_IF_ERROR(convert(static_cast<int>(c), all_rows_.data(), rows()));
     }
     source_->counters.rows += rows();
     source_->counters.batches++;
@@ -235,25 +238,55 @@ class CsvWorker : public SourceWorker {
     return v;
   }
 
-  Status convert(int c, const int32_t* sel, int n) {
-    const ColumnSpec& spec = source_->options.columns[c];
-    uint8_t* valid = rooms_[c].valid.get();
-    auto* out = reinterpret_cast<int64_t*>(rooms_[c].data);
-    const bool numbers = spec.type == JG_I64 || spec.type == JG_DEC64;
-    const int64_t limit = spec.type == JG_DEC64 ? text::power_of_ten(spec.precision) : INT64_MAX;
-    for (int k = 0; k < n; k++) {
-      const int i = sel ? sel[k] : k;
-      int64_t number;
-      if (numbers && source_->dialect.null.empty() && text::short_decimal(field(c, i), spec.scale, &number) &&
-          number < limit && number > -limit && (!exact_ || text::is_exact(spec, field(c, i)))) {
-        out[i] = number;
-        valid[i] = 1;
-        continue;
+  Status convert(int c, const int32_t* rows, int n) {
+    cols_[c] = {rooms_[c].data, rooms_[c].valid.get()};
+    if (!ragged_ && source_->dialect.null.empty()) {
+      switch (source_->options.columns[c].type) {
+        case JG_I32:
+          return convert_numbers<int32_t>(c, rows, n);
+        case JG_I64:
+        case JG_DEC64:
+          return convert_numbers<int64_t>(c, rows, n);
+        case JG_STRING:
+          return convert_texts(c, rows, n);
+        default:
+          break;
       }
-      const Parse parsed = convert_one(c, i);
-      if (parsed != Parse::kOk) return wrong_value(c, i, parsed);
     }
-    cols_[c] = {rooms_[c].data, valid};
+    return convert_any(c, rows, n);
+  }
+
+  template <class T>
+  Status convert_numbers(int c, const int32_t* rows, int n) {
+    const ColumnSpec& spec = source_->options.columns[c];
+    const auto text_of = [&](int32_t row) { return field(c, row); };
+    const auto read_number = [&](std::string_view v, int64_t* number) {
+      return text::short_decimal(v, spec.scale, number) && (!exact_ || text::is_exact(spec, v));
+    };
+    auto* data = reinterpret_cast<T*>(rooms_[c].data);
+    n = text::convert_numbers(spec, text_of, read_number, rows, n, data, rooms_[c].valid.get(), left_.data());
+    return convert_any(c, left_.data(), n);
+  }
+
+  // Unquoted text of ASCII is taken as it stands.
+  Status convert_texts(int c, const int32_t* rows, int n) {
+    auto* data = reinterpret_cast<JgStr*>(rooms_[c].data);
+    uint8_t* valid = rooms_[c].valid.get();
+    int left = 0;
+    for (int k = 0; k < n; k++) {
+      const std::string_view v = field(c, rows[k]);
+      data[rows[k]] = {v.data(), v.size()};
+      valid[rows[k]] = 1;
+      if (v.empty() || v[0] == source_->dialect.quote || !is_ascii(v)) left_[left++] = rows[k];
+    }
+    return convert_any(c, left_.data(), left);
+  }
+
+  Status convert_any(int c, const int32_t* rows, int n) {
+    for (int k = 0; k < n; k++) {
+      const Parse parsed = convert_one(c, rows[k]);
+      if (parsed != Parse::kOk) return wrong_value(c, rows[k], parsed);
+    }
     return {};
   }
 
@@ -283,16 +316,16 @@ class CsvWorker : public SourceWorker {
     return text::store(spec, v, rooms_[c].data, i);
   }
 
-  static bool is_utf8(std::string_view v) {
+  // 8 bytes are readable behind the text.
+  static bool is_ascii(std::string_view v) {
+    uint64_t all = 0;
     size_t i = 0;
-    for (uint64_t word; i + 8 <= v.size(); i += 8) {
-      std::memcpy(&word, v.data() + i, 8);
-      if (word & 0x8080808080808080) return jg_valid_utf8({v.data(), v.size()});
-    }
-    unsigned char high = 0;
-    for (; i < v.size(); i++) high |= static_cast<unsigned char>(v[i]);
-    return high < 0x80 || jg_valid_utf8({v.data(), v.size()});
+    for (; i + 8 <= v.size(); i += 8) all |= text::load8(v.data() + i);
+    if (i < v.size()) all |= text::load8(v.data() + i) << (64 - 8 * (v.size() - i));
+    return (all & text::kEveryByte * 0x80) == 0;
   }
+
+  static bool is_utf8(std::string_view v) { return is_ascii(v) || jg_valid_utf8({v.data(), v.size()}); }
 
   Status wrong_value(int c, int i, Parse parsed) {
     const ColumnSpec& spec = source_->options.columns[c];
@@ -319,6 +352,8 @@ class CsvWorker : public SourceWorker {
   std::vector<int32_t> rows_;      // of the batch: each row's place in the index
   int32_t widths_[JG_BATCH_ROWS];  // and how many fields it has, where they may be too few
   std::vector<columnar::ColumnRoom> rooms_;
+  std::vector<int32_t> all_rows_ = std::vector<int32_t>(JG_BATCH_ROWS);
+  std::vector<int32_t> left_ = std::vector<int32_t>(JG_BATCH_ROWS);  // rows of a column that need more looking at
   std::vector<JgCol> cols_;
   std::deque<std::string> unescaped_;
 };

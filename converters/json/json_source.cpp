@@ -22,10 +22,10 @@
 #include "common/column_room.h"
 #include "json/indexed_rows.h"
 #include "json/nested_json.h"
-#include "json/numbers.h"
 #include "json/validator.h"
 #include "json/walk.h"
 #include "text/line_chunks.h"
+#include "text/numbers.h"
 
 namespace jg {
 namespace {
@@ -45,10 +45,10 @@ constexpr int kConvertedRows = 64;
 constexpr int64_t kRangeBytesMin = 1 << 20;
 
 // A number of up to 18 digits, as JSON has it: digits on both sides of a dot, no leading zeros. False: something else.
-inline bool read_number(Token t, int scale, int64_t* out) {
-  if (!text::short_decimal({t.data, t.size}, scale, out)) return false;
-  const char* p = t.data + (*t.data == '-');
-  return (*p != '.') & (t.data[t.size - 1] != '.') & !((*p == '0') & text::is_digit(p[1]));
+inline bool read_number(std::string_view v, int scale, int64_t* out) {
+  if (!text::short_decimal(v, scale, out)) return false;
+  const char* p = v.data() + (v[0] == '-');
+  return (*p != '.') & (v.back() != '.') & !((*p == '0') & text::is_digit(p[1]));
 }
 
 class JsonSource : public Source {
@@ -323,11 +323,10 @@ class JsonWorker : public SourceWorker {
     cols_[c] = {rooms_[c].data, rooms_[c].valid.get()};
     switch (spec.path.empty() ? spec.type : JG_STRING) {
       case JG_I32:
-        return convert_integers<int32_t>(c, rows, n);
+        return convert_numbers<int32_t>(c, rows, n);
       case JG_I64:
-        return convert_integers<int64_t>(c, rows, n);
       case JG_DEC64:
-        return convert_numbers<int64_t>(c, rows, n, text::power_of_ten(spec.precision) - 1);
+        return convert_numbers<int64_t>(c, rows, n);
       default:
         for (int k = 0; k < n; k++) JG_RETURN_IF_ERROR(convert_any(c, rows[k]));
         return {};
@@ -335,30 +334,14 @@ class JsonWorker : public SourceWorker {
   }
 
   template <class T>
-  Status convert_integers(int c, const int32_t* rows, int n) {
-    const bool nullable = source_->options.columns[c].nullable;
-    T* data = reinterpret_cast<T*>(rooms_[c].data);
-    const int left = json::convert_integers(tokens_[source_->key_of[c]], rows, n, nullable, data, rooms_[c].valid.get(),
-                                            left_.data());
-    return convert_numbers<T>(c, left_.data(), left, std::numeric_limits<T>::max());
-  }
-
-  template <class T>
-  Status convert_numbers(int c, const int32_t* rows, int n, int64_t limit) {
-    const int scale = source_->options.columns[c].scale;
+  Status convert_numbers(int c, const int32_t* rows, int n) {
+    const ColumnSpec& spec = source_->options.columns[c];
     const Token* tokens = tokens_[source_->key_of[c]];
-    T* data = reinterpret_cast<T*>(rooms_[c].data);
-    uint8_t* valid = rooms_[c].valid.get();
-    for (int k = 0; k < n; k++) {
-      const int i = rows[k];
-      int64_t number;
-      if (read_number(tokens[i], scale, &number) && number <= limit && number >= -limit) [[likely]] {
-        data[i] = static_cast<T>(number);
-        valid[i] = 1;
-      } else {
-        JG_RETURN_IF_ERROR(convert_any(c, i));
-      }
-    }
+    const auto text_of = [tokens](int32_t row) { return std::string_view(tokens[row].data, tokens[row].size); };
+    const auto read = [&spec](std::string_view v, int64_t* number) { return read_number(v, spec.scale, number); };
+    auto* data = reinterpret_cast<T*>(rooms_[c].data);
+    n = text::convert_numbers(spec, text_of, read, rows, n, data, rooms_[c].valid.get(), left_.data());
+    for (int k = 0; k < n; k++) JG_RETURN_IF_ERROR(convert_any(c, left_[k]));
     return {};
   }
 
@@ -436,7 +419,7 @@ class JsonWorker : public SourceWorker {
   std::vector<std::unique_ptr<Token[]>> token_room_;
   std::vector<Token*> tokens_;  // by key and row: the values' raw text
   std::vector<int32_t> all_rows_ = std::vector<int32_t>(JG_BATCH_ROWS);
-  std::vector<int32_t> left_ = std::vector<int32_t>(JG_BATCH_ROWS);  // rows of a column whose numbers are not short
+  std::vector<int32_t> left_ = std::vector<int32_t>(JG_BATCH_ROWS);  // rows of a column that need more looking at
   std::vector<JgCol> cols_;
   json::IndexedRows indexed_rows_;
   bool indexed_ = false;                          // the chunk has been indexed
