@@ -6,7 +6,6 @@ import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.ScalarFunction;
-import io.jumpgate.dataflow.SqlFunctions;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
 import io.jumpgate.sql.SqlTranslator;
@@ -33,8 +32,6 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
   private static final int DIGITS_MAX = 38;
   /** So many digits a double holds: one division, which rounds once. */
   private static final int DOUBLE_DIGITS = 15;
-
-  private static final long MILLI_MICROS = 1000;
 
   private final Scope scope;
 
@@ -137,7 +134,6 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
       case "mod" -> rest(e, type);
       case "cardinality" -> cardinality(e);
       case "element_at" -> elementAt(e);
-      case "to_unixtime" -> toEpoch(e);
       case "contains" -> contains(e);
       default -> known(e, shared(name, e));
     };
@@ -164,18 +160,6 @@ final class ExpressionTranslator extends SqlTranslator<ConnectorExpression> {
   }
 
   // ---- text and dates
-
-  private Expression toEpoch(Call e) {
-    Expression time = argument(e, 0, DataType.TIMESTAMP);
-    Expression micros =
-        ScalarFunction.ADD.of(ScalarFunction.MULTIPLY.of(SqlFunctions.millis(time), whole(MILLI_MICROS)),
-            ScalarFunction.MODULO.of(ScalarFunction.MICROSECOND.of(time), whole(MILLI_MICROS)));
-    return ScalarFunction.DIVIDE.of(micros.as(DataType.FLOAT64), Expression.floating(1e6, DataType.FLOAT64));
-  }
-
-  private static Expression whole(long n) {
-    return Expression.integer(n, DataType.INT64);
-  }
 
   /** Of some text by no more text: longer ones have a bound. */
   private Expression replaced(Call e) {
