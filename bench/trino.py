@@ -1,5 +1,5 @@
-"""Trino with the connector beside the same with offload off, where Trino executes all but the scan: queries of TPC-DS and
-of TPC-H.
+"""Trino with the connector beside the same with offload off, where Trino executes all but the scan: queries of TPC-DS
+and TPC-H.
 
     ./dev bench trino --json [--scale 1] [--answers-scale 0.1] [--data DIR] [--queries tpch:1,tpch:3,…]
         [--journal FILE] [--only FIGURE]…

@@ -266,10 +266,32 @@ def _chosen(among: bool) -> Callable[..., Any]:
 
 
 def _join(site: Site, texts: Any, separator: str, null: str | None = None) -> Value:
-    joined = separator.join(null if t is None else t for t in texts if t is not None or null is not None)
+    known = [t for t in texts if t is not None] if null is None else [null if t is None else t for t in texts]
+    joined = separator.join(known)
     if len(joined.encode()) > TEXT_BYTES_MAX:
         raise ComputeError(f"a text of more than {TEXT_BYTES_MAX >> 20} MiB")
     return joined
+
+
+def _flattened(site: Site, lists: Any) -> Any:
+    return [e for list in lists for e in list or ()]
+
+
+def _part(number: int) -> Callable[[Site, Any], Any]:
+    """Return the body of a function that takes the keys of a map (0), or its values (1)."""
+    return lambda site, entries: [entry[number] for entry in entries]
+
+
+def _list_of(site: Site, *values: Any) -> Any:
+    return list(values)
+
+
+def _struct_of(site: Site, *values: Any) -> Any:
+    return values
+
+
+def _zipped(site: Site, *lists: Any) -> Any:
+    return list(itertools.zip_longest(*lists))
 
 
 def _map_of(site: Site, keys: Any, values: Any) -> Any:
@@ -316,18 +338,17 @@ LISTS = (
     Function("list_join", "the texts that elements are, separator b between them; NULL ones are left out, or c", (2, 3),
              _texts, always(string), _join, fails=True),
     Function("flatten", "the elements of the lists that elements are; NULL ones have none", (1, 1), _list_of_lists,
-             element_type, lambda site, lists: [e for list in lists for e in list or ()]),
-    Function("map_keys", "the keys of a map, in its order", (1, 1), _map, key_list_type,
-             lambda site, entries: [key for key, _ in entries]),
+             element_type, _flattened),
+    Function("map_keys", "the keys of a map, in its order", (1, 1), _map, key_list_type, _part(0)),
     Function("map_values", "the values of a map, in its order", (1, 1), _map, value_list_type,
-             lambda site, entries: [value for _, value in entries]),
+             _part(1)),
     Function("map_of", "a map of a list of keys, which are known and all different, and as many values", (2, 2),
              _keys_and_values, map_type, _map_of, fails=True),
     Function("list_of", "a list of the arguments", (1, ARGUMENTS_MAX), _alike, list_type,
-             lambda site, *values: list(values), strict=False, fails=True),
+             _list_of, strict=False, fails=True),
     Function("struct_of", "a struct of the arguments, whose fields are called f0, f1 …", (1, ARGUMENTS_MAX),
-             lambda types: types, struct_type, lambda site, *values: values, strict=False, fails=True),
+             lambda types: types, struct_type, _struct_of, strict=False, fails=True),
     Function("list_zip", "structs of the elements at one place of each list, NULL where it has fewer",
              (1, ARGUMENTS_MAX), _all_lists, zip_type,
-             lambda site, *lists: list(itertools.zip_longest(*lists)), fails=True),
+             _zipped, fails=True),
 )  # fmt: skip
