@@ -178,7 +178,9 @@ FUNCTIONS = {
     "times": "m + interval '1' hour, m - interval '90:30' minute to second, m + interval '2 03' day to hour",
     "numbers": """floor(x), ceil(x), floor(y), ceil(y), ceil(n), sqrt(abs(x)), sqrt(n), ~n, shiftleft(n, 3), n << 33,
         pmod(n, 3), pmod(-n, 3), pmod(3 - n, -2), y % 0.7, y % cast(1.25 as decimal(5, 2)), mod(-y, 0.30),
-        nanvl(x, n), nanvl(x, null)""",
+        nanvl(x, n), nanvl(x, null), bround(y), bround(y, 1), bround(y, 2), bround(y, 3), bround(y, 5),
+        bround(cast(n / 2 as decimal(3, 1))), bround(cast(-n * 0.25 as decimal(9, 2)), 1),
+        bround(cast(n * 0.1 - 0.15 as decimal(36, 3)), 2), bround(cast(0.95 as decimal(2, 2)) * n, 1)""",
     "windows": """lag(n) over w, lag(n, 2, -1) over w, lead(b) over w, lead(n, -1) over w, lag(n, 0) over w,
         ntile(2) over w, ntile(9) over w, percent_rank() over w, cume_dist() over w, first_value(n) over w,
         last_value(n) over w, nth_value(b, 2) over w,
@@ -186,6 +188,7 @@ FUNCTIONS = {
         first(b) over (partition by g order by n rows between unbounded preceding and unbounded following),
         sum(n) over (order by n range between 2 preceding and 1 following),
         count(*) over (order by d range between 31 preceding and current row),
+        sum(n) over (order by d range between interval '3' day preceding and interval '400' day following),
         max(n) over (order by n desc range between 3 preceding and 1 preceding)""",
 }
 VALUES = """select *, cast(v as double) x, cast(v as decimal(7, 3)) y from values
@@ -200,7 +203,7 @@ KEPT = (
     "lpad(b, n, 'x')", "date_format(d, 'G')", "regexp_extract(b, 'a*(b)')", "percentile(n, array(0.25, 0.5))",
     "regexp_replace(b, 'x*', '-')", "lag(n) ignore nulls over (order by n)", "percentile_approx(n, 0.5)",
     "collect_set(x)", "sha2(b, 512)", "crc32(b)", "xxhash64(x)", "hash(m)",
-    "bround(y, 1)", "split(b, '')", "split(b, '[bc]')",
+    "bround(x, 1)", "split(b, '')", "split(b, '[bc]')",
     "cast(x as string)", "cast(b as float)", "approx_count_distinct(n)",
 )  # fmt: skip
 #: of groups, of which one has one row and one none with values

@@ -1,6 +1,6 @@
 package io.jumpgate.spark.plan
 
-import io.jumpgate.dataflow.{Expression => Request, ScalarFunction}
+import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, ScalarFunction}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
@@ -8,6 +8,7 @@ import org.apache.spark.sql.types._
 private final class Numbers(in: Expression => Value) {
   /** None: there is no counterpart. */
   def apply(expression: Expression): Option[Value] = Option(expression match {
+    case BRound(x, Literal(digits: Int, _), _) if digits >= 0 => toEven(x, digits, Values.typeOf(expression.dataType))
     case e: Floor => whole(ScalarFunction.FLOOR, e)
     case e: Ceil => whole(ScalarFunction.CEIL, e)
     case Sqrt(x) => ScalarFunction.SQRT.of(in(x))
@@ -23,6 +24,25 @@ private final class Numbers(in: Expression => Value) {
   private def whole(function: ScalarFunction, e: UnaryExpression): Value = e.child.dataType match {
     case LongType => in(e.child)
     case DoubleType | _: DecimalType => Values.cast(function.of(in(e.child)), Values.typeOf(e.dataType))
+    case _ => null
+  }
+
+  /** Of a decimal: away from zero, and back to an even digit where two were equally near. */
+  private def toEven(x: Expression, digits: Int, result: JumpgateType): Value = (x.dataType, result) match {
+    case (d: DecimalType, _) if digits >= d.scale => Values.cast(in(x), result)
+    case (d: DecimalType, r: JumpgateType.Decimal) if d.precision <= DecimalType.MAX_PRECISION - 2 =>
+      val wide = JumpgateType.decimal(d.precision + 1, d.scale)
+      def decimal(number: Int, scale: Int, of: JumpgateType.Decimal) =
+        Request.decimal(java.math.BigDecimal.valueOf(number.toLong, scale).setScale(of.scale), of.precision, of.scale)
+      val rounded = Values.cast(ScalarFunction.ROUND.of(in(x), Values.integer(digits)), result)
+      val moved = ScalarFunction.ABS.of(ScalarFunction.SUBTRACT.of(Values.cast(rounded, wide), Values.cast(in(x), wide)))
+      val half = decimal(5, digits + 1, moved.dataType.asInstanceOf[JumpgateType.Decimal])
+      val lastDigit = ScalarFunction.MODULO.of(rounded, decimal(2, digits, r))
+      val isOdd = ScalarFunction.NE.of(lastDigit, decimal(0, digits, r))
+      def back(function: ScalarFunction) = Values.cast(function.of(rounded, decimal(1, digits, r)), result)
+      val isNegative = ScalarFunction.LT.of(rounded, decimal(0, digits, r))
+      val even = Values.caseWhen(Seq((isNegative, back(ScalarFunction.ADD))), back(ScalarFunction.SUBTRACT))
+      Values.caseWhen(Seq((Values.and(Seq(ScalarFunction.EQ.of(moved, half), isOdd)), even)), rounded)
     case _ => null
   }
 

@@ -160,11 +160,14 @@ private final class WindowTranslator(window: Window, child: Operator) {
   private def rows(e: Expression, kind: FrameType, spec: WindowSpecDefinition): Long = (e, spec.orderSpec.map(_.dataType)) match {
     case (Literal(n: Int, _), _) if kind == RowFrame => n.toLong
     case (Literal(n: Number, t), Seq(key)) if kind == RangeFrame && isWhole(t) && (isWhole(key) || key == DateType) => n.longValue
+    case (Literal(time: Long, DayTimeIntervalType(DayTimeIntervalType.DAY, DayTimeIntervalType.DAY)), Seq(DateType)) if kind == RangeFrame =>
+      time / WindowTranslator.DayMicroseconds
     case _ => NotOffloaded(Code.WINDOW, s"a frame to ${e.sql} is not offloaded")
   }
 }
 
 private object WindowTranslator {
+  private val DayMicroseconds = 86400000000L
   /** Of functions that look at the whole partition. */
   private val ToHere = new WindowFrame("range", OptionalLong.empty(), OptionalLong.of(0))
 
