@@ -102,6 +102,10 @@ def _read_column(field: Field) -> str:
 def sql_type(type: DataType) -> str:
     if type.kind == "list":
         return f"{sql_type(type.parts[0].type)}[]"
+    if type.kind == "map":
+        return "MAP({}, {})".format(*(sql_type(part.type) for part in type.parts))
+    if type.kind == "struct":
+        return "STRUCT({})".format(", ".join(f"{_identifier(part.name)} {sql_type(part.type)}" for part in type.parts))
     return f"DECIMAL({type.precision}, {type.scale})" if type.kind == "decimal" else TYPES[type.kind]
 
 
@@ -320,6 +324,10 @@ class Translator:
         if e.function in DIVIDING:
             return f"({args[0]} {DIVIDING[e.function]} nullif({args[1]}, 0))"
         match e.function:
+            case "list_of":
+                return f"[{', '.join(args)}]"
+            case "struct_of":
+                return f"row({', '.join(args)})"
             case "not":
                 return f"(NOT {args[0]})"
             case "negate":

@@ -14,6 +14,8 @@ from tests.support import cpp, fuzz
 
 HERE = Path(__file__).parent
 CONVERTERS = Path(jumpgate.converters.__file__).parent
+#: of what all readers share
+PARTS = ("column_room", "input_file", "object_reader", "placed_parts", "read_error")
 
 JSON = [
     '{"a":1,"b":"x","c":1.25,"d":"2001-02-03","e":1e3,"f":-0.5,"g":"2001-02-03 04:05:06.789","h":true}\n' * 3,
@@ -53,7 +55,7 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, texts: list[st
     sources = [
         HERE / f"{format}_fuzz.cpp", CONVERTERS / "readers.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")),
         *sorted(CONVERTERS.glob("text/*.cpp")),
-        *(CONVERTERS / f"common/{name}.cpp" for name in ("column_room", "input_file", "object_reader", "read_error")),
+        *(CONVERTERS / f"common/{name}.cpp" for name in PARTS),
         *cpp.object_sources(),
         *(cpp.runtime_source() / f"src/functions/{name}.cpp" for name in ("functions", "cast", "case")),
     ]  # fmt: skip

@@ -220,7 +220,7 @@ def test_lists_of_structs_and_what_is_made_of_them(local: Session, tmp_path: Pat
 
 
 SQL = """select l[1:2] a, l[2:9] b, l[9:10] c, l[1:0] d, list_sort(l, 'ASC', 'NULLS LAST') e,
-    list_sort(t, 'DESC', 'NULLS FIRST') f, list_concat(l, m) g, flatten(n) h, map_keys(k) i, map_values(k) j,
+    list_sort(t, 'DESC', 'NULLS FIRST') f, flatten(n) h, map_keys(k) i, map_values(k) j,
     [i, i + 1, null] p, {'x': i, 'y': t[1], 'z': l} q, list_count(l) r, len(map_keys(k)) s,
     list_value(t, t) u, [t[1]] v from t order by i"""
 

@@ -39,19 +39,19 @@ def connection(one_host: str, folder: Path) -> Iterator[Connection]:
 @pytest.mark.parametrize(
     ("text", "jobs"),
     [
-        (f"SELECT k, list_value(n, 15), m, regexp_split_to_array(s, ',') FROM {GROUPS}", 1),
-        (f"SELECT list_value(k), row_number() OVER (ORDER BY n, k) FROM {GROUPS} ORDER BY 1 DESC LIMIT 3", 1),
+        (f"SELECT k, list_distinct([n, 15]), m, regexp_split_to_array(s, ',') FROM {GROUPS}", 1),
+        (f"SELECT list_distinct([k]), row_number() OVER (ORDER BY n, k) FROM {GROUPS} ORDER BY 1 DESC LIMIT 3", 1),
         (
-            f"SELECT x, list_value(x) FROM (SELECT x, list_value(i)[1] AS z FROM p WHERE i < 9) JOIN (SELECT m AS x, "
-            f"list_value(n)[1] AS n FROM {GROUPS}) USING (x) WHERE n > 0",
+            "SELECT x, list_distinct([x]) FROM (SELECT x, list_distinct([i])[1] AS z FROM p WHERE i < 9) "
+            f"JOIN (SELECT m AS x, list_distinct([n])[1] AS n FROM {GROUPS}) USING (x) WHERE n > 0",
             2,
         ),
-        (f"SELECT k, list_value(k)[1] NOT IN (SELECT i FROM p WHERE i > 3) AS a FROM {GROUPS}", 2),
-        (f"WITH c AS MATERIALIZED {GROUPS} SELECT list_value(a.k), b.n FROM c a JOIN c b USING (m)", 1),
-        ("SELECT j.i, list_value(p.s) FROM j JOIN p ON j.i = p.i WHERE p.k > 1", 1),
+        (f"SELECT k, list_distinct([k])[1] NOT IN (SELECT i FROM p WHERE i > 3) AS a FROM {GROUPS}", 2),
+        (f"WITH c AS MATERIALIZED {GROUPS} SELECT list_distinct([a.k]), b.n FROM c a JOIN c b USING (m)", 1),
+        ("SELECT j.i, list_distinct([p.s]) FROM j JOIN p ON j.i = p.i WHERE p.k > 1", 1),
         ("SELECT list_sort(list(i)), k FROM (SELECT i, k FROM p WHERE i > 190 GROUP BY i, k) GROUP BY k", 1),
-        ("SELECT list_value(k) FROM p WHERE i > 190 UNION ALL SELECT list_value(i) FROM j WHERE k = 2", 2),
-        (f"SELECT try_strptime(s, '%Y-%m-%d'), n FROM {GROUPS} WHERE list_value(n)[1] > $1", 1),
+        ("SELECT list_distinct([k]) FROM p WHERE i > 190 UNION ALL SELECT list_distinct([i]) FROM j WHERE k = 2", 2),
+        (f"SELECT try_strptime(s, '%Y-%m-%d'), n FROM {GROUPS} WHERE list_distinct([n])[1] > $1", 1),
     ],
 )
 def test_parts_run_as_jobs(connection: Connection, text: str, jobs: int) -> None:
@@ -64,14 +64,14 @@ def test_parts_run_as_jobs(connection: Connection, text: str, jobs: int) -> None
 
 
 def test_errors_above_a_cut_are_those_of_the_text(connection: Connection) -> None:
-    query = connection.sql(f"SELECT list_value(CAST(list_value(s)[1] AS DATE)) FROM {GROUPS}")
+    query = connection.sql(f"SELECT list_value(CAST(list_distinct([s])[1] AS DATE)) FROM {GROUPS}")
     assert query.split.cuts
     with pytest.raises(InvalidCast):
         query.to_arrow()
 
 
 def test_errors_of_a_part_leave_the_text_to_duckdb(connection: Connection) -> None:
-    query = connection.sql("SELECT list_value(n) FROM (SELECT sum(CAST(s AS INTEGER)) AS n FROM p WHERE i > 5)")
+    query = connection.sql("SELECT list_distinct([n]) FROM (SELECT sum(CAST(s AS INTEGER)) AS n FROM p WHERE i > 5)")
     assert query.split.cuts
     with pytest.raises(InvalidCast):
         query.to_arrow()
@@ -79,6 +79,6 @@ def test_errors_of_a_part_leave_the_text_to_duckdb(connection: Connection) -> No
 
 
 def test_a_query_by_parts_can_be_read_again_and_closed(connection: Connection) -> None:
-    with connection.sql(f"SELECT list_value(k) FROM {GROUPS}") as query:
+    with connection.sql(f"SELECT list_distinct([k]) FROM {GROUPS}") as query:
         counts = [sum(batch.num_rows for batch in query.batches()) for _ in range(2)]
         assert counts == [7, 7]

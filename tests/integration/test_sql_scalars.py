@@ -147,7 +147,7 @@ def same(a: Any, b: Any) -> bool:
 def test_every_function_is_called() -> None:
     of_nested = {
         "struct_extract", "array_extract", "map_extract_value", "list_slice", "array_slice", "list_sort", "array_sort",
-        "list_concat", "list_cat", "array_concat", "array_cat", "flatten", "map_keys", "map_values", "list_value",
+        "flatten", "map_keys", "map_values", "list_value",
         "list_pack", "struct_pack", "row",
     }  # fmt: skip # test_duckdb_types.py, test_lists.py
     assert {*calls._RULES} - {*CALLS} == {"error", "constant_or_null"} | of_nested  # the first two no text calls

@@ -101,16 +101,6 @@ def _sorted(site: Site) -> Expression:
     return bind("list_sort", (site.args[0], *choices))
 
 
-def _joined(site: Site) -> Expression:
-    """Return the elements of two lists, of which one that is NULL has none; NULL of two such."""
-    if not site.ids(("LIST",), ("LIST",)) or site.types[0] != site.types[1]:
-        raise site.refuse()
-    a, b = site.args
-    branches = (bind("is_null", (a,)), b, bind("is_null", (b,)), a)
-    both = bind("list_concat", (a, b))
-    return Case(both.type.with_nullable(True), branches, both)
-
-
 def _flat(site: Site) -> Expression:
     if not site.ids(("LIST",)) or site.types[0].parts[0][1].id != "LIST":
         raise site.refuse()
@@ -152,7 +142,6 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("list_aggr", "list_aggregate", "array_aggr", "array_aggregate"), _aggregated),
     **dict.fromkeys(("list_slice", "array_slice"), _slice),
     **dict.fromkeys(("list_sort", "array_sort"), _sorted),
-    **dict.fromkeys(("list_concat", "list_cat", "array_concat", "array_cat"), _joined),
     "flatten": _flat, "map_keys": _of_map("map_keys"), "map_values": _of_map("map_values"),
     **dict.fromkeys(("list_value", "list_pack"), _made("list_of")),
     **dict.fromkeys(("struct_pack", "row"), _made("struct_of")),

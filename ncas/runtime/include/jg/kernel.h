@@ -46,8 +46,9 @@ struct JgDirectory {
 // they are the slots' numbers, and nothing is hashed.
 struct JgJoin {
   JgDirectory directory;
-  int64_t low;        // the lowest key
-  uint64_t span;      // slots from that key on, 0: they are found by hash
+  uint64_t deal, deal_bits;  // of a partition: the first bits of its hashes, and which these are; else 0
+  int64_t low;               // the lowest key
+  uint64_t span;             // slots from that key on, 0: they are found by hash
   uint64_t* present;  // a bit for each of `range` keys from the lowest on: whether a row has it, for probes that ask no
                       // more, or before they look into a slot; null: slots alone
   uint64_t range;

@@ -37,6 +37,7 @@ void jg_find_hashed(const JgJoin* join, const uint64_t* hashes, int n, int row_s
   const bool is_large = d->shift <= 64 - JG_CACHED_SLOTS_BITS;
   if (is_large)
     for (int i = 0; i < n; i++) __builtin_prefetch(&d->slots[hashes[i] >> d->shift]);
-  for (int i = 0; i < n; i++) first[i] = jg_lookup(d, hashes[i]);
+  // NULL keys, whose chains nobody follows, have hashes of other partitions
+  for (int i = 0; i < n; i++) first[i] = jg_lookup(d, (hashes[i] & ~join->deal_bits) | join->deal);
   if (is_large && row_size) jg_prefetch_rows(first, n, row_size);
 }

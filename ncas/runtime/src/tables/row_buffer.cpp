@@ -24,6 +24,8 @@ class PairReader final : public RunReader {
     const uint64_t slots = slots_for(2 * build_.rows_on_disk(deal));
     join_.directory =
         directory_of_deal({reinterpret_cast<uint64_t*>(linked_.zeroed(slots * sizeof(uint64_t))), slots}, deal);
+    join_.deal = static_cast<uint64_t>(deal) << (64 - JG_DEAL_BITS);
+    join_.deal_bits = ~(~uint64_t{0} >> JG_DEAL_BITS);
     JG_RETURN_IF_ERROR(build_.each_run_of(deal, [&](const SpillFile& file, const Run& run) {
       build_rows_.clear();
       JG_RETURN_IF_ERROR(read_run(file, run, build_.layout(), &built_, &build_rows_));
