@@ -102,10 +102,6 @@ def _read_column(field: Field) -> str:
 def sql_type(type: DataType) -> str:
     if type.kind == "list":
         return f"{sql_type(type.parts[0].type)}[]"
-    if type.kind == "map":
-        return "MAP({}, {})".format(*(sql_type(part.type) for part in type.parts))
-    if type.kind == "struct":
-        return "STRUCT({})".format(", ".join(f"{_identifier(part.name)} {sql_type(part.type)}" for part in type.parts))
     return f"DECIMAL({type.precision}, {type.scale})" if type.kind == "decimal" else TYPES[type.kind]
 
 
@@ -326,8 +322,6 @@ class Translator:
         match e.function:
             case "list_of":
                 return f"[{', '.join(args)}]"
-            case "struct_of":
-                return f"row({', '.join(args)})"
             case "not":
                 return f"(NOT {args[0]})"
             case "negate":
