@@ -70,29 +70,34 @@ def cutter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cutter]:
 @pytest.mark.parametrize(
     ("text", "cuts", "kept"),
     [
-        (f"SELECT list_value(k, n) FROM {INNER}", 1, ["projection"]),
-        (f"SELECT DISTINCT list_value(k) FROM {INNER}", 1, ["distinct", "projection"]),
+        (f"SELECT list_distinct([k, n]) FROM {INNER}", 1, ["projection"]),
+        (f"SELECT DISTINCT list_distinct([k]) FROM {INNER}", 1, ["distinct", "projection"]),
         (f"SELECT list_sort(list(DISTINCT k)), n FROM {INNER} GROUP BY ROLLUP (n)", 1, GROUPED),
         (f"SELECT histogram(k) FILTER (n > 1) FROM {INNER}", 1, GROUPED),
         ("SELECT regexp_split_to_array(r.s, 'a'), q.u FROM r JOIN q USING (k) WHERE r.f > 1", 1, ["projection"]),
-        ("SELECT list_value(k) FROM r WHERE g > 2 UNION ALL SELECT list_value(k) FROM q WHERE u > 1", 2, None),
-        (f"SELECT k, unnest(list_value(k, n)) AS e FROM {INNER}", 1, ["projection", "unnest"]),
-        (f"SELECT {{'a': k, 'b': list_value(n)}} AS z, [1, 2] AS l FROM {INNER}", 1, ["projection"]),
+        ("SELECT list_distinct([k]) FROM r WHERE g > 2 "
+         "UNION ALL SELECT list_distinct([k]) FROM q WHERE u > 1", 2, None),
+        (f"SELECT k, unnest(list_distinct([k, n])) AS e FROM {INNER}", 1, ["projection", "unnest"]),
+        (f"SELECT {{'a': k, 'b': list_distinct([n])}} AS z, [1, 2] AS l FROM {INNER}", 1, ["projection"]),
         (f"SELECT rank() OVER (PARTITION BY len(l) ORDER BY n DESC ROWS 1 PRECEDING), lag(n, 2, 7) OVER (ORDER BY k) "
-         f"FROM (SELECT *, list_value(n) AS l FROM {INNER})", 1, None),
-        (f"SELECT TRY_CAST(list_value(k)[1] AS UTINYINT), CAST(list_value(m)[1] AS VARCHAR) FROM {INNER}", 1, None),
-        (f"SELECT a.k, b.s FROM (SELECT list_value(k)[1] AS k, n FROM {INNER}) a LEFT JOIN q b ON a.k = b.k", 1, None),
-        ("SELECT k, s FROM q SEMI JOIN (SELECT list_value(g)[1] AS k FROM r WHERE d > 0) i USING (k)", 1, None),
-        (f"SELECT k FROM r WHERE list_value(k)[1] IN (SELECT n FROM {INNER}) OR g = 1", 1, None),
-        (f"SELECT g FROM r WHERE list_value(g)[1] NOT IN (SELECT k FROM {INNER}) AND d > 0", 2, None),
-        ("SELECT u, list_value(u)[1] >= ALL (SELECT g - 1 FROM r WHERE g > 2) AS m FROM q WHERE k > 0", 2, None),
-        ("SELECT k, list_value(k)[1] < ANY (SELECT g + list_value(g)[1] FROM r WHERE g < 4) AS m FROM q", 1, None),
-        (f"WITH c AS MATERIALIZED {INNER} SELECT list_value(a.k), b.n FROM c a JOIN c b USING (k)", 1, None),
-        (f"WITH c AS MATERIALIZED {INNER}, e AS MATERIALIZED (SELECT n, list_value(k)[1] AS l FROM c) "
+         f"FROM (SELECT *, list_distinct([n]) AS l FROM {INNER})", 1, None),
+        (f"SELECT TRY_CAST(list_distinct([k])[1] AS UTINYINT), CAST(list_distinct([m])[1] AS VARCHAR) FROM {INNER}",
+         1, None),
+        (f"SELECT a.k, b.s FROM (SELECT list_distinct([k])[1] AS k, n FROM {INNER}) a LEFT JOIN q b ON a.k = b.k",
+         1, None),
+        ("SELECT k, s FROM q SEMI JOIN (SELECT list_distinct([g])[1] AS k FROM r WHERE d > 0) i USING (k)", 1, None),
+        (f"SELECT k FROM r WHERE list_distinct([k])[1] IN (SELECT n FROM {INNER}) OR g = 1", 1, None),
+        (f"SELECT g FROM r WHERE list_distinct([g])[1] NOT IN (SELECT k FROM {INNER}) AND d > 0", 2, None),
+        ("SELECT u, list_distinct([u])[1] >= ALL (SELECT g - 1 FROM r WHERE g > 2) AS m FROM q WHERE k > 0", 2, None),
+        ("SELECT k, list_distinct([k])[1] < ANY (SELECT g + list_distinct([g])[1] FROM r WHERE g < 4) AS m FROM q",
+         1, None),
+        (f"WITH c AS MATERIALIZED {INNER} SELECT list_distinct([a.k]), b.n FROM c a JOIN c b USING (k)", 1, None),
+        (f"WITH c AS MATERIALIZED {INNER}, e AS MATERIALIZED (SELECT n, list_distinct([k])[1] AS l FROM c) "
          "SELECT a.l, b.n, q.s FROM e a JOIN e b USING (n) "
          "JOIN (SELECT k, min(s) AS s FROM q GROUP BY k) q ON q.k = b.l",
          2, None),
-        ("WITH c AS MATERIALIZED (SELECT k, g FROM r WHERE g > 2) SELECT list_value(a.k) FROM c a JOIN c b USING (g)",
+        ("WITH c AS MATERIALIZED (SELECT k, g FROM r WHERE g > 2) "
+         "SELECT list_distinct([a.k]) FROM c a JOIN c b USING (g)",
          1, None),
     ],
 )  # fmt: skip
@@ -105,19 +110,19 @@ def test_parts_give_the_answer(cutter: Cutter, text: str, cuts: int, kept: list[
 
 @pytest.mark.parametrize("limit", ["", "LIMIT 2 OFFSET 1"])
 def test_order_above_a_cut(cutter: Cutter, limit: str) -> None:
-    text = f"SELECT list_value(n), k FROM {INNER} ORDER BY list_value(n) DESC, k NULLS FIRST {limit}"
+    text = f"SELECT list_distinct([n]), k FROM {INNER} ORDER BY list_distinct([n]) DESC, k NULLS FIRST {limit}"
     assert cutter.difference(text, ordered=True) == ""
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("SELECT list_value(k) FROM r", "a table that is only read is read by DuckDB"),
-        ("SELECT list_value(1)", "it reads no table"),
+        ("SELECT list_distinct([k]) FROM r", "a table that is only read is read by DuckDB"),
+        ("SELECT list_distinct([1])", "it reads no table"),
         ("SELECT list(k) FROM r WHERE g > 2", "the order of its rows counts"),
-        ("SELECT list_value(k) FROM r WHERE g > 2 LIMIT 1", "the order of its rows counts"),
-        ("SELECT row_number() OVER (), list_value(k) FROM r WHERE g > 2", "the order of its rows counts"),
-        (f"SELECT DISTINCT ON (n) list_value(k), n FROM {INNER}", "DISTINCT ON"),
+        ("SELECT list_distinct([k]) FROM r WHERE g > 2 LIMIT 1", "the order of its rows counts"),
+        ("SELECT row_number() OVER (), list_distinct([k]) FROM r WHERE g > 2", "the order of its rows counts"),
+        (f"SELECT DISTINCT ON (n) list_distinct([k]), n FROM {INNER}", "DISTINCT ON"),
         (f"SELECT list_transform([k], lambda e: e + n) FROM {INNER}", "a lambda that sees columns"),
         ("WITH c AS MATERIALIZED (SELECT k FROM r WHERE g > 2) SELECT list(k) FROM c", "the order of its rows counts"),
     ],
@@ -136,13 +141,16 @@ def staying(text: str, seed: int) -> str:
             return found[0]
         column, condition = STAYING[found[2]]
         return (
-            f"{found[1]} (SELECT * REPLACE (list_value({column})[1] AS {column}) FROM {found[2]} WHERE {condition}) "
+            f"{found[1]} (SELECT * REPLACE (list_distinct([{column}])[1] AS {column}) FROM {found[2]} "
+            f"WHERE {condition}) "
             f"{found[3] or found[2]}"
         )
 
     text = re.sub(r"\b(FROM|JOIN) ([rqpe])\b( i\d+)?", table, text)
     call = r"\b(count|min|max|sum|avg)\((DISTINCT )?(\w+)\)"
-    return re.sub(call, lambda f: f"{f[1]}({f[2] or ''}list_value({f[3]})[1])" if chosen.random() < 0.3 else f[0], text)
+    return re.sub(
+        call, lambda f: f"{f[1]}({f[2] or ''}list_distinct([{f[3]}])[1])" if chosen.random() < 0.3 else f[0], text
+    )
 
 
 def test_random_texts_by_parts(cutter: Cutter) -> None:
@@ -188,7 +196,7 @@ def test_constants_and_types_are_written_exactly(cutter: Cutter) -> None:
         'NULL::STRUCT("x y" INTEGER[])',
     )
     for value in values:
-        assert cutter.difference(f"SELECT {value} AS v, list_value(n) AS l FROM {INNER}") == "", value
+        assert cutter.difference(f"SELECT {value} AS v, list_distinct([n]) AS l FROM {INNER}") == "", value
 
 
 def test_strange_types_and_expressions_stay() -> None:
