@@ -4,8 +4,16 @@ from __future__ import annotations
 
 
 def counted(number: int | str, thing: str) -> str:
-    """`1 row`, `2 rows`, `0 matches`; a number may be a text already (`1.23 k`)."""
-    if str(number) != "1":
+    """Return a number with the thing counted; it may be a text already (`1.23 k`).
+
+    >>> counted(1, "row"), counted(2, "row"), counted(0, "match"), counted(3, "query"), counted(2, "key")
+    ('1 row', '2 rows', '0 matches', '3 queries', '2 keys')
+    """
+    if str(number) == "1":
+        return f"{number} {thing}"
+    if thing.endswith("y") and thing[-2] not in "aeiou":
+        thing = thing[:-1] + "ies"
+    else:
         thing += "es" if thing.endswith(("ch", "s", "x")) else "s"
     return f"{number} {thing}"
 

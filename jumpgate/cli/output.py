@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,6 +34,16 @@ def console(stderr: bool = False) -> Console:
 def print_json(data: Any) -> None:
     """One JSON document on stdout."""
     print(json.dumps(data, indent=2, default=str))
+
+
+def write(target: Path, text: str) -> None:
+    """Write a page or a picture. Raises FileUnreadable."""
+    from jumpgate.errors import FileUnreadable
+
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise FileUnreadable(f"cannot write {target}: {error.strerror}", file=target) from error
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[str] = ()) -> None:

@@ -10,7 +10,6 @@ import click
 
 from jumpgate.cli import output
 from jumpgate.cli.options import address_option, credentials_options, json_option
-from jumpgate.errors import FileUnreadable
 
 
 @click.command("report")
@@ -36,10 +35,7 @@ def command(
         console.print(text.timeline(drawn, console.width))
         return
     target = target or Path(f"{drawn.job}.html")
-    try:
-        target.write_text(report.html(drawn), encoding="utf-8")
-    except OSError as error:
-        raise FileUnreadable(f"cannot write {target}: {error.strerror}", file=target) from error
+    output.write(target, report.html(drawn))
     print(f"wrote {target}; open it in any browser")
 
 

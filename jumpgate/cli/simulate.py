@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from jumpgate.cli import output, simulated_suite
+from jumpgate.cli.described import Hosts
 from jumpgate.cli.load import load
 from jumpgate.cli.options import json_option
 
@@ -20,7 +21,7 @@ OF_SUITES, OF_FILES = ("scale", "queries", "data"), ("switches", "jobs", "times"
 
 @click.command("simulate")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--hosts", help=f"How many, with commas. [default: {HOSTS}; of a suite: 50]")
+@click.option("--hosts", help=f"How many, with commas. [default: {HOSTS}; of a suite: {simulated_suite.HOSTS}]")
 @click.option("--cores", type=click.IntRange(1), default=16, show_default=True, help="Of each host.")
 @click.option("--memory-gb", type=click.IntRange(1), default=64, show_default=True, help="Of each host.")
 @click.option("--link-gbit", type=click.FloatRange(0.001), default=10.0, show_default=True, help="Of each host's link.")
@@ -56,22 +57,18 @@ def command(file: Path | None, suite: str | None, **options: Any) -> None:
     given = click.get_current_context().get_parameter_source
     if wrong := [name for name in other if given(name) is ParameterSource.COMMANDLINE]:
         raise ConfigError(f"--{wrong[0]} {kind}")
+    alike = Hosts(**{field.name: options.pop(field.name) for field in fields(Hosts)})
     chosen = {name: value for name, value in options.items() if name not in other}
     if file is not None:
-        _simulate_file(file, **chosen)
+        _simulate_file(file, alike=alike, **chosen)
     elif suite is not None:
-        simulated_suite.run(suite, **chosen)
+        simulated_suite.run(suite, alike=alike, **chosen)
 
 
 def _simulate_file(
     file: Path,
     hosts: str | None,
-    cores: int,
-    memory_gb: int,
-    link_gbit: float,
-    disk_gb_s: float | None,
-    rack: int | None,
-    rack_gbit: float,
+    alike: Hosts,
     switches: str | None,
     prefer: tuple[str, ...],
     jobs: int,
@@ -90,37 +87,35 @@ def _simulate_file(
     from jumpgate.simulate import report
     from jumpgate.simulate.model import simulate
     from jumpgate.simulate.plans import ENDPOINT, group_size, grown, under_switches
-    from jumpgate.simulate.plans import hosts as alike
 
     flow, dialect = load(file)
     counts = counted_hosts(hosts or HOSTS)
     registry, speeds = default_registry(), calibration.load("host")
     switch = None
     if switches is not None:
-        if not rack:
+        if not alike.rack:
             raise ConfigError("--switches puts a switch into each rack: say --rack, how many hosts each has")
         at = {"p4runtime": "192.0.2.2:9559", "data": "192.0.2.2:9801"}
         switch = SWITCH.device("switch", program=switches, **at)
     options = CompileOptions(dialect=dialect, endpoints=(ENDPOINT,), look=probe.look, prefer=prefer)
-    cluster = simulated_suite.cluster(link_gbit, disk_gb_s)
     found = []
     with prober.held(), output.progress() as progress:
         for done, count in enumerate(counts):
             progress(f"{count} hosts", done, len(counts))
             size = count if switch is None else group_size(count, int(switch.offer.ports))
             groups = -(-count // size)
-            devices = alike(size, cores, memory_gb << 30, int(link_gbit * 1e9), rack or 0, int(rack_gbit * 1e9))
+            devices = alike.devices(size)
             if switch is not None:
-                devices = under_switches(devices, switch, int(rack_gbit * 1e9))
+                devices = under_switches(devices, switch, int(alike.rack_gbit * 1e9))
             own = replace(options, statistics=grown(probe.estimate, times / groups))
             plan = planning.plan(flow.root, devices, registry, own)
-            found.append(simulate(plan, registry, cluster, speeds, jobs, groups))
+            found.append(simulate(plan, registry, alike.cluster(), speeds, jobs, groups))
         progress("done", len(counts), len(counts))
-    said = simulated_suite.described(cores, link_gbit, disk_gb_s, rack, rack_gbit) + f"; {words.counted(jobs, 'job')}"
+    said = f"{alike}; {words.counted(jobs, 'job')}"
     said += f"; switches that run {switches} in racks and above" if switches else ""
     said += f"; {times:g} times the rows" if times > 1 else ""
     if target is not None:
-        simulated_suite.write(target, report.html(file.name, found, said))
+        output.write(target, report.html(file.name, found, said))
     if as_json:
         output.print_json({"simulated": report.data(found), "file": None if target is None else str(target)})
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jumpgate.cli import output
 
 if TYPE_CHECKING:
-    from jumpgate.simulate.model import Cluster
+    from jumpgate.cli.described import Hosts
 
 HOSTS = "50"
 #: the scale of the data that statistics are taken from
@@ -22,12 +22,7 @@ def run(
     queries: str | None,
     data: Path | None,
     hosts: str | None,
-    cores: int,
-    memory_gb: int,
-    link_gbit: float,
-    disk_gb_s: float | None,
-    rack: int | None,
-    rack_gbit: float,
+    alike: Hosts,
     prefer: tuple[str, ...],
     target: Path | None,
     as_json: bool,
@@ -45,7 +40,6 @@ def run(
     from jumpgate.service import calibration, planning
     from jumpgate.simulate import report
     from jumpgate.simulate.plans import ENDPOINT
-    from jumpgate.simulate.plans import hosts as alike
     from jumpgate.simulate.suite import at_scale, simulated
     from jumpgate.study import suites
     from jumpgate.tpcds.data import generate, path
@@ -61,7 +55,7 @@ def run(
             generate(directory, SCALE, ["parquet"], progress=progress, suite=suite)
     files = {table: path(directory.absolute(), table, "parquet") for table in suite.tables}
     speeds, registry = calibration.load("host"), default_registry()
-    devices = alike(count, cores, memory_gb << 30, int(link_gbit * 1e9), rack or 0, int(rack_gbit * 1e9))
+    devices = alike.devices(count)
     found = []
     with jumpgate.connect(progress=False) as connection, prober.held(), output.progress() as progress:
         suites.register(connection, suite, directory, "parquet")
@@ -71,16 +65,16 @@ def run(
         )
         runs = simulated(
             connection, texts, lambda root: planning.plan(root, devices, registry, options), registry,
-            cluster(link_gbit, disk_gb_s), speeds,
+            alike.cluster(), speeds,
         )  # fmt: skip
         for query in runs:
             found.append(query)
             progress(f"query {query.query}", len(found), len(texts))
     title = f"{suite.title} at scale {scale:,.0f} over {words.counted(count, 'host')}, simulated"
-    said = described(cores, link_gbit, disk_gb_s, rack, rack_gbit)
+    said = str(alike)
     if target is not None:
         is_picture = target.suffix == ".svg"
-        write(target, report.picture(title, found) if is_picture else report.suite_html(title, found, said))
+        output.write(target, report.picture(title, found) if is_picture else report.suite_html(title, found, said))
     if as_json:
         output.print_json({
             "suite": suite.title, "scale": scale, "hosts": count, "cluster": said, "is_calibrated": bool(speeds),
@@ -91,32 +85,6 @@ def run(
     done = [query for query in found if not query.why]
     print(f"{len(done)} of {len(found)} queries, {words.duration(sum(q.seconds for q in done))} one after the other")
     for limit, number in report.limits(found):
-        print(f"{words.counted(number, 'query').replace('querys', 'queries')}: {limit}")
+        print(f"{words.counted(number, 'query')}: {limit}")
     if target is not None:
         print(f"wrote {target}; open it in any browser")
-
-
-def cluster(link_gbit: float, disk_gb_s: float | None) -> Cluster:
-    """Return the performance of hosts with such links and disks."""
-    from jumpgate.simulate.model import Cluster
-
-    return Cluster(link_bytes_s=link_gbit * 1e9 / 8, disk_bytes_s=(disk_gb_s or 0.0) * 1e9)
-
-
-def described(cores: int, link_gbit: float, disk_gb_s: float | None, rack: int | None, rack_gbit: float) -> str:
-    """Describe the hosts."""
-    from jumpgate import words
-
-    said = f"hosts of {cores} cores with links of {link_gbit:g} Gb/s"
-    said += f" and disks of {disk_gb_s:g} GB/s" if disk_gb_s else ""
-    return said + (f"; racks of {words.counted(rack, 'host')} with links of {rack_gbit:g} Gb/s" if rack else "")
-
-
-def write(target: Path, text: str) -> None:
-    """Write a page or picture. Raises FileUnreadable."""
-    from jumpgate.errors import FileUnreadable
-
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise FileUnreadable(f"cannot write {target}: {error.strerror}", file=target) from error

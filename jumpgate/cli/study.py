@@ -13,7 +13,7 @@ import click
 from jumpgate.cli import output
 from jumpgate.cli.options import job_options, json_option
 from jumpgate.dataflow.formats import formats
-from jumpgate.errors import ConfigError, FileUnreadable
+from jumpgate.errors import ConfigError
 
 
 @click.group("study")
@@ -79,7 +79,7 @@ def _study(
     oracle.close()
     study = report.Study(chosen.title, scale, format, runs, len(os.sched_getaffinity(0)), tuple(found))
     target = target or Path(f"{suite}-{format}.html")
-    _write(target, report.html(study))
+    output.write(target, report.html(study))
     if as_json:
         output.print_json({**report.data(study), "file": str(target)})
         return
@@ -141,7 +141,7 @@ def paper(
         generate(directory, scale, FORMATS, ["store_sales", "item"], progress=progress)
     with output.progress() as progress, cluster(directory, workers) as machines:
         found = experiments.measure(machines, scale, speeds, runs, chosen, progress)
-    _write(target, page.html(found))
+    output.write(target, page.html(found))
     if as_json:
         output.print_json({**page.data(found), "file": str(target)})
         return
@@ -156,10 +156,3 @@ def _figures(wanted: str | None, known: Sequence[str]) -> Sequence[str]:
     if unknown := [name for name in chosen if name not in known]:
         raise ConfigError(f"--figures: there is no '{unknown[0]}'; there are {', '.join(known)}")
     return chosen
-
-
-def _write(target: Path, page: str) -> None:
-    try:
-        target.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise FileUnreadable(f"cannot write {target}: {error.strerror}", file=target) from error

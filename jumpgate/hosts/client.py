@@ -197,8 +197,9 @@ class AgentHost:
                     await self._compile(name, await asyncio.to_thread(source), key, at_leisure=True)
             except JumpgateError as error:
                 _note(self._failed, key, error.code, LATER_AGAIN_S)
-            except RuntimeError:
-                return  # the process ends, and its threads take no more work
+            except RuntimeError as error:
+                if "shutdown" not in str(error):  # the process ends, and its threads take no more work
+                    raise
             finally:
                 del self._later[key]
 

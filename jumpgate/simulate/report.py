@@ -49,8 +49,9 @@ def html(title: str, found: Sequence[Simulated], cluster: str) -> str:
 COLUMNS = ("query", "time", "busiest", "files", "between hosts", "stages")
 #: of the picture of a suite, in pixels
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 1100, 320, 60, 28, 42
-#: limits with a colour of their own
+#: limits with a colour; of more, those that limit least share one
 LIMITS_MAX = 6
+OTHER = "other"
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,9 @@ def limits(found: Sequence[SimulatedQuery]) -> list[tuple[str, int]]:
 def chart(found: Sequence[SimulatedQuery]) -> Chart:
     """Return the picture's geometry. Queries without a result are left out."""
     shown = [query for query in found if not query.why]
-    names = tuple(name for name, _ in limits(found))[:LIMITS_MAX]
+    names = tuple(name for name, _ in limits(found))
+    if len(names) > LIMITS_MAX:
+        names = (*names[: LIMITS_MAX - 1], OTHER)
     times = [query.seconds for query in shown] or [1.0]
     low, high = math.floor(math.log10(min(times))), math.ceil(math.log10(max(times)))
     high = max(high, low + 1)
@@ -106,7 +109,7 @@ def chart(found: Sequence[SimulatedQuery]) -> Chart:
     bars = []
     for place, query in enumerate(shown):
         tall = max(1.0, (math.log10(query.seconds) - low) * scale)
-        limit = names.index(query.bound_by) if query.bound_by in names else LIMITS_MAX - 1
+        limit = names.index(query.bound_by) if query.bound_by in names else names.index(OTHER)
         text = f"{words.duration(query.seconds)}, {query.bound_by}"
         is_named = step >= 14 or place % 5 == 0
         bars.append(QueryBar(query.query, LEFT + place * step, floor - tall, tall, limit, text, is_named))

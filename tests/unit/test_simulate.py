@@ -22,9 +22,11 @@ from jumpgate.nca.registry import default_registry
 from jumpgate.nca.transport import TCP
 from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.transport import DATAGRAMS
+from jumpgate.simulate import report
 from jumpgate.simulate.events import Clock, Server
 from jumpgate.simulate.model import Cluster, Simulated, simulate
 from jumpgate.simulate.plans import ENDPOINT, grown, grown_tables, hosts, under_switches
+from jumpgate.simulate.suite import SimulatedQuery
 from jumpgate.simulate.tasks import sent_bytes
 from tests.support.plans import query3, statistics, table
 
@@ -243,3 +245,10 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, why in ((("--scale", "3"), "--scale is of a --suite"), (("--suite", "tpch"), "say what to simulate")):
         status, text = said(*words)
         assert status == 1 and why in " ".join(text.split())
+
+
+def test_limits_without_a_colour_share_one() -> None:
+    found = [SimulatedQuery(n, 1.0, bound_by=f"limit {min(n, 6)}") for n in range(9)]
+    drawn = report.chart(found)
+    assert drawn.limits == ("limit 6", "limit 0", "limit 1", "limit 2", "limit 3", "other")
+    assert [bar.limit for bar in drawn.bars] == [1, 2, 3, 4, 5, 5, 0, 0, 0]

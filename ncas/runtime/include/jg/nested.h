@@ -53,8 +53,7 @@ extern "C" {
 // `null`: where an entry says that its element is NULL; -1: none is.
 void jg_make_list(JgTask* task, JgMemory* memory, const void* values, int64_t n, int size,
                   int (*order)(const void*, const void*), int width, int null, JgStr* out);
-// ---- the same, which return a JgFailure; `of`: what elements are, an enumerator or the width of integers in bytes
-// ----
+// Those that follow return a JgFailure. `of`: what elements are, an enumerator or the width of integers in bytes.
 enum JgElementKind { JG_OF_BYTES = 0, JG_OF_FLOATS = -4, JG_OF_DOUBLES = -8 };
 // The parts of a text; most > 0: the last of so many is the rest.
 int jg_split(JgTask* task, JgStr s, JgStr separator, int64_t most, JgStr* out);
