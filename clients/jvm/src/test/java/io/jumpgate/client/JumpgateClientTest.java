@@ -83,7 +83,7 @@ class JumpgateClientTest {
     final CompletableFuture<Boolean> gone = new CompletableFuture<>();
     boolean holds;
     String cancelled;
-    long describeMs; // until it answers whoever asks whether it is there
+    long describeMs; // until it says that it is there, which it does whatever else fails
 
     private <T> void answer(StreamObserver<T> to, T value) {
       if (status != null) {
@@ -126,7 +126,8 @@ class JumpgateClientTest {
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }
-      answer(to, JobDescription.getDefaultInstance());
+      to.onNext(JobDescription.getDefaultInstance());
+      to.onCompleted();
     }
 
     @Override
