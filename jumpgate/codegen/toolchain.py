@@ -92,6 +92,9 @@ class Building:
 
 #: set while this process builds the runtime or waits for another one
 building: Building | None = None
+#: set once somebody waits for the runtime; the step of its build that leaves the processors to others until then
+_is_waited_for = threading.Event()
+_at_leisure: subprocess.Popen[str] | None = None
 
 
 def is_built() -> bool:
@@ -100,16 +103,19 @@ def is_built() -> bool:
     return cache.is_usable(_home(variant)) or _given() is not None or _shipped(variant) is not None
 
 
-def runtime(variant: str | None = None) -> Runtime:
+def runtime(variant: str | None = None, *, at_leisure: bool = False) -> Runtime:
     """Return the runtime library for this machine: what the wheel brings, else built on first use (half a minute, with
     progress on stderr).
 
     Concurrent processes build once, and environments with the same versions share the result. It stays the same for the
-    life of this process, even if sources change.
+    life of this process, even if sources change. A build that is started `at_leisure` leaves the processors to others
+    until somebody else asks for the runtime.
 
     Raises BuildError: no compiler, a cache that is full or not writable, or the first error of the build.
     """
     variant = variant or default_variant()
+    if not at_leisure:
+        hurry()
     if variant not in VARIANTS:
         raise BuildError(f"unknown runtime variant '{variant}'; there are {', '.join(VARIANTS)}")
     found = _runtime(variant)
@@ -117,6 +123,15 @@ def runtime(variant: str | None = None) -> Runtime:
         _runtime.cache_clear()
         found = _runtime(variant)
     return found
+
+
+def hurry() -> None:
+    """Say that somebody waits for the runtime: what builds it at leisure goes on at full speed."""
+    global _at_leisure
+    _is_waited_for.set()
+    if (process := _at_leisure) is not None:
+        _at_leisure = None
+        process.terminate()  # ninja keeps what is compiled
 
 
 @functools.cache
@@ -496,8 +511,18 @@ def _link_arrow(home: Path) -> None:
 
 
 def _run(command: list[str], sink: object, work: Path, log: Path, title: str) -> None:
-    """Runs one build step with its output in the log; shows ninja's "[7/23]" as progress."""
-    global building
+    """Run one build step with its output in the log, at leisure until somebody waits for it."""
+    status = 0 if _is_waited_for.is_set() else _step([*LEISURE, *command], sink, work, title, at_leisure=True)
+    if _is_waited_for.is_set():
+        status = _step(command, sink, work, title)
+    if status != 0:
+        sink.flush()  # type: ignore[attr-defined]
+        raise _failure("the runtime library", log.read_text(errors="replace"), log)
+
+
+def _step(command: list[str], sink: object, work: Path, title: str, *, at_leisure: bool = False) -> int:
+    """Run a command with its output in the sink; return its status. Show ninja's "[7/23]" as progress."""
+    global building, _at_leisure
     env = {**_environment(work), "NINJA_STATUS": "[%f/%t] "}
     bar = sys.stderr.isatty()
     said = False
@@ -507,6 +532,10 @@ def _run(command: list[str], sink: object, work: Path, log: Path, title: str) ->
     ) as process:  # fmt: skip
         assert process.stdout is not None
         try:
+            if at_leisure:
+                _at_leisure = process
+                if _is_waited_for.is_set():
+                    hurry()
             for line in process.stdout:
                 sink.write(line)  # type: ignore[attr-defined]
                 step = re.match(r"\[(\d+)/(\d+)\]", line)
@@ -520,11 +549,11 @@ def _run(command: list[str], sink: object, work: Path, log: Path, title: str) ->
         except BaseException:
             process.kill()
             raise
+        finally:
+            _at_leisure = None
     if bar and said:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
-    if process.returncode != 0:
-        sink.flush()  # type: ignore[attr-defined]
-        raise _failure("the runtime library", log.read_text(errors="replace"), log)
+    return process.returncode
 
 
 def _evict_runtimes(keep: Path) -> None:

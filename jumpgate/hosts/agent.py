@@ -89,11 +89,14 @@ class Agent:
         self._unproven: dict[Connection, str] = {}  # in the order in which they came, with their peers
         self.alone_since: float | None = time.monotonic()  #: None while somebody is connected
 
-    async def zygote(self) -> Zygote:
-        """The running zygote; builds the runtime at first use."""
+    async def zygote(self, at_leisure: bool = False) -> Zygote:
+        """Return the running zygote. The first call builds the runtime; at_leisure: nobody waits for that."""
+        if not at_leisure:
+            toolchain.hurry()
         async with self._starting:
             if self._zygote is None or not self._zygote.alive:
-                program = self._host_program or (await self.build(toolchain.runtime)).host_program
+                build = functools.partial(toolchain.runtime, at_leisure=at_leisure)
+                program = self._host_program or (await self.build(build)).host_program
                 self._zygote = Zygote(program)
                 await self._zygote.ready
                 self.spares = {"": Spares(self._zygote, self._spare_count)}
@@ -104,7 +107,7 @@ class Agent:
     async def keep_ready(self, module: str) -> None:
         """Keep a process of a Python module, which loads what it needs before it becomes an instance."""
         self._ready_modules.add(module)
-        await self.zygote()
+        await self.zygote(at_leisure=True)
 
     async def prepare(self) -> None:
         """Starts the zygote, so that the first job does not wait; a runtime that is not there is built meanwhile.
@@ -116,7 +119,7 @@ class Agent:
 
         async def quietly() -> None:
             with contextlib.suppress(JumpgateError):
-                await self.zygote()
+                await self.zygote(at_leisure=True)
 
         self._preparing = asyncio.create_task(quietly())
 

@@ -8,7 +8,9 @@ import shutil
 import stat
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -355,3 +357,22 @@ def test_a_runtime_without_its_builders_names_the_extra(home: Path, monkeypatch:
     monkeypatch.setitem(sys.modules, "cmake", None)
     with pytest.raises(NotInstalled, match=r"cmake is not installed; run `pip install 'jumpgate-nca\[build\]'`"):
         toolchain.compile_runtime("release")
+
+
+def test_a_build_that_nobody_waits_for_leaves_the_processors_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once somebody does, it goes on at full speed."""
+    monkeypatch.setattr(toolchain, "_is_waited_for", threading.Event())
+    log, own = tmp_path / "log", os.nice(0)
+    with log.open("w") as sink, ThreadPoolExecutor(1) as pool:
+        command = ["sh", "-c", f"nice; if mkdir {tmp_path}/begun; then exec sleep 60; fi"]
+        built = pool.submit(toolchain._run, command, sink, tmp_path, log, "building")
+        ended = time.monotonic() + 30
+        while not (tmp_path / "begun").exists() and time.monotonic() < ended:
+            time.sleep(0.01)
+        assert not built.done()
+        toolchain.hurry()
+        built.result(timeout=30)
+    first, *_, last = (int(line) for line in log.read_text().splitlines() if line.isdigit())
+    assert (first, last) == (min(19, own + 19), own)
