@@ -174,7 +174,7 @@ def figures(scale: float, data: Path, session: Session, work: Path) -> dict[str,
     def overheads(name: str, compiled: bool) -> Figure:
         how = "a shape never seen before" if compiled else "a shape seen before"
         text = f"submit to result of an 8-operator plan over one-row tables, {how}"
-        return Figure(name, overhead(session, work, compiled), 160.0 if compiled else 5.0, "lower", text)
+        return Figure(name, overhead(session, work, compiled), 60.0 if compiled else 3.0, "lower", text)
 
     def memory() -> Figure:
         text = "peak memory of a scan of store_sales at scale 3 against scale 1, the worst of 4 formats"

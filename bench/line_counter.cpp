@@ -4,6 +4,7 @@
 // end. Copies by memcpy and calls into the kernel are not seen. Every 0.2 s a file in $JUMPGATE_LINES says what was seen:
 //   accesses N, moves N, then for the lines that moved most: moves, threads, the module and offset of the last access.
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -90,7 +91,7 @@ void dump(const char* folder) {
   std::partial_sort(found.begin(), found.begin() + shown, found.end(),
                     [](const Slot* a, const Slot* b) { return a->moves > b->moves; });
   char name[512], part[520];
-  snprintf(name, sizeof name, "%s/%d.lines", folder, getpid());
+  snprintf(name, sizeof name, "%s/%s.%d", folder, program_invocation_short_name, getpid());
   snprintf(part, sizeof part, "%s.part", name);
   FILE* out = fopen(part, "w");
   if (!out) return;

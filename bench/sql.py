@@ -430,11 +430,11 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
         "tpcds_operators_generated": lambda: Figure(
             "tpcds_operators_generated", bench.parquet.operators_generated, 0.9, "higher", f"of all plans, {where}"
         ),
-        "json_vs_duckdb": lambda: Figure("json_vs_duckdb", bench.ratio("json", "duckdb"), 4.0, "higher", speed),
+        "json_vs_duckdb": lambda: Figure("json_vs_duckdb", bench.ratio("json", "duckdb"), 5.5, "higher", speed),
         "json_vs_datafusion": lambda: Figure(
             "json_vs_datafusion", bench.ratio("json", "datafusion"), 6.0, "higher", speed
         ),
-        "csv_vs_duckdb": lambda: Figure("csv_vs_duckdb", bench.ratio("csv", "duckdb"), 6.0, "higher", speed),
+        "csv_vs_duckdb": lambda: Figure("csv_vs_duckdb", bench.ratio("csv", "duckdb"), 9.0, "higher", speed),
         "parquet_vs_datafusion": lambda: Figure(
             "parquet_vs_datafusion", bench.ratio("parquet", "datafusion"), 1.0, "higher", speed
         ),
@@ -449,7 +449,7 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
             f"geometric mean over the 22 queries of TPC-H at scale {bench.scale:g}, {THREADS} threads",
         ),
         "tpch_sf10_parquet_vs_duckdb": lambda: Figure(
-            "tpch_sf10_parquet_vs_duckdb", bench.large(), 1.15, "higher",
+            "tpch_sf10_parquet_vs_duckdb", bench.large(), 1.4, "higher",
             f"geometric mean over the 22 queries of TPC-H at scale {LARGE:g}, answers compared, {THREADS} threads",
         ),
         "orc_vs_parquet": lambda: Figure(

@@ -1,0 +1,128 @@
+"""Cache lines that move between the threads of an instance: what more cores would wait for. The runtime and the generated
+programs are built with -fsanitize=thread, whose functions bench/line_counter.cpp has in place of the sanitizer's."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import jumpgate
+from bench._measure import Figure, remark
+from jumpgate.codegen import cache, toolchain
+from jumpgate.tpcds.data import generate, path
+from jumpgate.tpch.suite import TPCH
+from tests.support import cpp
+
+FIGURE, TARGET = "line_moves_share", 0.1
+QUERIES = (1, 3, 6, 9, 13, 18, 21)
+RUNS = 5
+#: of an instance whose lines are counted; of the machine on paper
+THREADS, CORES = 8, 64
+#: for a line to come from a core of another socket
+MOVE_S = 1.5e-7
+#: lines that moved most, to be told
+TOLD = 3
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Moves of all lines; of those that moved most: moves, threads, and the function that touched it last."""
+
+    moves: int
+    most: tuple[tuple[int, int, str], ...]
+
+
+def figure(folder: Path) -> Figure:
+    """The largest share, over the queries, of an instance's time that a machine of many cores would wait for lines: all
+    moves beside all threads' time, or those of one line, which follow each other, beside the whole."""
+    generate(folder, 1.0, ["parquet"], suite=TPCH)
+    shares = {}
+    with jumpgate.connect(offload="always") as jg:
+        for name in TPCH.tables:
+            jg.register(name, path(folder, name, "parquet"))
+        own = {query: _seconds(jg, TPCH.queries()[query]) for query in QUERIES}
+    with tempfile.TemporaryDirectory() as work:
+        environment = _counting(Path(work))
+        for query, seconds in own.items():
+            moved = _moved(folder, query, environment, Path(work))
+            cores_s = seconds * toolchain_threads()
+            of_all, of_one = moved.moves * MOVE_S / cores_s, moved.most[0][0] * MOVE_S / (cores_s / CORES)
+            shares[query] = max(of_all, of_one)
+            remark(
+                f"  query {query}: {moved.moves:,} moves, {of_all:.4f} of the cores' time; one line {of_one:.3f} of the whole"
+            )
+            for moves, threads, where in moved.most[:TOLD]:
+                remark(f"    {moves:,} by {threads} threads: {where}")
+    what = f"queries {', '.join(map(str, QUERIES))} of TPC-H at scale 1: time that {CORES} cores would wait for lines of each other"
+    return Figure(FIGURE, max(shares.values()), TARGET, "lower", f"{what}, {MOVE_S * 1e9:.0f} ns each, the worst")
+
+
+def toolchain_threads() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _seconds(jg: jumpgate.Connection, text: str) -> float:
+    took = []
+    for _ in range(RUNS + 1):
+        began = time.perf_counter()
+        jg.sql(text).to_arrow()
+        took.append(time.perf_counter() - began)
+    return statistics.median(took[1:])
+
+
+def _counting(work: Path) -> dict[str, str]:
+    """The environment of a process whose programs count: a compiler that links with the counter."""
+    source = Path(__file__).with_name("line_counter.cpp")
+    built = cpp.build("line_counter", [source], ("-O2", "-shared", "-fPIC"))
+    (work / "libtsan.so").symlink_to(built)
+    compiler = work / "counting-g++"
+    linked = f"-L{work} -Wl,-rpath,{work} -Wl,--no-as-needed"
+    compiler.write_text(f'#!/bin/sh\nexec {shlex.quote(toolchain.compiler())} -fsanitize=thread -g1 {linked} "$@"\n')
+    compiler.chmod(0o755)
+    return {
+        **os.environ, "JUMPGATE_CXX": str(compiler), "JUMPGATE_CACHE_DIR": str(cache.folder("counting")),
+        "JUMPGATE_QUICK_BUILDS": "never", "JUMPGATE_CALIBRATE": "never", "LD_LIBRARY_PATH": str(work),
+    }  # fmt: skip
+
+
+def _moved(folder: Path, query: int, environment: dict[str, str], work: Path) -> Moved:
+    command = [sys.executable, "-m", "bench._lines", str(folder), str(query)]
+    subprocess.run(command, env=environment, check=True)  # builds
+    found = work / str(query)
+    found.mkdir()
+    subprocess.run(command, env={**environment, "JUMPGATE_LINES": str(found)}, check=True)
+    moves, most = 0, []
+    for file in found.glob("jghost.*"):
+        first, _, *lines = file.read_text().splitlines()
+        moves += int(first.split()[1])
+        for line in lines:
+            count, threads, module, offset = line.split()
+            most.append((int(count), int(threads), module, offset))
+    most.sort(reverse=True)
+    return Moved(moves, tuple((c, t, _function(module, offset)) for c, t, module, offset in most[:TOLD]))
+
+
+def _function(module: str, offset: str) -> str:
+    done = subprocess.run(["addr2line", "-Cfise", module, offset], capture_output=True, text=True)
+    name, _, place = done.stdout.partition("\n")
+    return f"{name} ({place.splitlines()[0].rpartition('/')[2]})" if place else module
+
+
+def main(folder: str, query: str) -> None:
+    """Run one query of TPC-H as users do."""
+    with jumpgate.connect(offload="always", threads=THREADS) as jg:
+        for name in TPCH.tables:
+            jg.register(name, path(Path(folder), name, "parquet"))
+        jg.sql(TPCH.queries()[int(query)]).to_arrow()
+        time.sleep(0.5)  # until the counter has told
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
