@@ -83,6 +83,13 @@ def test_groups_are_shared_as_they_are() -> None:
     assert kept(UnionAll((Filter(groups, equals(groups, "fv", 1)), Filter(groups, equals(groups, "fv", 2))))) == []
 
 
+def test_few_of_many_groups_are_kept() -> None:
+    groups = grouped(FACT, ("fk", "fv"), measured(FACT, "max", "fv", "m"))
+    few = Filter(Filter(groups, equals(groups, "fk", 1)), equals(groups, "m", 2))
+    (node,) = kept(twice(few))
+    assert isinstance(node, Filter)
+
+
 def test_joins_that_build_by_the_same_keys_are_one_reader() -> None:
     one, two = table("one", ak=int64, av=int64), table("two", ck=int64, cv=int64)
     pair = [joined(t, FEW, key, "fk") for t, key in ((one, "ak"), (two, "ck"))]
