@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,8 @@ LEISURE = ("nice", "-n", "19")
 SANITIZERS = "address,undefined"
 #: the first include of generated programs; it is precompiled
 HEADER = "jg/kernel.h"
+#: the first line of a program that is compiled without the optimiser
+UNOPTIMISED = "// not optimised\n"
 
 
 @dataclass(frozen=True)
@@ -257,7 +260,7 @@ def _compile(
     with cache.scratch() as work:
         output = work / "program.so"
         command = [
-            compiler(), *flags(variant, include), "-shared", "-pipe", "-x", "c++", "-", "-x", "none",
+            compiler(), *flags(variant, include, not source.startswith(UNOPTIMISED)), "-shared", "-pipe", "-x", "c++", "-", "-x", "none",
             *_libraries(source, variant), "-o", str(output),
         ]  # fmt: skip
         limited = ["sh", "-c", f'ulimit -S -t {COMPILE_CPU_S}; exec "$@"', "sh", *runner, *command]
@@ -276,11 +279,12 @@ def _compile(
     _bound_artifacts(target)
 
 
-def flags(variant: str, include: Path) -> tuple[str, ...]:
+def flags(variant: str, include: Path, optimised: bool = True) -> tuple[str, ...]:
     """Return the compiler's flags for generated programs and for their precompiled header, which is only used with
     equal flags."""
+    own = VARIANTS[variant] if optimised else ("-O0", *(f for f in VARIANTS[variant] if not f.startswith("-O")))
     return (
-        "-std=gnu++20", *VARIANTS[variant], "-march=native", "-fPIC",
+        "-std=gnu++20", *own, "-march=native", "-fPIC",
         "-ffp-contract=off",  # results do not depend on the machine or the optimisation level
         "-I", str(include), "-isystem", str(include.parent / "arrow" / "include"),
     )  # fmt: skip
@@ -398,7 +402,7 @@ def runtime_home(variant: str | None = None) -> Path:
             raise
         builder = "none"
     facts = (
-        sources, variant, *flags(variant, Path("include")), HEADER, builder, _cpu_flags(), platform.machine(),
+        sources, variant, *flags(variant, Path("include")), *flags(variant, Path("include"), False), HEADER, builder, _cpu_flags(), platform.machine(),
         version("pyarrow"), version("pysimdjson"), shipped.name if shipped else "",
     )  # fmt: skip
     digest = hashlib.sha256("".join(f"{fact}\0" for fact in facts).encode())
@@ -481,20 +485,28 @@ def compile_runtime(variant: str, march: str = "native") -> Path:
 
 
 def _precompile(variant: str, include: Path, work: Path) -> None:
-    """Precompile the header of generated programs, which saves a fifth of the smallest ones' time. g++ ignores it if
-    the flags differ; a compiler that does not support it uses the header itself. Raises BuildError if it was
-    interrupted. Without a compiler there are no programs."""
+    """Precompile the header of generated programs, optimised and not, which saves a fifth of the smallest ones' time.
+    g++ ignores those whose flags differ; a compiler that does not support it uses the header itself. Raises BuildError
+    if it was interrupted. Without a compiler there are no programs."""
     header = include / HEADER
     try:
         compiler()
     except BuildError:
         return
-    command = [compiler(), *flags(variant, include), "-x", "c++-header", str(header), "-o", f"{header}.gch"]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=_environment(work))
-    if done.returncode < 0 or "Killed signal" in done.stderr:
-        log = cache.folder("build") / "header.log"
-        log.write_text(done.stderr)
-        raise _failure("the runtime's header", done.stderr, log)
+    folder = header.with_name(f"{header.name}.gch")
+    folder.mkdir(exist_ok=True)
+
+    def precompiled(optimised: bool) -> subprocess.CompletedProcess[str]:
+        made = folder / ("optimised" if optimised else "unoptimised")
+        command = [compiler(), *flags(variant, include, optimised), "-x", "c++-header", str(header), "-o", str(made)]
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", env=_environment(work))
+
+    with ThreadPoolExecutor(2, "jumpgate-precompile") as pool:
+        for done in pool.map(precompiled, (True, False)):
+            if done.returncode < 0 or "Killed signal" in done.stderr:
+                log = cache.folder("build") / "header.log"
+                log.write_text(done.stderr)
+                raise _failure("the runtime's header", done.stderr, log)
 
 
 def _link_arrow(home: Path) -> None:

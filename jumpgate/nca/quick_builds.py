@@ -6,8 +6,9 @@ The optimised build follows in the background once the program has worked that l
 from __future__ import annotations
 
 import os
-import re
 from collections import OrderedDict
+
+from jumpgate.codegen.toolchain import UNOPTIMISED
 
 #: the most seconds that a job's operators may take, optimised, by the high end of their estimates; and the work of all
 #: jobs that starts the optimised build
@@ -16,16 +17,6 @@ WORK_S_MAX = 0.02
 PROGRAMS_MAX = 4096
 #: suffix of a quick build's key
 SUFFIX = "-quick"
-#: the first header of a program is precompiled, so nothing may precede it
-_FIRST_INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
-#: functions below it are not optimised, whatever the compiler's command line says
-UNOPTIMISED = """\
-#ifdef __clang__
-#pragma clang optimize off
-#else
-#pragma GCC optimize ("O0")
-#endif
-"""
 
 
 def wanted() -> bool | None:
@@ -52,9 +43,7 @@ class Uses:
 
 def text(optimised: str) -> str:
     """Return the program's text without optimisation."""
-    include = _FIRST_INCLUDE.search(optimised)
-    end = include.end() if include else 0
-    return optimised[:end] + UNOPTIMISED + optimised[end:]
+    return UNOPTIMISED + optimised
 
 
 def key(optimised: str) -> str:
