@@ -1,5 +1,7 @@
-"""Cache lines that move between the threads of an instance: what more cores would wait for. The runtime and the generated
-programs are built with -fsanitize=thread, whose functions bench/line_counter.cpp has in place of the sanitizer's."""
+"""Counts the cache lines that move between the threads of an instance: what more cores would wait for.
+
+The runtime and the generated programs are built with -fsanitize=thread, whose functions bench/line_counter.cpp has in
+place of the sanitizer's."""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ import jumpgate
 from bench._measure import Figure, remark
 from jumpgate.codegen import cache, toolchain
 from jumpgate.tpcds.data import generate, path
-from jumpgate.tpch.suite import TPCH
+from jumpgate.tpch import TPCH
 from tests.support import cpp
 
 FIGURE, TARGET = "line_moves_share", 0.1
@@ -52,19 +54,18 @@ def figure(folder: Path) -> Figure:
         environment = _counting(Path(work))
         for query, seconds in own.items():
             moved = _moved(folder, query, environment, Path(work))
-            cores_s = seconds * toolchain_threads()
+            cores_s = seconds * _cores()
             of_all, of_one = moved.moves * MOVE_S / cores_s, moved.most[0][0] * MOVE_S / (cores_s / CORES)
             shares[query] = max(of_all, of_one)
-            remark(
-                f"  query {query}: {moved.moves:,} moves, {of_all:.4f} of the cores' time; one line {of_one:.3f} of the whole"
-            )
+            waits = f"{of_all:.4f} of the cores' time; one line {of_one:.3f} of the whole"
+            remark(f"  query {query}: {moved.moves:,} moves, {waits}")
             for moves, threads, where in moved.most[:TOLD]:
                 remark(f"    {moves:,} by {threads} threads: {where}")
-    what = f"queries {', '.join(map(str, QUERIES))} of TPC-H at scale 1: time that {CORES} cores would wait for lines of each other"
+    what = f"{len(QUERIES)} queries of TPC-H at scale 1: time that {CORES} cores would wait for lines of each other"
     return Figure(FIGURE, max(shares.values()), TARGET, "lower", f"{what}, {MOVE_S * 1e9:.0f} ns each, the worst")
 
 
-def toolchain_threads() -> int:
+def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 

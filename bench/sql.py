@@ -424,6 +424,9 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
         "tpch_parquet_right": lambda: Figure(
             "tpch_parquet_right", bench.right(TPCH, ["parquet"]), 22, "higher", f"of 22, scale {bench.scale:g}"
         ),
+        "tpcds_parquet_right": lambda: Figure(
+            "tpcds_parquet_right", bench.right(TPCDS, ["parquet"]), 99, "higher", f"of 99, {where}, against DuckDB"
+        ),
         "tpcds_operators_offloaded": lambda: Figure(
             "tpcds_operators_offloaded", bench.parquet.operators_offloaded, 0.95, "higher", f"of all plans, {where}"
         ),
