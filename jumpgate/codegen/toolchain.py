@@ -259,8 +259,9 @@ def _compile(
     cache.folder("artifacts", target.parent.name)
     with cache.scratch() as work:
         output = work / "program.so"
+        own = flags(variant, include, not source.startswith(UNOPTIMISED))
         command = [
-            compiler(), *flags(variant, include, not source.startswith(UNOPTIMISED)), "-shared", "-pipe", "-x", "c++", "-", "-x", "none",
+            compiler(), *own, "-shared", "-pipe", "-x", "c++", "-", "-x", "none",
             *_libraries(source, variant), "-o", str(output),
         ]  # fmt: skip
         limited = ["sh", "-c", f'ulimit -S -t {COMPILE_CPU_S}; exec "$@"', "sh", *runner, *command]
@@ -402,7 +403,8 @@ def runtime_home(variant: str | None = None) -> Path:
             raise
         builder = "none"
     facts = (
-        sources, variant, *flags(variant, Path("include")), *flags(variant, Path("include"), False), HEADER, builder, _cpu_flags(), platform.machine(),
+        sources, variant, *flags(variant, Path("include")), *flags(variant, Path("include"), False),
+        HEADER, builder, _cpu_flags(), platform.machine(),
         version("pyarrow"), version("pysimdjson"), shipped.name if shipped else "",
     )  # fmt: skip
     digest = hashlib.sha256("".join(f"{fact}\0" for fact in facts).encode())

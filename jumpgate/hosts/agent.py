@@ -358,6 +358,8 @@ class Connection:
             case "ping":
                 return {}
             case "building":
+                if arguments.get("is_waited_for"):
+                    toolchain.hurry()
                 return self._agent.building
             case "has_artifact":
                 path = toolchain.artifact(str(arguments["key"]))

@@ -159,9 +159,10 @@ class AgentHost:
     def alive(self) -> bool:
         return self._caller.lines.is_open
 
-    async def building(self) -> dict[str, int]:
-        """Return the steps of its runtime's build that are `done`, `of` so many; empty if none runs, from then on."""
-        steps = dict(await self._ask("building"))
+    async def building(self, is_waited_for: bool = False) -> dict[str, int]:
+        """Return the steps of its runtime's build that are `done`, `of` so many; empty if none runs, from then on. A
+        build that nobody has waited for goes on at full speed if it is waited for."""
+        steps = dict(await self._ask("building", is_waited_for=is_waited_for))
         self.is_built = not steps
         return steps
 

@@ -90,14 +90,14 @@ class Agents:
         """Return a host that answers, if there is one."""
         return next((h for h in self._known if h.device.name not in self.lost), self._known[0])
 
-    async def building(self, names: Iterable[str]) -> dict[str, dict[str, int]]:
-        """The named hosts that build their runtime, and how far each is (AgentHost.building). Raises what keeps one
-        from being used."""
+    async def building(self, names: Iterable[str], is_waited_for: bool = False) -> dict[str, dict[str, int]]:
+        """Return the named hosts that build their runtime, and how far each is (AgentHost.building). Raises what keeps
+        one from being used."""
         lent = (await self.lend(set(names), [])).values()
         hosts = [host for host in lent if isinstance(host, AgentHost) and not host.is_built]
         if not hosts:
             return {}
-        found = await asyncio.gather(*(host.building() for host in hosts))
+        found = await asyncio.gather(*(host.building(is_waited_for) for host in hosts))
         return {host.device.name: steps for host, steps in zip(hosts, found, strict=True) if steps}
 
     def is_reached(self, name: str) -> bool:

@@ -187,7 +187,9 @@ class Engine:
             certificate=self._certificate(),
         )  # fmt: skip
         job = Job(context, self.registry.lifecycle, record, options.timeout_ms, stall_ms)
-        if not await self.agents.building(hosts):  # else its client waits for that, and sees how far it is
+        if not await self.agents.building(
+            hosts, is_waited_for=True
+        ):  # else its client waits for that, and sees how far it is
             await self._compile(job)
         self._make_room()
         self._jobs[id] = job
@@ -205,7 +207,7 @@ class Engine:
         if job.is_compiled:
             return
         try:
-            while not job.is_cancelled and (steps := await self.agents.building(job.context.hosts)):
+            while not job.is_cancelled and (steps := await self.agents.building(job.context.hosts, is_waited_for=True)):
                 on_event(Event("building", 0, time.time_ns(), {**steps}))
                 await asyncio.sleep(BUILDING_S)
             if not job.is_cancelled:

@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     include = tmp_path / "include"
     include.mkdir()
     fake = toolchain.Runtime(include / "lib.so", include / "jghost", include, "release-0")
-    monkeypatch.setattr(toolchain, "runtime", lambda variant=None: fake)
+    monkeypatch.setattr(toolchain, "runtime", lambda variant=None, at_leisure=False: fake)
     monkeypatch.setattr(toolchain, "_home", lambda variant: tmp_path / fake.key)
     toolchain.compiler.cache_clear()
     toolchain.compiler_version.cache_clear()
