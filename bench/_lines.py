@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -51,7 +52,7 @@ def figure(folder: Path) -> Figure:
             jg.register(name, path(folder, name, "parquet"))
         own = {query: _seconds(jg, TPCH.queries()[query]) for query in QUERIES}
     with tempfile.TemporaryDirectory() as work:
-        environment = _counting(Path(work))
+        environment = _counting()
         for query, seconds in own.items():
             moved = _moved(folder, query, environment, Path(work))
             cores_s = seconds * _cores()
@@ -78,18 +79,19 @@ def _seconds(jg: jumpgate.Connection, text: str) -> float:
     return statistics.median(took[1:])
 
 
-def _counting(work: Path) -> dict[str, str]:
+def _counting() -> dict[str, str]:
     """The environment of a process whose programs count: a compiler that links with the counter."""
     source = Path(__file__).with_name("line_counter.cpp")
     built = cpp.build("line_counter", [source], ("-O2", "-shared", "-fPIC"))
-    (work / "libtsan.so").symlink_to(built)
-    compiler = work / "counting-g++"
-    linked = f"-L{work} -Wl,-rpath,{work} -Wl,--no-as-needed"
+    folder = cache.folder("counting")
+    shutil.copy(built, folder / "libtsan.so")
+    compiler = folder / "counting-g++"
+    linked = f"-L{folder} -Wl,-rpath,{folder} -Wl,--no-as-needed"
     compiler.write_text(f'#!/bin/sh\nexec {shlex.quote(toolchain.compiler())} -fsanitize=thread -g1 {linked} "$@"\n')
     compiler.chmod(0o755)
     return {
-        **os.environ, "JUMPGATE_CXX": str(compiler), "JUMPGATE_CACHE_DIR": str(cache.folder("counting")),
-        "JUMPGATE_QUICK_BUILDS": "never", "JUMPGATE_CALIBRATE": "never", "LD_LIBRARY_PATH": str(work),
+        **os.environ, "JUMPGATE_CXX": str(compiler), "JUMPGATE_CACHE_DIR": str(folder / "cache"),
+        "JUMPGATE_QUICK_BUILDS": "never", "JUMPGATE_CALIBRATE": "never",
     }  # fmt: skip
 
 

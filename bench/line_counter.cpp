@@ -31,7 +31,7 @@ struct Slot {
   const void* last = nullptr;
 };
 
-Slot* slots = new Slot[kSlots];
+constinit Slot slots[kSlots];  // there before any constructor runs
 std::atomic<int> threads{0};
 std::atomic<uint64_t> moves{0};
 

@@ -1,4 +1,5 @@
-"""Measures many hosts: the service's cost of planning and starting jobs over a thousand, and the simulator's error."""
+"""Measures many hosts and cores: what jobs over a thousand hosts cost the service, the simulator's error, and the cache
+lines that threads take from each other."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import _every_device, _switch_trees
+from bench import _every_device, _lines, _switch_trees
 from bench._control import Network
 from bench._measure import Figure, counted, remark, report
 from bench._simulated import simulator_error
@@ -173,6 +174,9 @@ def main() -> None:
         report(planner_linear(), options.json)
     if not options.only or "control_plane_s" in options.only:
         report(control_plane_s(options.hosts, options.jobs), options.json)
+    if not options.only or _lines.FIGURE in options.only:
+        data = Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")).absolute()
+        report(_lines.figure(data / "tpch-sf1"), options.json)
     if "chosen_vs_best" in options.only if options.only else permitted():
         for figure in every_device(options.runs, options.scale, options.query or _every_device.QUERIES):
             report(figure, options.json)
