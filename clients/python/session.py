@@ -424,7 +424,8 @@ class _Given:
     """The credentials that a session was given."""
 
     def __init__(self, given: Brought | Callable[[], Brought] | None) -> None:
-        self._given, self._last = given, (None, None)  # type: tuple[Brought | None, Credentials | None]
+        self._given = given
+        self._last: tuple[Brought | None, Credentials | None] = None, None
         if not callable(given):
             self.now()
 

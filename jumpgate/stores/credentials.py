@@ -37,7 +37,8 @@ _EXPIRES_MAX_S = 253_402_300_799
 #: of this process: keys tell nobody elsewhere anything
 _PROCESS = secrets.token_bytes(32)
 _WORDS = {str: "text", float: "number"}
-P, T = TypeVar("P"), TypeVar("T")
+P = TypeVar("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)

@@ -63,11 +63,11 @@ class Hdfs:
     def _walk(self, name: str, prefix: str) -> Iterator[tuple[str, int, str]]:
         base, start = f"hdfs://{bucket_and_key(name)[0]}/", prefix.rpartition("/")[2]
         folders = [prefix[: len(prefix) - len(start)]]
-        list_ = credentials.carried(lambda folder: _listed(base + folder))
+        ask = credentials.carried(_listed)
         with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
             while folders:
                 deeper = []
-                for folder, entries in zip(folders, pool.map(list_, folders), strict=True):
+                for folder, entries in zip(folders, pool.map(ask, [base + of for of in folders]), strict=True):
                     for entry in entries:
                         if entry["pathSuffix"].startswith(start):
                             path = folder + entry["pathSuffix"]

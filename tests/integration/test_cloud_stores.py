@@ -283,4 +283,4 @@ def test_a_request_brings_its_own_credentials(local: Session, cloud: Cloud, fold
             session.run(whole)
         assert "another" not in str(caught.value)
     with pytest.raises(FileUnreadable):
-        local.run(whole)
+        local.run(whole).to_pylist()

@@ -328,4 +328,4 @@ def test_a_request_brings_its_own_token(local: Session, use: Callable[..., Clust
         session.run(whole)
     assert "somebody" not in str(caught.value)
     with pytest.raises(FileUnreadable, match="credentials_file cannot be read"):
-        local.run(whole)
+        local.run(whole).to_pylist()

@@ -92,22 +92,22 @@ def test_tables_in_stores_are_offloaded_where_that_is_set(spark: Spark, tmp_path
 
 def test_a_query_is_read_with_the_credentials_of_its_session(spark: Spark, tmp_path: Path) -> None:
     """Two sessions of one application have rights of their own, and nobody the service's."""
-    write(tmp_path / "lake/t/part.parquet", object_store.table(0, 100))
-    own_key, *users = (User(f"KEY{n}", f"secret/{n}", f"token/{n}" * (n > 0), lists=["lake/"]) for n in range(3))
-    own_key.reads, users[0].reads = ["lake/"], ["lake/t/"]
+    write(tmp_path / "mine/t/part.parquet", object_store.table(0, 100))
+    own_key, *users = (User(f"KEY{n}", f"secret/{n}", f"token/{n}" * (n > 0), lists=["mine/"]) for n in range(3))
+    own_key.reads, users[0].reads = ["mine/"], ["mine/t/"]
     text = "select count(*) n, sum(a) t, max(s) m from t where x > 3"
 
     def session_of(user: User | None) -> SparkSession:
         session = spark.session.newSession()
         session.conf.set("fs.s3a.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme")
-        session.conf.set("fs.viewfs.mounttable.lake.link./t", f"file://{tmp_path}/lake/t")
-        session.read.parquet("s3a://lake/t").createOrReplaceTempView("t")
+        session.conf.set("fs.viewfs.mounttable.mine.link./t", f"file://{tmp_path}/mine/t")
+        session.read.parquet("s3a://mine/t").createOrReplaceTempView("t")
         session.conf.set("spark.jumpgate.stores", "true")
         session.conf.set("spark.jumpgate.stores.credentials", "user")
         if user is not None:
             session.conf.set("fs.s3a.secret.key", "of no bucket of its own")
             for name, value in (("access.key", user.key), ("secret.key", user.secret), ("session.token", user.token)):
-                session.conf.set(f"fs.s3a.bucket.lake.{name}", value)
+                session.conf.set(f"fs.s3a.bucket.mine.{name}", value)
         return session
 
     with users_store(tmp_path, own_key, *users) as store:
@@ -128,7 +128,7 @@ def test_a_query_is_read_with_the_credentials_of_its_session(spark: Spark, tmp_p
         frame = without.sql(text)
         assert frame.collect() == expected and spark.coverage(frame)[0] == 0 and store.who() == set()
         shown = without.sql(f"explain {text}").collect()[0][0]
-        assert "the session has no credentials of s3://lake: it takes fs.s3a.access.key" in shown
+        assert "the session has no credentials of s3://mine: it takes fs.s3a.access.key" in shown
 
 
 def test_a_query_is_read_with_the_delegation_token_of_its_user(spark: Spark, tmp_path: Path) -> None:

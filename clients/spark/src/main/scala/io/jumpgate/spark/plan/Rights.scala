@@ -11,6 +11,7 @@ import org.apache.hadoop.security.{SecurityUtil, UserGroupInformation}
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 /**
  * What a session's user reads stores with, for the service to read them as this user: keys and tokens in the session's configuration of
@@ -73,8 +74,9 @@ private object Rights {
         secret(s"fs.azure.sas.fixed.token.$account").orElse(secret("fs.azure.sas.fixed.token")).map(token)
       case "hdfs" =>
         val tokens = user.getCredentials
-        val services = Seq(() => new Text(s"ha-hdfs:$authority"), () => SecurityUtil.buildTokenService(NetUtils.createSocketAddr(authority, Port)))
-        services.iterator.map(service => tokens.getToken(service())).find(_ != null).map(found => token(found.encodeToUrlString()))
+        def at = Try(SecurityUtil.buildTokenService(NetUtils.createSocketAddr(authority, Port))).toOption // None: no host has the name
+        val found = Option(tokens.getToken(new Text(s"ha-hdfs:$authority"))).orElse(at.flatMap(of => Option(tokens.getToken(of))))
+        found.map(of => token(of.encodeToUrlString()))
       case _ => None
     }
   }
