@@ -84,6 +84,8 @@ def parse(table: Mapping[str, Any]) -> Store:
         raise InvalidDataflow(f"select_formats of a [[store]] has {unknown!r}; there are {known}")
     if table.get("select") and scheme(table["url"]) != "s3":
         raise InvalidDataflow(f"select of the [[store]] '{table['url']}' is true; only s3:// has S3 Select")
+    if "credentials" in table and not scheme(table["url"]):
+        raise InvalidDataflow(f"credentials of the [[store]] '{table['url']}': a web server takes none")
     if table.get("credentials", "allow") not in CREDENTIALS:
         known = ", ".join(CREDENTIALS)
         raise InvalidDataflow(

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 import jumpgate
 from jumpgate.client import Dataflow, col, count, read, sum_
@@ -404,6 +405,28 @@ def test_secrets_that_expire(address: str, shop: Shop, store: UsersStore) -> Non
         assert shop.a.secret not in str(caught.value) and shop.a.token not in str(caught.value)
 
 
+def test_a_secret_that_expires_while_its_job_reads(address: str, shop: Shop, store: UsersStore) -> None:
+    """What instances have is signed with it, and the store says so."""
+    name = shop.write("a/expires.parquet")
+    with as_(address, shop.a) as session:
+        result = session.explain(flow(name))  # the footer is known, and instances ask for it anew
+
+        def expire(number: int) -> str:
+            if store.requests[-1][0] == "GET":
+                shop.a.error = "ExpiredToken"
+            return ""
+
+        assert "expires.parquet" in result
+        store.before = expire
+        try:
+            with pytest.raises(FileUnreadable, match="the store refuses it.*, or the right to it expired") as caught:
+                session.run(flow(name)).to_arrow()
+        finally:
+            store.before = lambda number: ""
+        assert name in str(caught.value)
+        assert not [text for text in (shop.a.secret, shop.a.token, "X-Amz") if text in str(caught.value)]
+
+
 def test_new_secrets_are_asked_for_each_dataflow(address: str, shop: Shop, store: UsersStore) -> None:
     given = shop.a.brought("s3://lake")
     with Session(address, credentials=lambda: given) as session:
@@ -472,6 +495,8 @@ def test_policies_are_checked_when_they_are_read() -> None:
                   {"store": [{"url": "s3://lake", "credentials": "alow"}]}):  # fmt: skip
         with pytest.raises(JumpgateError, match="'alow'; it can be allow, require, never"):
             parse(table)
+    with pytest.raises(JumpgateError, match="a web server takes none"):
+        parse({"store": [{"url": "https://host", "credentials": "require"}]})
 
 
 def test_sql_reads_and_writes_with_the_connections_credentials(address: str, shop: Shop, store: UsersStore) -> None:
@@ -504,3 +529,17 @@ def test_results_are_written_with_them(address: str, shop: Shop, store: UsersSto
     finally:
         settings.configure(())
         uploads.close()
+
+
+def test_tables_of_delta_are_read_with_them(address: str, shop: Shop, store: UsersStore) -> None:
+    write_deltalake(shop.folder / "store/lake/a/delta", pa.table({"a": [1, 2, 3]}))
+    with jumpgate.connect(address, offload="always", credentials=shop.a.brought("s3://lake")) as connection:
+        store.who()
+        connection.register("d", "s3://lake/a/delta")
+        assert connection.sql("select sum(a) t from d").to_pylist() == [{"t": 6}] and store.who() == {shop.a.key}
+    with (
+        jumpgate.connect(address, credentials=shop.b.brought("s3://lake")) as connection,
+        pytest.raises((Forbidden, FileUnreadable)) as caught,
+    ):
+        connection.register("d", "s3://lake/a/delta")
+    assert store.who() == {shop.b.key} and shop.b.secret not in str(caught.value)
