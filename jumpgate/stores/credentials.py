@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Secret:
-    """What reads and writes the objects whose names begin with `url`, by whole parts. token: of Google an access token
+    """A key or token of the objects whose names begin with `url`, by whole parts. token: of Google an access token
     of OAuth, of Azure a SAS token, of HDFS a delegation token. expires_s: since the epoch; 0: unknown."""
 
     url: str
