@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.file_state import FileState, FileStates, file_state
+from jumpgate.dataflow.file_state import REMOTE, FileState, FileStates, file_state
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Filter, Operator, Read
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import JumpgateError, MalformedData, MemoryLimit
 from jumpgate.nca.statistics import ColumnStatistics, Selection, Statistics
+from jumpgate.stores import credentials
 
 #: the most cached answers: about files, and about conditions on their rows, whose constants vary by request
 ANSWERS_MAX, SELECTIONS_MAX = 100_000, 1000
@@ -32,12 +33,23 @@ Options = tuple[tuple[str, str], ...]
 
 
 class _Question(NamedTuple):
-    """A verb of the worker's (probe_worker.VERBS) with its arguments, and the states of its files."""
+    """A verb of the worker's (probe_worker.VERBS) with its arguments, and the states of its files. owner: with whose
+    rights objects are read (jumpgate/stores/credentials.py)."""
 
     verb: str
     files: tuple[str, ...]
     states: tuple[FileState, ...]
     arguments: tuple[Any, ...]
+    owner: str
+
+
+def _question(
+    verb: str, files: tuple[str, ...], states: tuple[FileState, ...], arguments: tuple[Any, ...]
+) -> _Question:
+    """Return a question in the name of who asks here, if that matters."""
+    owner = credentials.key()
+    is_owned = owner and any(state.device == REMOTE for state in states)
+    return _Question(verb, files, states, arguments, owner if is_owned else "")
 
 
 class _Answers:
@@ -129,7 +141,7 @@ def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]
     Raises its errors; MalformedData, which names the file, if a file crashed the process that read it.
     """
     states = tuple(map(file_state, files))
-    found = _answer(_Question("schema", files, states, (format, tuple(sorted(options.items())))))
+    found = _answer(_question("schema", files, states, (format, tuple(sorted(options.items())))))
     assert isinstance(found, Schema)
     return found
 
@@ -137,7 +149,7 @@ def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]
 def field_ids(files: tuple[str, ...]) -> list[Any]:
     """Return for each Parquet file its columns, each with its name, its id (-1: none) and its parts likewise. Raises
     FileUnreadable, MalformedData."""
-    return list(_answer(_Question("field_ids", files, tuple(map(file_state, files)), ())))
+    return list(_answer(_question("field_ids", files, tuple(map(file_state, files)), ())))
 
 
 def segments(files: tuple[str, ...], format: str, names: tuple[str, ...]) -> list[list[list[int]]]:
@@ -145,7 +157,7 @@ def segments(files: tuple[str, ...], format: str, names: tuple[str, ...]) -> lis
     if the format has none. Raises FileUnreadable, MalformedData."""
     if formats()[format].segments is None:
         return []
-    questions = [_Question("segments", (file,), (file_state(file),), (format, names)) for file in files]
+    questions = [_question("segments", (file,), (file_state(file),), (format, names)) for file in files]
     _ask_at_once(questions)
     return [_answer(question)[0] for question in questions]
 
@@ -172,13 +184,13 @@ def misread(files: tuple[str, ...]) -> bool:
     """Return whether DuckDB may misread these Parquet files, or not read them: columns are encrypted, or of 96-bit
     timestamps, a file has more rows than it says, or bounds of values that are not to be believed. Raises
     FileUnreadable, MalformedData."""
-    return bool(_answer(_Question("misread", files, tuple(map(file_state, files)), ())))
+    return bool(_answer(_question("misread", files, tuple(map(file_state, files)), ())))
 
 
 def has_late_days(files: tuple[str, ...], names: tuple[str, ...]) -> bool:
     """Return whether these columns of Parquet files are known to have no days before 1582-10-15. Raises FileUnreadable,
     MalformedData."""
-    return bool(_answer(_Question("late_days", files, tuple(map(file_state, files)), (names,))))
+    return bool(_answer(_question("late_days", files, tuple(map(file_state, files)), (names,))))
 
 
 def check_pages(files: tuple[str, ...], names: tuple[str, ...]) -> None:
@@ -187,10 +199,10 @@ def check_pages(files: tuple[str, ...], names: tuple[str, ...]) -> None:
     Raises MalformedData for a page whose bytes have changed, FileUnreadable.
     """
     states = dict(zip(files, map(file_state, files), strict=True))
-    for file in _answer(_Question("with_checksums", files, tuple(states.values()), ())):
+    for file in _answer(_question("with_checksums", files, tuple(states.values()), ())):
         group = 0
         while group >= 0:
-            group = _answer(_Question("pages", (file,), (states[file],), (names, group)))
+            group = _answer(_question("pages", (file,), (states[file],), (names, group)))
 
 
 def look(questions: Iterable[tuple[Operator, tuple[str, ...]]]) -> None:
@@ -231,13 +243,13 @@ def _about(node: Operator, names: tuple[str, ...]) -> Iterator[_Question]:
 def _sizes(files: tuple[str, ...], states: tuple[FileState, ...], format: str, options: Options) -> Iterator[_Question]:
     """Yield one question for each file: requests read different sets of files."""
     for file, state in zip(files, states, strict=True):
-        yield _Question("estimate", (file,), (state,), (format, options))
+        yield _question("estimate", (file,), (state,), (format, options))
 
 
 def _values(
     files: tuple[str, ...], states: tuple[FileState, ...], format: str, options: Options, name: str, type: DataType
 ) -> _Question:
-    return _Question("column", files, states, (format, options, name, type))
+    return _question("column", files, states, (format, options, name, type))
 
 
 def _tried(
@@ -255,7 +267,7 @@ def _tried(
     predicate = filter.predicate.remap(where.__getitem__)
     dataflow = _encoded(format, Schema(tuple(schema[index] for index in used)), predicate)
     columns: tuple[Field, ...] = tuple(schema[schema.positions[name][0]] for name in names)
-    return _Question("selection", files, states, (format, options, dataflow, columns))
+    return _question("selection", files, states, (format, options, dataflow, columns))
 
 
 @functools.lru_cache(maxsize=1000)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.request import Request
 from jumpgate.errors import JumpgateError
+from jumpgate.stores.credentials import Credentials
 from jumpgate.v1 import service_pb2 as pb
 
 
@@ -47,8 +48,10 @@ class Calls(Protocol):
     def prepare(self, request: Request, patience_s: float) -> float:
         """Return the seconds that a job of the request would wait; prepare it if they are more than patience_s."""
 
-    def look(self, paths: Sequence[str], format: str, options: Mapping[str, str]) -> Operator:
-        """Return a read of files of the service's hosts."""
+    def look(
+        self, paths: Sequence[str], format: str, options: Mapping[str, str], brought: Credentials | None = None
+    ) -> Operator:
+        """Return a read of files of the service's hosts. brought: what reads objects among them."""
 
     def jobs(self, within_s: float | None = None) -> pb.ListResponse:
         """Return the jobs that the service remembers. within_s: for the answer."""

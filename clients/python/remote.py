@@ -13,9 +13,10 @@ import grpc
 from jumpgate.client.calls import follow
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.operators import Operator
-from jumpgate.dataflow.request import Request, RunOptions
+from jumpgate.dataflow.request import Request, RunOptions, messages_of
 from jumpgate.errors import (
     Cancelled,
+    Forbidden,
     InvalidDataflow,
     JumpgateError,
     ProtocolError,
@@ -23,6 +24,8 @@ from jumpgate.errors import (
     Unreachable,
     from_dict,
 )
+from jumpgate.ntf.addresses import is_loopback
+from jumpgate.stores.credentials import Credentials
 from jumpgate.trust import tls as tls_files
 from jumpgate.trust import tokens, versions
 from jumpgate.trust.channels import channel
@@ -63,7 +66,9 @@ class Remote:
     ) -> None:
         self._address, self._token_file = address, token_file
         tokens.for_service(address, token_file)  # one that cannot be read is an error at once
-        self._channel = channel(tokens.target(address), tls_files.for_client(address, tls), _CHANNEL_OPTIONS)
+        identity = tls_files.for_client(address, tls)
+        self._is_private = identity is not None or is_loopback(address)
+        self._channel = channel(tokens.target(address), identity, _CHANNEL_OPTIONS)
         if wait_s:
             with contextlib.suppress(grpc.FutureTimeoutError):  # the first call says what is wrong
                 grpc.channel_ready_future(self._channel).result(wait_s)
@@ -71,7 +76,7 @@ class Remote:
 
     def run(self, request: Request, *, explain: bool = False, pull: bool = False, trace: str = "") -> Events:
         """Run a request."""
-        message = pb.RunRequest(submit=request.message(), explain=explain, pull=pull)
+        message = pb.RunRequest(submit=self._message(request), explain=explain, pull=pull)
         headers = (("traceparent", trace),) if trace else ()
         return Events(self._ask(self._stub.Run, message, _timeout_s(request.options), headers), self._address)
 
@@ -94,21 +99,41 @@ class Remote:
         return self._explain(request, elsewhere=elsewhere, estimate_only=True).estimate
 
     def _explain(self, request: Request, **wanted: Any) -> pb.ExplainResponse:
-        asked = request.message()
-        message = pb.ExplainRequest(dataflow=asked.dataflow, options=asked.options, **wanted)
+        asked = self._message(request)
+        message = pb.ExplainRequest(
+            dataflow=asked.dataflow, options=asked.options, credentials=asked.credentials, **wanted
+        )
         found: pb.ExplainResponse = self._ask(self._stub.Explain, message, _timeout_s(request.options))
         return found
 
     def prepare(self, request: Request, patience_s: float) -> float:
         """Return how long a job would wait, and prepare it meanwhile."""
-        asked = request.message()
-        message = pb.PrepareRequest(dataflow=asked.dataflow, options=asked.options, patience_seconds=patience_s)
+        asked = self._message(request)
+        message = pb.PrepareRequest(
+            dataflow=asked.dataflow, options=asked.options, patience_seconds=patience_s, credentials=asked.credentials
+        )
         return float(self._ask(self._stub.Prepare, message, _timeout_s(request.options)).seconds)
 
-    def look(self, paths: Sequence[str], format: str, options: Mapping[str, str]) -> Operator:
+    def look(
+        self, paths: Sequence[str], format: str, options: Mapping[str, str], brought: Credentials | None = None
+    ) -> Operator:
         """Return a read of files of hosts."""
-        found = self._ask(self._stub.Look, pb.LookRequest(paths=paths, format=format, options=options))
-        return proto.decode(found.read)[0]
+        self._check_private(brought)
+        message = pb.LookRequest(paths=paths, format=format, options=options, credentials=messages_of(brought))
+        return proto.decode(self._ask(self._stub.Look, message).read)[0]
+
+    def _message(self, request: Request) -> pb.SubmitRequest:
+        """Return the message that has a request. Raises Forbidden for secrets that others could read on the way."""
+        self._check_private(request.credentials)
+        return request.message()
+
+    def _check_private(self, brought: Credentials | None) -> None:
+        if brought is not None and not self._is_private:
+            raise Forbidden(
+                f"credentials of stores are not sent to {self._address}, as the connection is not encrypted: give the "
+                "session `tls`, or JUMPGATE_TLS, a folder with a certificate (docs/security.md)",
+                address=self._address,
+            )
 
     def jobs(self, within_s: float | None = None) -> pb.ListResponse:
         """Return the jobs that the service remembers."""

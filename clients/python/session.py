@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copy
 import json
 import math
 import os
@@ -46,10 +47,13 @@ from jumpgate.ntf.addresses import facing
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
+from jumpgate.stores.credentials import Credentials, parse
 from jumpgate.trust.edges import JobCertificate
 from jumpgate.v1 import ntf_pb2
 from jumpgate.v1 import service_pb2 as pb
 
+#: texts of credentials by url, as jumpgate.stores.credentials.parse takes them
+Brought = Mapping[str, Mapping[str, Any]]
 #: dataflows that a session remembers encoded
 FLOWS_MAX = 64
 RESULTS = ("auto", "push", "pull")
@@ -129,6 +133,9 @@ class Session:
     first_runs: whether a dataflow whose programs are not built may begin at once on an accelerator that needs none.
     results: `push` has instances send results to a port that this process opens, `pull` has the service receive them,
     and fetches them by the connection with it. `auto`: push, and pull once instances did not reach this process.
+    credentials: of stores, by url, which read the objects of this session's dataflows, or a function that returns them
+    and is asked for each dataflow: {"s3://lake": {"access_key": …, "secret_key": …, "session_token": …}}; `token` for
+    Google, Azure and HDFS; `expires_s`, since the epoch, where they end. None: the service's own.
     service: one of this process, in place of an address: its `calls` are used, and it is closed with the session.
     """
 
@@ -152,6 +159,7 @@ class Session:
         progress: bool = True,
         first_runs: bool = True,
         results: str = "auto",
+        credentials: Brought | Callable[[], Brought] | None = None,
         service: Any = None,
     ) -> None:
         if results not in RESULTS:
@@ -167,6 +175,7 @@ class Session:
             wait_for_programs=not first_runs,
         )
         self._results_come, self._shows_progress = results, progress
+        self._credentials = _Given(credentials)
         if address is None:
             from jumpgate.service import embedded
 
@@ -182,6 +191,11 @@ class Session:
         self._closed = False
         self._retries = retries
 
+    @property
+    def credentials(self) -> Credentials | None:
+        """Return what reads the session's stores now. Raises InvalidDataflow."""
+        return self._credentials.now()
+
     def read(
         self,
         paths: str | Iterable[str],
@@ -190,12 +204,12 @@ class Session:
         columns: Sequence[str] | None = None,
         **options: object,
     ) -> Dataflow:
-        """Files of the service's hosts, which this machine need not see: `file://HOST/path`, which that host reads, or
-        a path that all hosts share; globs and directories, too. The schema is what a host finds. Otherwise as
-        jumpgate.client.read."""
+        """Files of the service's hosts, which this machine need not see: `file://HOST/path`, which that host reads, a
+        path that all hosts share, or objects; globs and directories, too. The schema is what a host, or the service,
+        finds. Otherwise as jumpgate.client.read."""
         texts = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}
         named = [paths] if isinstance(paths, str) else list(paths)
-        flow = Dataflow(self._open().look(named, format or "", texts))
+        flow = Dataflow(self._open().look(named, format or "", texts, self.credentials))
         return flow if columns is None else flow.select(*columns)
 
     def run(self, dataflow: Dataflow, dialect: Dialect | None = None, *, text: str = "") -> Result:
@@ -247,7 +261,8 @@ class Session:
         endpoint, traced = self._endpoint(), Traced()
         execution = Execution(endpoint.close, None if shown is None else partial(_follower, shown), traced.end)
         try:
-            request = Request(self._flow(root, dialect), (endpoint.address,), options, text)
+            flow, brought = self._flow(root, dialect), self.credentials
+            request = Request(flow, (endpoint.address,), options, text, brought)
             is_pulled = isinstance(endpoint, Pulled)
             call = self._open().run(request, explain=shown is not None, pull=is_pulled, trace=traced.parent)
         except BaseException as error:
@@ -314,7 +329,7 @@ class Session:
     def _asked(self, dataflow: Dataflow, dialect: Dialect | None) -> Request:
         """Return a request of which no result is sent; it may be run next."""
         flow = self._flow(_without_send(dataflow.root), dialect or DEFAULT)
-        return Request(flow, ("",), self._options)
+        return Request(flow, ("",), self._options, credentials=self.credentials)
 
     def _open(self) -> Calls:
         """Return the calls. Raises Unreachable once the session is closed."""
@@ -362,7 +377,8 @@ class Session:
 
     def _explained(self, dataflow: Dataflow, dialect: Dialect | None, verbose: bool) -> pb.ExplainResponse:
         flow = Flow.of(_without_send(dataflow.root), dialect or DEFAULT)
-        return self._open().explain(Request(flow, options=self._options), verbose=verbose)
+        request = Request(flow, options=self._options, credentials=self.credentials)
+        return self._open().explain(request, verbose=verbose)
 
     def jobs(self) -> list[Job]:
         """All jobs that the service remembers, newest first."""
@@ -402,6 +418,25 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class _Given:
+    """The credentials that a session was given."""
+
+    def __init__(self, given: Brought | Callable[[], Brought] | None) -> None:
+        self._given = given
+        self._last: tuple[Brought | None, Credentials | None] = None, None
+        if not callable(given):
+            self.now()
+
+    def now(self) -> Credentials | None:
+        """Return them as they are now; the same object as long as they stay the same. Raises InvalidDataflow."""
+        given = self._given() if callable(self._given) else self._given
+        known, found = self._last
+        if given != known:
+            found = parse(given or {})
+            self._last = copy.deepcopy(given), found
+        return found
 
 
 @lru_cache(FLOWS_MAX)

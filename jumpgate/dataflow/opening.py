@@ -19,12 +19,12 @@ def opened(path: str) -> IO[bytes]:
 
 
 def version(path: str) -> tuple[int, int]:
-    """Return the time or the number of a file's last change, and its size. Raises as `opened`."""
+    """Return the time or the number of a file's last change, under which what it holds may be remembered, and its size.
+    Raises as `opened`."""
     if is_remote(path):
         from jumpgate.stores import objects
 
-        found = objects.state(path)
-        return found.number, found.size
+        return objects.stamp(path)
     status = os.stat(path)
     return status.st_mtime_ns, status.st_size
 

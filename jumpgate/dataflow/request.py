@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 
 from jumpgate import extras
@@ -12,6 +13,7 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.objective import TIME, Objective
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import InvalidDataflow
+from jumpgate.stores.credentials import Credentials, Secret, checked
 from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 
@@ -98,23 +100,27 @@ class Flow:
 
 @dataclass(frozen=True)
 class Request:
-    """A flow, the endpoints that its Send delivers to, and options. text: what a person wrote, for reports."""
+    """A flow, the endpoints that its Send delivers to, and options. text: what a person wrote, for reports.
+    credentials: what reads its stores; None: what the service lends."""
 
     flow: Flow
     endpoints: tuple[str, ...] = ()
     options: RunOptions = RunOptions()
     text: str = ""
+    credentials: Credentials | None = None
 
     @classmethod
     def of(cls, message: pb.SubmitRequest | pb.ExplainRequest | pb.PrepareRequest) -> Request:
-        """Return a message's request, and take over what it holds."""
+        """Return a message's request, and take over what it holds. Raises InvalidDataflow for credentials that are
+        none."""
         flow: dataflow_pb2.Dataflow | pb.SubstraitRequest = message.dataflow
         text = ""
         if isinstance(message, pb.SubmitRequest):
             text = message.text
             if message.WhichOneof("request") == "substrait":
                 flow = message.substrait
-        return cls(Flow(flow), _taken(flow), RunOptions.of(message.options), text)
+        brought = brought_by(message.credentials)
+        return cls(Flow(flow), _taken(flow), RunOptions.of(message.options), text, brought)
 
     @property
     def size(self) -> int:
@@ -123,7 +129,9 @@ class Request:
 
     def message(self) -> pb.SubmitRequest:
         """Return the message that has it."""
-        asked = pb.SubmitRequest(options=self.options.message(), text=self.text)
+        asked = pb.SubmitRequest(
+            options=self.options.message(), text=self.text, credentials=messages_of(self.credentials)
+        )
         if isinstance(self.flow.message, pb.SubstraitRequest):
             asked.substrait.CopyFrom(self.flow.message)
             asked.substrait.send.endpoints[:] = self.endpoints
@@ -136,6 +144,17 @@ class Request:
     def without(self, device: str) -> Request:
         """Return the request for plans that leave the device alone."""
         return replace(self, options=replace(self.options, without=(*self.options.without, device)))
+
+
+def brought_by(messages: Iterable[pb.StoreCredentials]) -> Credentials | None:
+    """Return the credentials in a message; None if it has none. Raises InvalidDataflow."""
+    names = [known.name for known in fields(Secret)]
+    return checked(Secret(**{name: getattr(message, name) for name in names}) for message in messages)
+
+
+def messages_of(brought: Credentials | None) -> list[pb.StoreCredentials]:
+    """Return the messages that have the credentials."""
+    return [] if brought is None else [pb.StoreCredentials(**asdict(secret)) for secret in brought.secrets]
 
 
 def _taken(flow: dataflow_pb2.Dataflow | pb.SubstraitRequest) -> tuple[str, ...]:

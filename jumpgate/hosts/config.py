@@ -24,6 +24,8 @@ edges = true                    # false: tuples travel in clear; for networks wh
 name = "reports"
 token_file = "/etc/jumpgate/reports.token"
 roots = ["/data"]               # files, and objects (s3://lake/reports), that it may read are below these; absent: none
+credentials = "allow"           # of stores, which its requests may bring for themselves; require: they must, and the
+                                # service's own are never used for them; never: they must not
 administers = false             # true: sees and cancels all jobs, not only its own
 jobs = 0                        # at once, and these for each request; 0: no limit
 memory_limit_bytes = 0
@@ -50,6 +52,7 @@ profile = "reports"             # of S3: whose credentials are used
                                 # delegation token
 # user = "reports"              # of HDFS: who reads; absent: HADOOP_USER_NAME, else the user of this process
 anonymous = false               # true: without any
+credentials = "allow"           # requests may bring others for themselves; require: they must; never: they must not
 insecure = false                # true: the way to it is trusted, as it is http
 select = false                  # true: it has S3 Select, which may be used
 select_dialect = "filters"      # what that computes: or hadro, minio, aws
@@ -162,6 +165,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "name": str,
         "token_file": str,
         "roots": list,
+        "credentials": str,
         "administers": bool,
         "jobs": int,
         "memory_limit_bytes": int,
@@ -194,6 +198,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "credentials_file": str,
         "user": str,
         "anonymous": bool,
+        "credentials": str,
         "insecure": bool,
         "select": bool,
         "select_dialect": str,
@@ -263,12 +268,13 @@ class HostConfig:
 
 @dataclass(frozen=True)
 class ClientConfig:
-    """A client that may use the service: which parts, and how much (0: without limit). `limits` are lower ones of
-    requests."""
+    """A client that may use the service: which parts, and how much (0: without limit). `credentials`: whether its
+    requests bring those of stores. `limits` are lower ones of requests."""
 
     name: str
     token_file: str
     roots: tuple[str, ...] = ()
+    credentials: str = "allow"
     administers: bool = False
     jobs: int = 0
     memory_limit_bytes: int = 0
@@ -357,7 +363,7 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
     _known(data, _KEYS, "the top level", where)
     service = _table(data, "service", where)
     tls = TlsConfig(**_table(data, "tls", where)) if "tls" in data else None
-    clients = tuple(map(_client, _tables(data, "client", where)))
+    clients = tuple(_client(table, where) for table in _tables(data, "client", where))
     stores = tuple(_store(table, where) for table in _tables(data, "store", where))
     hosts = tuple(_host(table, stores, where) for table in _tables(data, "host", where))
     _differ([store.url for store in stores], "stores", where)
@@ -435,7 +441,12 @@ def _known(table: dict[str, Any], keys: dict[str, Any], place: str, where: str) 
             raise ConfigError(f"{where}: unknown key '{key}' in {place}; {hint}", file=where)
 
 
-def _client(table: dict[str, Any]) -> ClientConfig:
+def _client(table: dict[str, Any], where: str) -> ClientConfig:
+    if (policy := table.get("credentials", "allow")) not in settings.CREDENTIALS:
+        known = ", ".join(settings.CREDENTIALS)
+        raise ConfigError(
+            f"{where}: credentials of client '{table['name']}' is {policy!r}; it can be {known}", file=where
+        )
     own = {key: value for key, value in table.items() if key not in LIMITS}
     limits = {key: table[key] for key in LIMITS if key in table}
     return ClientConfig(**{**own, "roots": tuple(table.get("roots", ())), "limits": limits})

@@ -8,24 +8,36 @@ from pyiceberg.io import InputFile
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from jumpgate.errors import FileUnreadable
-from jumpgate.stores import objects, reading
+from jumpgate.stores import credentials, objects, reading
+from jumpgate.stores.credentials import Credentials
 from jumpgate.stores.names import canonical, is_remote
 
 
 class ObjectsIO(PyArrowFileIO):
-    """Reads objects by jumpgate.stores, and files as ever."""
+    """Reads objects by jumpgate.stores, also on pyiceberg's threads with the credentials of who made this, and files as
+    ever."""
+
+    def __init__(self, properties: Any = {}) -> None:  # noqa: B006
+        super().__init__(properties)
+        self._brought = credentials.current()
 
     def new_input(self, location: str) -> Any:
-        return _Object(canonical(location)) if is_remote(location) else super().new_input(location)
+        return _Object(canonical(location), self._brought) if is_remote(location) else super().new_input(location)
 
 
 class _Object(InputFile):
+    def __init__(self, location: str, brought: Credentials | None) -> None:
+        super().__init__(location)
+        self._brought = brought
+
     def __len__(self) -> int:
-        return objects.state(self.location).size
+        with credentials.used(self._brought):
+            return objects.state(self.location).size
 
     def exists(self) -> bool:
         try:
-            objects.ask(self.location)
+            with credentials.used(self._brought):
+                objects.ask(self.location)
         except FileUnreadable as error:
             if error.fields.get("missing"):
                 return False
@@ -33,4 +45,5 @@ class _Object(InputFile):
         return True
 
     def open(self, seekable: bool = True) -> Any:
-        return reading.opened(self.location)
+        with credentials.used(self._brought):
+            return reading.opened(self.location)

@@ -15,6 +15,7 @@ from jumpgate.dataflow.request import Request
 from jumpgate.errors import Cancelled, InternalError, JumpgateError, Unreachable
 from jumpgate.service.facade import Call, Service
 from jumpgate.service.guard import Client
+from jumpgate.stores.credentials import Credentials
 from jumpgate.v1 import service_pb2 as pb
 
 T = TypeVar("T")
@@ -51,9 +52,11 @@ class Direct:
         """Return how long a job would wait, and prepare it meanwhile."""
         return self._asked(self._service.prepare(self._call(), request, patience_s))
 
-    def look(self, paths: Sequence[str], format: str, options: Mapping[str, str]) -> Operator:
+    def look(
+        self, paths: Sequence[str], format: str, options: Mapping[str, str], brought: Credentials | None = None
+    ) -> Operator:
         """Return a read of files of hosts."""
-        return self._asked(self._service.look(self._call(), list(paths), format, dict(options), None))
+        return self._asked(self._service.look(self._call(), list(paths), format, dict(options), None, brought))
 
     def jobs(self, within_s: float | None = None) -> pb.ListResponse:
         """Return the jobs that the service remembers."""

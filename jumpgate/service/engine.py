@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from jumpgate import debug, extras
 from jumpgate.codegen import cache
@@ -32,7 +33,8 @@ from jumpgate.service.agents import BUILDING_S, Agents
 from jumpgate.service.limits import Limits
 from jumpgate.service.located import Located, Options, check_placed, check_request
 from jumpgate.service.preparing import Preparing
-from jumpgate.stores import chunks, indexes, settings
+from jumpgate.stores import chunks, credentials, indexes, settings
+from jumpgate.stores.credentials import Credentials
 from jumpgate.trust import state
 from jumpgate.trust.edges import JobCertificate
 
@@ -68,6 +70,7 @@ class Engine:
         self.admission = Admission(lambda: self.agents.devices)
         self._jobs: dict[str, Job] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}  # of jobs that have been executed, until they are forgotten
+        self._brought: WeakKeyDictionary[Job, Credentials] = WeakKeyDictionary()  # until they end
         self._recorder = Recorder(records_folder)
         #: hears of each job that was executed
         self.on_ended: Callable[[JobRecord], None] = lambda _: None
@@ -173,8 +176,16 @@ class Engine:
         of_hosts = any(host for host in located.hosts(files))
         return self.located.estimate(files, format, options) if of_hosts else probe.estimate(files, format, options)
 
-    async def prepare(self, plan: JobPlan, options: RunOptions, started_ns: int, text: str = "") -> Job:
-        """Compiles a plan; the job waits for execute. text: what a person asked, for the record."""
+    async def prepare(
+        self,
+        plan: JobPlan,
+        options: RunOptions,
+        started_ns: int,
+        text: str = "",
+        brought: Credentials | None = None,
+    ) -> Job:
+        """Compiles a plan; the job waits for execute. text: what a person asked, for the record. brought: what reads
+        its stores."""
         self._expire()
         id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
         record = _record(id, plan, started_ns, text)
@@ -187,9 +198,10 @@ class Engine:
             certificate=self._certificate(),
         )  # fmt: skip
         job = Job(context, self.registry.lifecycle, record, options.timeout_ms, stall_ms)
-        if not await self.agents.building(
-            hosts, is_waited_for=True
-        ):  # else its client waits for that, and sees how far it is
+        if brought is not None:
+            self._brought[job] = brought
+        # else its client waits for that, and sees how far it is
+        if not await self.agents.building(hosts, is_waited_for=True):
             await self._compile(job)
         self._make_room()
         self._jobs[id] = job
@@ -197,7 +209,8 @@ class Engine:
 
     async def _compile(self, job: Job) -> None:
         try:
-            await job.compile()
+            with credentials.used(self._brought.get(job)):
+                await job.compile()
         except JumpgateError:
             self.agents.forget_artifacts()
             raise
@@ -275,8 +288,10 @@ class Engine:
                     if not limit.expired():
                         raise
                     raise job.fail(job.late(), happened) from None
-                await job.run(happened)
+                with credentials.used(self._brought.get(job)):
+                    await job.run(happened)
         finally:
+            self._brought.pop(job, None)
             try:
                 self._recorder.add(job.record)
                 self.on_ended(job.record)

@@ -27,6 +27,7 @@ from jumpgate.errors import (
     ConfigError,
     DataError,
     Draining,
+    Forbidden,
     JumpgateError,
     Unreachable,
 )
@@ -45,6 +46,8 @@ from jumpgate.service.guard import Client, Guard
 from jumpgate.service.limits import TEXT_CHARACTERS_MAX
 from jumpgate.service.plans import Plans
 from jumpgate.service.pulls import Pulls
+from jumpgate.stores import credentials
+from jumpgate.stores.credentials import Credentials
 from jumpgate.v1 import service_pb2 as pb
 
 #: for a plan to be made of a request: threads that plan are not to be had without end
@@ -55,11 +58,23 @@ COLLECT_S = 0.2
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the service: the client that makes it, from where, and its trace ("": none)."""
+    """A call of the service: the client that makes it, from where, and its trace ("": none). is_private: nobody else
+    can have read it."""
 
     client: Client
     peer: str
     traceparent: str = ""
+    is_private: bool = True
+
+    def credentials(self, brought: Credentials | None) -> Credentials | None:
+        """Return what the call's request reads stores with; None: with what the service lends. Raises Forbidden for
+        credentials that may not be brought, or not this way."""
+        if brought is not None and not self.is_private:
+            raise Forbidden(
+                "credentials of stores are taken over TLS, or from this machine, and this connection is neither: give "
+                "the service a [tls] and the client a certificate (docs/security.md), and replace what was sent"
+            )
+        return self.client.credentials(brought)
 
 
 class Service:
@@ -104,7 +119,7 @@ class Service:
             )
         with deadline.within(request.options.timeout_ms / 1000):
             async with deadline.bounded("planned or compiled"):
-                request = await self._admitted(client, request)
+                request = await self._admitted(call, request)
                 job = await self._job(request, started_ns)
         job.spent_s = (time.time_ns() - started_ns) / 1e9
         job.record.client, job.record.peer, job.record.traceparent = client.name, call.peer, call.traceparent
@@ -195,7 +210,8 @@ class Service:
         estimate = estimate_of(plan, elsewhere or pb.Speeds())
         if columns:
             root, _ = request.flow.decoded
-            estimate.columns.extend(await asyncio.to_thread(columns_of, self.engine.estimator(), root))
+            with credentials.used(request.credentials):
+                estimate.columns.extend(await asyncio.to_thread(columns_of, self.engine.estimator(), root))
         if estimate_only:
             return pb.ExplainResponse(estimate=estimate)
         _, reason = await self._first_run(request, plan)
@@ -223,13 +239,21 @@ class Service:
         return seconds
 
     async def look(
-        self, call: Call, paths: list[str], format: str, options: dict[str, str], schema: Schema | None
+        self,
+        call: Call,
+        paths: list[str],
+        format: str,
+        options: dict[str, str],
+        schema: Schema | None,
+        brought: Credentials | None = None,
     ) -> Operator:
-        """Return a read of all columns of files of hosts; schema: that of the files, if it is known."""
-        call.client.check_hosts()
+        """Return a read of all columns of files of hosts; schema: that of the files, if it is known. brought: what
+        reads objects among them."""
+        call.client.check_paths(paths)
         self.engine.limits.check_files(len(paths))
         await self.engine.agents.meet()
-        return await self.engine.located.look(paths, format, options, schema)
+        with credentials.used(call.credentials(brought)):
+            return await self.engine.located.look(paths, format, options, schema)
 
     # ---- receivers that share a result ----
 
@@ -265,16 +289,18 @@ class Service:
 
     # ---- steps of these ----
 
-    async def _admitted(self, client: Client, request: Request) -> Request:
+    async def _admitted(self, call: Call, request: Request) -> Request:
         """Return the request within the client's rights and limits. Raises Forbidden for what the client may not ask
         for."""
+        client = call.client
         client.check_size(request.size)
         try:
             client.check_limits(request, self.engine.limits)
         except JumpgateError:  # what holds a request of many parts must not wait for the collector of the process
             asyncio.get_running_loop().call_later(COLLECT_S, gc.collect)
             raise
-        request = replace(request, options=client.limited(request.options))
+        brought = call.credentials(request.credentials)
+        request = replace(request, options=client.limited(request.options), credentials=brought)
         if client.name:
             root, dialect = await asyncio.to_thread(lambda: request.flow.decoded)
             below = client.below_roots(root)
@@ -285,7 +311,7 @@ class Service:
         """Plan a request that is not to run yet."""
         with deadline.within(request.options.timeout_ms / 1000):
             async with deadline.bounded("planned"):
-                request = await self._admitted(call.client, request)
+                request = await self._admitted(call, request)
                 await self.engine.agents.meet()
                 if trace:
                     return request, await asyncio.to_thread(self._traced, request)
@@ -293,10 +319,15 @@ class Service:
 
     def _traced(self, request: Request) -> JobPlan:
         """Plan a request now, and note the plan after each pass."""
-        return self.engine.plan(*request.flow.decoded, request.options, trace=True)
+        with credentials.used(request.credentials):
+            return self.engine.plan(*request.flow.decoded, request.options, trace=True)
 
     def _planned(self, request: Request, at_once: bool = False) -> tuple[Request, JobPlan]:
         """Plan a request now, or find the plan of an equal one. Return it without the devices that were full for it."""
+        with credentials.used(request.credentials):
+            return self._found(request, at_once)
+
+    def _found(self, request: Request, at_once: bool) -> tuple[Request, JobPlan]:
         request, lost = self._full.left_out(request), self.engine.lost
         known = self._plans_at_once if at_once else self.plans
         plan = known.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
@@ -348,7 +379,7 @@ class Service:
 
         async def prepared(plan: JobPlan, reason: str) -> Job:
             plan, text = first_runs.explained(plan, reason), request.text[:TEXT_CHARACTERS_MAX]
-            return await self.engine.prepare(plan, request.options, started_ns, text)
+            return await self.engine.prepare(plan, request.options, started_ns, text, request.credentials)
 
         async def begun(first: JobPlan | None, reason: str) -> tuple[Job | None, str]:
             if first is None:

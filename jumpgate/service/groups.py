@@ -16,12 +16,14 @@ from jumpgate.errors import (
     CannotPlace,
     CapacityExceeded,
     FileChanged,
+    Forbidden,
     InstanceFailed,
     InvalidDataflow,
     JumpgateError,
     NotFound,
     Unreachable,
 )
+from jumpgate.stores.credentials import key_of
 from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 
@@ -67,6 +69,7 @@ class Group:
     def __init__(self, size: int, runs: set[asyncio.Task[None]]) -> None:
         self._size, self._runs = size, runs
         self._joined: set[int] = set()
+        self._owner: str | None = None  #: of the first receiver's credentials
         self._receivers: list[Receiver] = []  #: those that the job has, or will have, rows for
         self._changed = asyncio.Event()
         self._run: asyncio.Task[None] | None = None
@@ -84,8 +87,13 @@ class Group:
                 f"receiver {number} of {self._size} joins its group a second time, or was never of it: a result "
                 "that several receivers share is taken once",
             )
+        endpoint, owner = endpoint_of(request), key_of(request.credentials)
+        if self._owner not in (None, owner):  # the rows are read with those of the first
+            raise Forbidden(
+                "the receivers of one result bring the same credentials of stores, and this one brings others"
+            )
         self._joined.add(number)
-        endpoint = endpoint_of(request)
+        self._owner = owner
         if self._failure is not None:
             raise self._failure
         if self._begun:

@@ -21,8 +21,9 @@ from jumpgate.service import health
 from jumpgate.service.admission import User
 from jumpgate.service.limits import Limits
 from jumpgate.service.parsed import kind_of, parsed
+from jumpgate.stores.credentials import Credentials
 from jumpgate.stores.names import canonical, is_remote
-from jumpgate.stores.settings import Store
+from jumpgate.stores.settings import CREDENTIALS, Store
 from jumpgate.trust import tokens, versions
 
 #: in what gRPC knows of a connection: the certificate that the client showed, PEM
@@ -56,6 +57,14 @@ class Client:
         if most and size > most:
             raise self._no(f"send a request of {size} bytes; its requests may have {most}")
 
+    def credentials(self, brought: Credentials | None) -> Credentials | None:
+        """Return what a request of the client reads stores with; None: with what the service lends. Raises Forbidden
+        for credentials that it may not bring."""
+        policy = CREDENTIALS[0] if self._config is None else self._config.credentials
+        if brought is not None and policy == "never":
+            raise self._no('bring credentials of stores, as credentials = "never" in its [[client]] says')
+        return (brought or Credentials()).alone() if policy == "require" else brought
+
     def check_jobs(self, jobs: Callable[[], Iterable[JobRecord]]) -> None:
         """Raises Forbidden where as many as the client may have are waiting or running."""
         most = 0 if self._config is None else self._config.jobs
@@ -86,6 +95,15 @@ class Client:
                 inner = path if os.path.commonpath((path, root)) == root else real
                 return beneath.marked(root, os.path.relpath(inner, root))
         raise self._no(f"read {file}; roots in the service's jumpgate.toml says where it may read", file=file)
+
+    def check_paths(self, paths: Iterable[str]) -> None:
+        """Raises Forbidden for paths that the service may not be asked about: only for objects below its roots by who
+        has any."""
+        for path in paths if self._config is not None else ():
+            if is_remote(path):
+                self._below(canonical(path))
+            else:
+                self.check_hosts()
 
     def check_hosts(self) -> None:
         """Raises Forbidden for who has roots: where a path leads on another host, only that host knows."""

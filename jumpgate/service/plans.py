@@ -15,13 +15,13 @@ from jumpgate.dataflow.request import Request, RunOptions
 from jumpgate.errors import FileUnreadable
 from jumpgate.nca.interface import JobPlan
 from jumpgate.service import calibration, segments
-from jumpgate.stores import indexes
+from jumpgate.stores import credentials, indexes
 
 PLANS_MAX = 256
 #: a larger request is not remembered: it is compared byte by byte
 REQUEST_BYTES_MAX = 1 << 20
 #: what a plan depends on, see key_of
-Key = tuple[tuple[bool, bytes], RunOptions, frozenset[str], int, int]
+Key = tuple[tuple[bool, bytes], RunOptions, frozenset[str], int, int, str]
 
 
 class _Kept(NamedTuple):
@@ -93,9 +93,11 @@ class Plans:
 
 def key_of(request: Request, lost: frozenset[str] = frozenset()) -> Key:
     """Return the part of a request that its plan depends on: its flow, in which endpoints are only counted, and its
-    options but for time limits; and the hosts that are lost, measured speeds, and indexes."""
+    options but for time limits; the hosts that are lost, measured speeds, and indexes; and with whose rights it reads
+    stores, as a plan tells what is in them."""
     options = replace(request.options, timeout_ms=0, stall_timeout_ms=0)
-    return request.flow.key, options, lost, calibration.stamp(), indexes.stamp()
+    owner = credentials.key_of(request.credentials)
+    return request.flow.key, options, lost, calibration.stamp(), indexes.stamp(), owner
 
 
 def delivering(plan: JobPlan, endpoints: tuple[str, ...]) -> JobPlan:

@@ -6,16 +6,17 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import grpc
 
 from jumpgate import errors, extras
 from jumpgate.dataflow import proto
-from jumpgate.dataflow.request import Request
+from jumpgate.dataflow.request import Request, brought_by
 from jumpgate.errors import ConfigError, InternalError, JumpgateError
 from jumpgate.hosts.config import Config
 from jumpgate.nca.registry import Registry
@@ -114,10 +115,9 @@ class Servicer(service_pb2_grpc.JumpgateServicer):
     async def Look(self, request: pb.LookRequest, context: Any) -> pb.LookResponse:
         async def look(call: Call) -> pb.LookResponse:
             schema = proto.decode_schema(request.file_schema) if request.HasField("file_schema") else None
-            paths, options = list(request.paths), dict(request.options)
-            return pb.LookResponse(
-                read=proto.encode(await self._service.look(call, paths, request.format, options, schema))
-            )
+            paths, options, brought = list(request.paths), dict(request.options), brought_by(request.credentials)
+            read = await self._service.look(call, paths, request.format, options, schema, brought)
+            return pb.LookResponse(read=proto.encode(read))
 
         return await self._answered(context, look)
 
@@ -164,7 +164,14 @@ class Servicer(service_pb2_grpc.JumpgateServicer):
         metadata = context.invocation_metadata()
         trace = dict(metadata).get("traceparent", "")
         is_trace = isinstance(trace, str) and TRACEPARENT.fullmatch(trace)
-        return Call(self._service.guard.client(metadata), context.peer(), trace if is_trace else "")
+        client, peer = self._service.guard.client(metadata), context.peer()
+        return Call(client, peer, trace if is_trace else "", _is_private(peer, context.auth_context()))
+
+
+def _is_private(peer: str, connection: Mapping[str, Sequence[bytes]]) -> bool:
+    """Return whether nobody else can read what comes from a peer of gRPC's: over TLS, or from this machine."""
+    address = unquote(peer.partition(":")[2])
+    return b"ssl" in connection.get("transport_security_type", ()) or is_loopback(address)
 
 
 class Serving:

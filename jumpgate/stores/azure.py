@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from jumpgate import extras
 from jumpgate.errors import FileUnreadable, Forbidden, InvalidDataflow, JumpgateError
-from jumpgate.stores import settings
+from jumpgate.stores import credentials, settings
 from jumpgate.stores.names import bucket_and_key
 
 #: retries of one request, and seconds before the first, which grow
@@ -162,7 +162,7 @@ class Azure:
         store, place = settings.store_of(name), _place(name)
         settings.check_secure(place.endpoint, store, name)
         try:
-            return request(_service(store, place, _secret(name, store, place)))
+            return request(_service_for(name, store, place))
         except HttpResponseError as error:
             is_unknown = isinstance(error, CredentialUnavailableError) or (
                 isinstance(error, ClientAuthenticationError) and error.status_code is None
@@ -236,7 +236,10 @@ def _parsed(text: str) -> _Secret:
 
 
 def _secret(name: str, store: settings.Store, place: _Place) -> _Secret:
-    """Return the secret of a store; the environment's is for the account that the environment names alone."""
+    """Return the secret that the request brings, else that of a store; the environment's is for the account that the
+    environment names alone."""
+    if (brought := credentials.of(name)) is not None:
+        return _Secret(sas=brought.token.lstrip("?"))
     if store.anonymous:
         return _Secret(is_none=True)
     if store.credentials_file:
@@ -249,8 +252,19 @@ def _secret(name: str, store: settings.Store, place: _Place) -> _Secret:
     return found if account == place.account else _Secret()
 
 
+def _service_for(name: str, store: settings.Store, place: _Place) -> Any:
+    secret, brought = _secret(name, store, place), credentials.current()
+    if brought is None or credentials.of(name) is None:
+        return _service(store, place, secret)
+    return brought.made((store, place, secret), lambda: _service_of(place, secret))
+
+
 @functools.lru_cache(maxsize=64)
 def _service(store: settings.Store, place: _Place, secret: _Secret) -> Any:
+    return _service_of(place, secret)
+
+
+def _service_of(place: _Place, secret: _Secret) -> Any:
     with extras.explained():
         from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
         from azure.storage.blob import BlobServiceClient, ExponentialRetry

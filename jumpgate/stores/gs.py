@@ -8,14 +8,15 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 from jumpgate import extras
-from jumpgate.errors import FileUnreadable
-from jumpgate.stores import settings
+from jumpgate.errors import FileUnreadable, InvalidDataflow
+from jumpgate.stores import credentials, settings
+from jumpgate.stores.credentials import Secret
 from jumpgate.stores.names import bucket_and_key
 from jumpgate.stores.s3_protocol import ATTEMPTS, CONNECT_S, S3Protocol, made
 from jumpgate.stores.web import BUSY, PAUSE_S
@@ -39,8 +40,10 @@ class Google(S3Protocol):
         "account, or name that as credentials_file"
     )
 
-    def client(self, store: settings.Store, aim: str) -> Any:
-        return _client(store, aim)
+    def client(self, store: settings.Store, aim: str, secret: Secret | None) -> Any:
+        if secret is None or (brought := credentials.current()) is None:
+            return _client(store, aim)
+        return brought.made((store, secret), lambda: _made(store, lambda: _brought(store, secret)))
 
     def head(self, name: str) -> tuple[int, str]:
         size, tag = super().head(name)
@@ -57,6 +60,8 @@ class Google(S3Protocol):
     def signed(self, name: str, seconds: int) -> tuple[str, str]:
         store, url = settings.store_of(name), self.address(name)
         settings.check_secure(url, store, name)
+        if (secret := credentials.of(name)) is not None:
+            return url, _brought(store, secret)
         return url, self.ask(name, lambda _: _authorization(store, "read"))
 
     def access(self, name: str) -> dict[str, str]:
@@ -66,6 +71,12 @@ class Google(S3Protocol):
         found = {"google_base_url": endpoint} if endpoint != ENDPOINT else {}
         if endpoint.startswith("http:"):
             found["allow_http"] = "true"
+        if credentials.of(name) is not None:
+            raise InvalidDataflow(
+                f"read: '{name}': the package deltalake reads Google's stores with no token, and the request brings "
+                "one: read plain files, or a table of Iceberg",
+                operator="read",
+            )
         if _is_anonymous(store):
             return {**found, "google_skip_signature": "true"}
         if store.credentials_file:
@@ -94,7 +105,11 @@ def _endpoint(store: settings.Store) -> str:
 
 def _is_anonymous(store: settings.Store) -> bool:
     """Return whether no token is sent: no emulator that the environment names gets one."""
-    return store.anonymous or not (store.endpoint or _endpoint(store) == ENDPOINT)
+    return store.anonymous or _is_emulated(store)
+
+
+def _is_emulated(store: settings.Store) -> bool:
+    return not (store.endpoint or _endpoint(store) == ENDPOINT)
 
 
 def _kind(file: str, name: str) -> str:
@@ -111,6 +126,11 @@ def _kind(file: str, name: str) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _client(store: settings.Store, aim: str) -> Any:
+    return _made(store, lambda: _authorization(store, aim))
+
+
+def _made(store: settings.Store, authorization: Callable[[], str]) -> Any:
+    """Return a client whose requests say what `authorization` returns; empty: nothing."""
     with extras.explained():
         import botocore.session
         from botocore import UNSIGNED
@@ -120,20 +140,20 @@ def _client(store: settings.Store, aim: str) -> Any:
         botocore.session.Session(), store, _endpoint(store), signature_version=UNSIGNED,
         s3={"addressing_style": "path"}, request_checksum_calculation=checked, response_checksum_validation=checked,
     )  # fmt: skip
-    if not _is_anonymous(store):
-        client.meta.events.register("before-send.s3", lambda request, **_: _authorize(request, store, aim))
+
+    def authorize(request: Any, **_: Any) -> None:
+        if text := authorization():
+            request.headers["Authorization"] = text
+
+    client.meta.events.register("before-send.s3", authorize)
     return client
-
-
-def _authorize(request: Any, store: settings.Store, aim: str) -> None:
-    request.headers["Authorization"] = _authorization(store, aim)
 
 
 class _Token:
     """A token that is renewed before it expires."""
 
-    def __init__(self, credentials: Any) -> None:
-        self._credentials, self._lock, self._asked_s = credentials, threading.Lock(), -ASK_S
+    def __init__(self, found: Any) -> None:
+        self._credentials, self._lock, self._asked_s = found, threading.Lock(), -ASK_S
 
     def text(self) -> str:
         import urllib3
@@ -161,6 +181,11 @@ def _token(store: settings.Store, aim: str) -> _Token:
         found = Credentials.from_service_account_file(store.credentials_file, scopes=scopes)  # type: ignore[no-untyped-call]
         return _Token(found)
     return _Token(google.auth.default(scopes=scopes)[0])
+
+
+def _brought(store: settings.Store, secret: Secret) -> str:
+    """Return the header of a request with a token that was brought."""
+    return "" if _is_emulated(store) else f"Bearer {secret.token}"
 
 
 def _authorization(store: settings.Store, aim: str) -> str:

@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from jumpgate import extras
 from jumpgate.errors import FileChanged, FileUnreadable, Forbidden, InvalidDataflow, JumpgateError
-from jumpgate.stores import latency, settings, web
+from jumpgate.stores import credentials, latency, settings, web
 from jumpgate.stores.names import bucket_and_key
 
 if TYPE_CHECKING:
@@ -63,10 +63,11 @@ class Hdfs:
     def _walk(self, name: str, prefix: str) -> Iterator[tuple[str, int, str]]:
         base, start = f"hdfs://{bucket_and_key(name)[0]}/", prefix.rpartition("/")[2]
         folders = [prefix[: len(prefix) - len(start)]]
+        ask = credentials.carried(_listed)
         with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
             while folders:
                 deeper = []
-                for folder, entries in zip(folders, pool.map(lambda of: _listed(base + of), folders), strict=True):
+                for folder, entries in zip(folders, pool.map(ask, [base + of for of in folders]), strict=True):
                     for entry in entries:
                         if entry["pathSuffix"].startswith(start):
                             path = folder + entry["pathSuffix"]
@@ -287,6 +288,8 @@ def _addresses(name: str) -> list[str]:
 def _who(name: str) -> str:
     """Return the parameters that say who reads."""
     store = settings.store_of(name)
+    if (brought := credentials.of(name)) is not None:
+        return f"delegation={quote(brought.token, safe='')}&"
     if store.anonymous:
         return ""
     if not store.credentials_file:

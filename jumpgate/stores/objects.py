@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from jumpgate.errors import FileUnreadable, JumpgateError
-from jumpgate.stores import chunks, providers, settings, web
+from jumpgate.stores import chunks, credentials, providers, settings, web
 from jumpgate.stores.names import canonical, scheme
 from jumpgate.stores.s3 import PROVIDER as S3
 
@@ -53,7 +53,8 @@ class Object:
 class Grant:
     """A way to read an object for a while, without finding credentials. The URL is a secret, and so is what the header
     Authorization must say (empty: it is not sent). `chunks`: the folder for what is kept of it on this machine's disk;
-    empty: nothing is. is_proven: its version and the right to read it were asked for a moment ago."""
+    empty: nothing is. is_proven: its version and the right to read it were asked for a moment ago. owner: who may read
+    it thereby (credentials.key)."""
 
     url: str
     tag: str
@@ -62,6 +63,7 @@ class Grant:
     chunks: str = ""
     is_proven: bool = False
     authorization: str = ""
+    owner: str = ""
 
     def __repr__(self) -> str:
         return f"Grant({self.size} bytes)"
@@ -72,18 +74,19 @@ def number(tag: str, modified: str) -> int:
     return int.from_bytes(hashlib.blake2b((tag or modified).encode(), digest_size=8).digest(), "big") >> 1
 
 
-_known: OrderedDict[str, tuple[Object, float]] = OrderedDict()
+#: by who asked, as one may see, and read, what another may not, and by name
+_known: OrderedDict[tuple[str, str], tuple[Object, float]] = OrderedDict()
 _lent: Mapping[str, Grant] | None = None
 _lock = threading.Lock()
 
 
 def note(objects: Iterable[Object]) -> None:
     """Remember what a listing has told."""
-    now = time.monotonic()
+    now, who = time.monotonic(), credentials.key()
     with _lock:
         for found in objects:
-            _known[found.name] = found, now
-            _known.move_to_end(found.name)
+            _known[who, found.name] = found, now
+            _known.move_to_end((who, found.name))
         while len(_known) > KNOWN_MAX:
             _known.popitem(last=False)
 
@@ -108,11 +111,24 @@ def state(name: str) -> Object:
     if _lent is not None:
         grant = _granted(name)
         return Object(name, grant.size, grant.tag, grant.modified)
-    with _lock:
-        found, since = _known.get(name, (None, 0.0))
+    found, since = _remembered(name)
     if found is not None and time.monotonic() - since < FRESH_S:
         return found
     return ask(name)
+
+
+def stamp(name: str) -> tuple[int, int]:
+    """Return a number under which what is found in an object may be remembered, which is of its version and of who
+    reads it; and its size. Raises as `ask`."""
+    found = state(name)
+    owner = credentials.key() if _lent is None else _granted(name).owner
+    return number(f"{owner} {found.tag or found.modified}", "") if owner else found.number, found.size
+
+
+def _remembered(name: str) -> tuple[Object | None, float]:
+    """Return what was told who asks here, and when."""
+    with _lock:
+        return _known.get((credentials.key(), name), (None, 0.0))
 
 
 def look(names: Iterable[str]) -> None:
@@ -120,8 +136,7 @@ def look(names: Iterable[str]) -> None:
     if _lent is not None:
         return
     since = time.monotonic() - FRESH_S
-    with _lock:
-        unknown = [name for name in names if name not in _known or _known[name][1] <= since]
+    unknown = [name for name in names if _remembered(name)[1] <= since]
     if len(unknown) < 2:
         return
 
@@ -130,32 +145,31 @@ def look(names: Iterable[str]) -> None:
             ask(name)
 
     with ThreadPoolExecutor(min(len(unknown), ASKED_AT_ONCE)) as pool:
-        list(pool.map(look_at, unknown))
+        list(pool.map(credentials.carried(look_at), unknown))
 
 
 def known(name: str) -> Object | None:
     """Return an object as it was last known, without a request; None if nothing is known."""
-    with _lock:
-        return _known.get(name, (None, 0.0))[0]
+    return _remembered(name)[0]
 
 
 def forget(name: str) -> None:
     """Ask the store again the next time."""
     with _lock:
-        _known.pop(name, None)
+        _known.pop((credentials.key(), name), None)
 
 
 def grant(name: str) -> Grant:
     """Return what reads the object now, or as it was last known. Raises as `ask`."""
     if _lent is not None:
         return _granted(name)
-    with _lock:
-        found, since = _known.get(name, (None, 0.0))
+    found, since = _remembered(name)
     is_recent = found is None or time.monotonic() - since < PROVEN_S
     found = found or ask(name)
     url, authorization = _readable(name, found.url)
     kept = chunks.folder_of(url, found.tag, found.size)
-    return Grant(url, found.tag, found.modified, found.size, kept, found.is_proven and is_recent, authorization)
+    is_proven = found.is_proven and is_recent
+    return Grant(url, found.tag, found.modified, found.size, kept, is_proven, authorization, owner=credentials.key())
 
 
 def version(name: str, tag: str, size: int) -> Grant:
@@ -167,11 +181,17 @@ def version(name: str, tag: str, size: int) -> Grant:
 def _readable(name: str, redirected: str = "") -> tuple[str, str]:
     """Return a URL that reads an object for a while, and what the header Authorization must say. Raises Forbidden."""
     if scheme(name):
-        url, authorization = providers.of(name).signed(name, GRANT_S)
+        url, authorization = providers.of(name).signed(name, _grant_s(name))
     else:
         url, authorization = quote(redirected or name, safe=SAFE), ""
     settings.check_secure(url, settings.store_of(name), name)
     return url, authorization
+
+
+def _grant_s(name: str) -> int:
+    """Return for how long an object is granted: what is brought may expire."""
+    secret = credentials.of(name)
+    return GRANT_S if secret is None else secret.seconds(GRANT_S)
 
 
 def kept_in(name: str) -> str:
@@ -185,7 +205,7 @@ def kept_in(name: str) -> str:
 
 def selecting(name: str) -> str:
     """Return the URL by which S3 Select is asked about an object, without credentials, for a while. It is a secret."""
-    url = S3.signed_select(name, GRANT_S)
+    url = S3.signed_select(name, _grant_s(name))
     settings.check_secure(url, settings.store_of(name), name)
     return url
 

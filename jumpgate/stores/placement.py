@@ -11,26 +11,28 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from jumpgate.errors import JumpgateError
-from jumpgate.stores import hdfs
+from jumpgate.stores import credentials, hdfs
 
 #: files that are asked for at once, those of one scan whose blocks are asked for, and those whose blocks are kept
 ASKED_AT_ONCE, FILES_MAX, KEPT_MAX = 8, 1_000, 20_000
 
 #: for each block of a file, in their order, the names of the hosts that have it
 Blocks = tuple[frozenset[str], ...]
-_kept: OrderedDict[tuple[str, int], Blocks] = OrderedDict()
+#: by the file, its version, and who asked (credentials.key)
+_kept: OrderedDict[tuple[str, int, str], Blocks] = OrderedDict()
 _lock = threading.Lock()
 
 
 def look(versions: Mapping[str, int]) -> None:
     """Ask where the files of a scan are, unless that is known of these versions of them."""
-    wanted = [file for file, version in versions.items() if is_told(file) and (file, version) not in _kept]
+    who = credentials.key()
+    wanted = [file for file, version in versions.items() if is_told(file) and (file, version, who) not in _kept]
     if not wanted:
         return
     with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
-        found = dict(zip(wanted[:FILES_MAX], pool.map(_blocks, wanted[:FILES_MAX]), strict=True))
+        found = dict(zip(wanted[:FILES_MAX], pool.map(credentials.carried(_blocks), wanted[:FILES_MAX]), strict=True))
     with _lock:
-        _kept.update({(file, versions[file]): blocks for file, blocks in found.items()})
+        _kept.update({(file, versions[file], who): blocks for file, blocks in found.items()})
         while len(_kept) > KEPT_MAX:
             _kept.popitem(last=False)
 
@@ -57,7 +59,7 @@ def owners(
     load: Counter[int] = Counter()
     for file in files:
         of_file = []
-        for hosts in _kept.get((file, versions.get(file, -1)), ()):
+        for hosts in _kept.get((file, versions.get(file, -1), credentials.key()), ()):
             near = [number for number, own in enumerate(names) if own & hosts]
             chosen = min(near, key=lambda number: load[number], default=-1)
             load[chosen] += 1

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from jumpgate import extras
 from jumpgate.errors import FileUnreadable, Forbidden, JumpgateError
-from jumpgate.stores import settings
+from jumpgate.stores import credentials, settings
+from jumpgate.stores.credentials import Secret
 from jumpgate.stores.names import bucket_and_key
 
 #: attempts of one request, with growing pauses between
@@ -26,8 +27,8 @@ class S3Protocol(ABC):
     ways_in = ""
 
     @abstractmethod
-    def client(self, store: settings.Store, aim: str) -> Any:
-        """Return botocore's client of a store. `aim`: read or write."""
+    def client(self, store: settings.Store, aim: str, secret: Secret | None) -> Any:
+        """Return botocore's client of a store. `aim`: read or write. secret: what the request brings for it."""
 
     def head(self, name: str) -> tuple[int, str]:
         bucket, key = bucket_and_key(name)
@@ -78,9 +79,9 @@ class S3Protocol(ABC):
         with extras.explained():
             from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
-        store = settings.store_of(name)
+        store, secret = settings.store_of(name), credentials.of(name)
         try:
-            client = self.client(store, aim)
+            client = self.client(store, aim, secret)
             settings.check_secure(client.meta.endpoint_url, store, name)
             return request(client)
         except NoCredentialsError:
@@ -100,8 +101,11 @@ class S3Protocol(ABC):
         )
 
 
-def made(session: Any, store: settings.Store, endpoint: str, **more: Any) -> Any:
-    """Return a client of botocore for a store. more: of its configuration."""
+def made(
+    session: Any, store: settings.Store, endpoint: str, keys: Mapping[str, str | None] | None = None, **more: Any
+) -> Any:
+    """Return a client of botocore for a store. keys: its credentials; None: those that the session finds. more: of its
+    configuration."""
     with extras.explained():
         from botocore.config import Config
 
@@ -115,7 +119,7 @@ def made(session: Any, store: settings.Store, endpoint: str, **more: Any) -> Any
     region = store.region or session.get_config_variable("region") or "us-east-1"
     authorities = session.get_config_variable("ca_bundle") or os.environ.get("SSL_CERT_FILE")
     return session.create_client(
-        "s3", region_name=region, endpoint_url=endpoint or None, config=config, verify=authorities
+        "s3", region_name=region, endpoint_url=endpoint or None, config=config, verify=authorities, **(keys or {})
     )
 
 
@@ -131,6 +135,6 @@ def _explained(name: str, response: Any, aim: str) -> JumpgateError:
         return FileUnreadable(f"cannot {aim} '{name}': there is no such bucket", file=name)
     if status == 404:
         return FileUnreadable(f"cannot {aim} '{name}': there is no such object", file=name, missing="true")
-    if status in (401, 403):
+    if status in (401, 403) or code in ("ExpiredToken", "InvalidToken"):
         return Forbidden(f"'{name}': the store refuses these credentials ({code})", file=name)
     return FileUnreadable(f"cannot {aim} '{name}': its store answers {status} ({code})", file=name)

@@ -15,6 +15,8 @@ from jumpgate.stores.names import canonical, is_remote, scheme
 
 #: that S3 Select reads
 SELECT_FORMATS = ("parquet", "csv", "json")
+#: whether requests may bring credentials, must, or must not
+CREDENTIALS = ("allow", "require", "never")
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Store:
     """How names that begin with `url` are reached. Credentials are those of `profile` (S3), `credentials_file` (others)
     or `user` (HDFS), else those that the provider's tools would use; none if `anonymous`. `insecure`: its endpoint may
     be http. `select`: it has S3 Select, which may be used; `select_dialect` says what that computes, `select_formats`
-    which objects it may be asked about.
+    which objects it may be asked about. `credentials`: whether requests may bring those that read it (credentials.py).
 
     The rest is for estimates; 0: unknown. Prices are of 10⁹ bytes that Select scans and returns, and of 1000
     requests; the defaults are those that AWS published in dollars."""
@@ -34,6 +36,7 @@ class Store:
     credentials_file: str = ""
     user: str = ""
     anonymous: bool = False
+    credentials: str = "allow"
     insecure: bool = False
     select: bool = False
     select_dialect: str = "filters"
@@ -81,6 +84,13 @@ def parse(table: Mapping[str, Any]) -> Store:
         raise InvalidDataflow(f"select_formats of a [[store]] has {unknown!r}; there are {known}")
     if table.get("select") and scheme(table["url"]) != "s3":
         raise InvalidDataflow(f"select of the [[store]] '{table['url']}' is true; only s3:// has S3 Select")
+    if "credentials" in table and not scheme(table["url"]):
+        raise InvalidDataflow(f"credentials of the [[store]] '{table['url']}': a web server takes none")
+    if table.get("credentials", "allow") not in CREDENTIALS:
+        known = ", ".join(CREDENTIALS)
+        raise InvalidDataflow(
+            f"credentials of the [[store]] '{table['url']}' is {table['credentials']!r}; it can be {known}"
+        )
     return Store(**{**table, "url": canonical(table["url"]).rstrip("/"), "select_formats": formats})
 
 

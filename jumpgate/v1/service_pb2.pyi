@@ -34,17 +34,35 @@ class Options(_message.Message):
     wait_for_programs: bool
     def __init__(self, parallelism: _Optional[int] = ..., threads: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., stall_timeout_ms: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., prefer: _Optional[_Iterable[str]] = ..., without: _Optional[_Iterable[str]] = ..., objective: _Optional[str] = ..., seconds_max: _Optional[float] = ..., cost_max: _Optional[float] = ..., wait_for_programs: _Optional[bool] = ...) -> None: ...
 
+class StoreCredentials(_message.Message):
+    __slots__ = ("url", "access_key", "secret_key", "session_token", "token", "expires_s")
+    URL_FIELD_NUMBER: _ClassVar[int]
+    ACCESS_KEY_FIELD_NUMBER: _ClassVar[int]
+    SECRET_KEY_FIELD_NUMBER: _ClassVar[int]
+    SESSION_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_S_FIELD_NUMBER: _ClassVar[int]
+    url: str
+    access_key: str
+    secret_key: str
+    session_token: str
+    token: str
+    expires_s: float
+    def __init__(self, url: _Optional[str] = ..., access_key: _Optional[str] = ..., secret_key: _Optional[str] = ..., session_token: _Optional[str] = ..., token: _Optional[str] = ..., expires_s: _Optional[float] = ...) -> None: ...
+
 class SubmitRequest(_message.Message):
-    __slots__ = ("dataflow", "substrait", "options", "text")
+    __slots__ = ("dataflow", "substrait", "options", "text", "credentials")
     DATAFLOW_FIELD_NUMBER: _ClassVar[int]
     SUBSTRAIT_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    CREDENTIALS_FIELD_NUMBER: _ClassVar[int]
     dataflow: _dataflow_pb2.Dataflow
     substrait: SubstraitRequest
     options: Options
     text: str
-    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., substrait: _Optional[_Union[SubstraitRequest, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., text: _Optional[str] = ...) -> None: ...
+    credentials: _containers.RepeatedCompositeFieldContainer[StoreCredentials]
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., substrait: _Optional[_Union[SubstraitRequest, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., text: _Optional[str] = ..., credentials: _Optional[_Iterable[_Union[StoreCredentials, _Mapping]]] = ...) -> None: ...
 
 class SubstraitRequest(_message.Message):
     __slots__ = ("plan", "tables", "send", "dialect")
@@ -271,7 +289,7 @@ class Device(_message.Message):
     def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., is_up: _Optional[bool] = ..., jobs: _Optional[int] = ..., cores: _Optional[int] = ..., threads: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., held_bytes: _Optional[int] = ..., facts: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
-    __slots__ = ("dataflow", "options", "verbose", "elsewhere", "estimate_only", "columns", "job_id")
+    __slots__ = ("dataflow", "options", "verbose", "elsewhere", "estimate_only", "columns", "job_id", "credentials")
     DATAFLOW_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     VERBOSE_FIELD_NUMBER: _ClassVar[int]
@@ -279,6 +297,7 @@ class ExplainRequest(_message.Message):
     ESTIMATE_ONLY_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    CREDENTIALS_FIELD_NUMBER: _ClassVar[int]
     dataflow: _dataflow_pb2.Dataflow
     options: Options
     verbose: bool
@@ -286,7 +305,8 @@ class ExplainRequest(_message.Message):
     estimate_only: bool
     columns: bool
     job_id: str
-    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., verbose: _Optional[bool] = ..., elsewhere: _Optional[_Union[Speeds, _Mapping]] = ..., estimate_only: _Optional[bool] = ..., columns: _Optional[bool] = ..., job_id: _Optional[str] = ...) -> None: ...
+    credentials: _containers.RepeatedCompositeFieldContainer[StoreCredentials]
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., verbose: _Optional[bool] = ..., elsewhere: _Optional[_Union[Speeds, _Mapping]] = ..., estimate_only: _Optional[bool] = ..., columns: _Optional[bool] = ..., job_id: _Optional[str] = ..., credentials: _Optional[_Iterable[_Union[StoreCredentials, _Mapping]]] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
     __slots__ = ("text", "json", "estimate")
@@ -299,14 +319,16 @@ class ExplainResponse(_message.Message):
     def __init__(self, text: _Optional[str] = ..., json: _Optional[str] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ...) -> None: ...
 
 class PrepareRequest(_message.Message):
-    __slots__ = ("dataflow", "options", "patience_seconds")
+    __slots__ = ("dataflow", "options", "patience_seconds", "credentials")
     DATAFLOW_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     PATIENCE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    CREDENTIALS_FIELD_NUMBER: _ClassVar[int]
     dataflow: _dataflow_pb2.Dataflow
     options: Options
     patience_seconds: float
-    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., patience_seconds: _Optional[float] = ...) -> None: ...
+    credentials: _containers.RepeatedCompositeFieldContainer[StoreCredentials]
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., patience_seconds: _Optional[float] = ..., credentials: _Optional[_Iterable[_Union[StoreCredentials, _Mapping]]] = ...) -> None: ...
 
 class PrepareResponse(_message.Message):
     __slots__ = ("seconds",)
@@ -315,7 +337,7 @@ class PrepareResponse(_message.Message):
     def __init__(self, seconds: _Optional[float] = ...) -> None: ...
 
 class LookRequest(_message.Message):
-    __slots__ = ("paths", "format", "options", "file_schema")
+    __slots__ = ("paths", "format", "options", "file_schema", "credentials")
     class OptionsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -327,11 +349,13 @@ class LookRequest(_message.Message):
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     FILE_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    CREDENTIALS_FIELD_NUMBER: _ClassVar[int]
     paths: _containers.RepeatedScalarFieldContainer[str]
     format: str
     options: _containers.ScalarMap[str, str]
     file_schema: _dataflow_pb2.Schema
-    def __init__(self, paths: _Optional[_Iterable[str]] = ..., format: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ..., file_schema: _Optional[_Union[_dataflow_pb2.Schema, _Mapping]] = ...) -> None: ...
+    credentials: _containers.RepeatedCompositeFieldContainer[StoreCredentials]
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., format: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ..., file_schema: _Optional[_Union[_dataflow_pb2.Schema, _Mapping]] = ..., credentials: _Optional[_Iterable[_Union[StoreCredentials, _Mapping]]] = ...) -> None: ...
 
 class LookResponse(_message.Message):
     __slots__ = ("read",)

@@ -265,3 +265,22 @@ def test_azures_environment_is_for_its_account(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("jumpgate.stores.azure._default", lambda: pytest.fail("the directory is asked"))
     with pytest.raises(pytest.fail.Exception, match="the directory is asked"):
         providers.of("abfss://c@other.dfs.core.windows.net/k").signed("abfss://c@other.dfs.core.windows.net/k", 60)
+
+
+def test_a_request_brings_its_own_credentials(local: Session, cloud: Cloud, folder: Path) -> None:
+    name = f"{cloud.base}/all.parquet"
+    token = TOKEN if cloud.base.startswith("gs:") else providers.of(name).signed(name, 600)[0].partition("?")[2]
+    whole = flow(name).aggregate(n=count())
+    cloud.use(credentials_file="/nonexistent")
+    objects.forget(name)
+    with Session(local.address, credentials={name: {"token": token}}) as session:
+        result = session.run(whole)
+        assert result.to_pylist() == [{"n": ROWS}]
+        assert token not in json.dumps(session.describe(result.job).record, default=str)
+        assert session.read(name).schema.names == ("a", "s", "x")
+    with Session(local.address, credentials={name: {"token": "sig=another"}}) as session:
+        with pytest.raises(Forbidden, match="the store refuses these credentials") as caught:
+            session.run(whole)
+        assert "another" not in str(caught.value)
+    with pytest.raises(FileUnreadable):
+        local.run(whole).to_pylist()

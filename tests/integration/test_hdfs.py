@@ -62,7 +62,7 @@ def use(clusters: dict[str, Cluster], folder: Path) -> Iterator[Callable[..., Cl
         own = {"credentials_file": str(folder / "token")} if kind == "token" else {"user": "reader"}
         settings.configure([settings.Store(BASE, endpoint=clusters[kind].endpoint, **{**own, **other})])
         providers.of(BASE).forget()
-        for name in list(objects._known):
+        for _, name in list(objects._known):
             objects.forget(name)
         return clusters[kind]
 
@@ -311,3 +311,21 @@ def test_what_is_not_done_is_refused_by_name(use: Callable[..., Cluster], tmp_pa
     with pytest.raises(Forbidden, match="read from http://other.*insecure = true"):
         settings.configure([settings.Store(BASE, endpoint="http://127.0.0.1:1, http://other:9870")])
         read(f"{BASE}/lake/all.parquet")
+
+
+def test_a_request_brings_its_own_token(local: Session, use: Callable[..., Cluster]) -> None:
+    """Listings on several threads, statuses, footers and reads all name who asks."""
+    use("token")
+    whole = flow(f"{BASE}/lake/all.parquet").aggregate(n=count())
+    cluster = use("token", credentials_file="/nonexistent")
+    mine, other = ({BASE: {"token": token}} for token in (TOKEN, "KAAEsomebody+else"))
+    with Session(local.address, credentials=mine) as session:
+        cluster.requests.clear()
+        assert session.run(whole).to_pylist() == [{"n": ROWS}]
+        assert session.run(session.read(f"{BASE}/lake/hive").aggregate(n=count())).to_pylist() == [{"n": 200}]
+        assert {asked.who for asked in cluster.requests} == {TOKEN}
+    with Session(local.address, credentials=other) as session, pytest.raises(Forbidden) as caught:
+        session.run(whole)
+    assert "somebody" not in str(caught.value)
+    with pytest.raises(FileUnreadable, match="credentials_file cannot be read"):
+        local.run(whole).to_pylist()

@@ -28,9 +28,10 @@ from jumpgate.stores import settings
 from jumpgate.stores.hdfs import blocks
 from jumpgate.testing.leaks import wait_until
 from jumpgate.tpcds.data import generate
-from tests.support import hdfs_cluster, object_store, probe
+from tests.support import hdfs_cluster, hdfs_store, object_store, probe
 from tests.support.object_store import KEY, SECRET, Store, credentials, write
 from tests.support.spark import Spark, equal, own, received, tpcds_table
+from tests.support.users_store import User, users_store
 
 TABLES = ("store_sales", "store_returns", "item", "date_dim", "customer", "store")
 FORMATS = ("parquet", "orc", "json", "csv")
@@ -87,6 +88,76 @@ def test_tables_in_stores_are_offloaded_where_that_is_set(spark: Spark, tmp_path
         assert {path for method, path, _ in store.requests if method == "GET"} >= {
             f"/lake/t/y={y}/part.parquet" for y in (2023, 2024)
         }
+
+
+def test_a_query_is_read_with_the_credentials_of_its_session(spark: Spark, tmp_path: Path) -> None:
+    """Two sessions of one application have rights of their own, and nobody the service's."""
+    write(tmp_path / "mine/t/part.parquet", object_store.table(0, 100))
+    own_key, *users = (User(f"KEY{n}", f"secret/{n}", f"token/{n}" * (n > 0), lists=["mine/"]) for n in range(3))
+    own_key.reads, users[0].reads = ["mine/"], ["mine/t/"]
+    text = "select count(*) n, sum(a) t, max(s) m from t where x > 3"
+
+    def session_of(user: User | None) -> SparkSession:
+        session = spark.session.newSession()
+        session.conf.set("fs.s3a.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme")
+        session.conf.set("fs.viewfs.mounttable.mine.link./t", f"file://{tmp_path}/mine/t")
+        session.read.parquet("s3a://mine/t").createOrReplaceTempView("t")
+        session.conf.set("spark.jumpgate.stores", "true")
+        session.conf.set("spark.jumpgate.stores.credentials", "user")
+        if user is not None:
+            session.conf.set("fs.s3a.secret.key", "of no bucket of its own")
+            for name, value in (("access.key", user.key), ("secret.key", user.secret), ("session.token", user.token)):
+                session.conf.set(f"fs.s3a.bucket.mine.{name}", value)
+        return session
+
+    with users_store(tmp_path, own_key, *users) as store:
+        session = session_of(users[0])
+        expected, before = own(session, text), spark.fallbacks
+        store.who()
+        frame = session.sql(text)
+        assert frame.collect() == expected and len(expected) == 1
+        offloaded, operators = spark.coverage(frame)
+        assert offloaded == operators and spark.fallbacks == before and store.who() == {users[0].key}
+        other = session_of(users[1])
+        other.conf.set("spark.jumpgate.strict", "true")
+        with pytest.raises(Exception, match="the store refuses these credentials") as caught:
+            other.sql(text).collect()
+        assert "secret/" not in str(caught.value) and "token/" not in str(caught.value)
+        assert store.who() == {users[1].key}
+        without = session_of(None)
+        frame = without.sql(text)
+        assert frame.collect() == expected and spark.coverage(frame)[0] == 0 and store.who() == set()
+        shown = without.sql(f"explain {text}").collect()[0][0]
+        assert "the session has no credentials of s3://mine: it takes fs.s3a.access.key" in shown
+
+
+def test_a_query_is_read_with_the_delegation_token_of_its_user(spark: Spark, tmp_path: Path) -> None:
+    write(tmp_path / "t/part.parquet", object_store.table(0, 100))
+    session, jvm = spark.session.newSession(), spark.session._jvm
+    assert jvm is not None
+    session.conf.set("fs.hdfs.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme")
+    session.conf.set("fs.viewfs.mounttable.placed.link./t", f"file://{tmp_path}/t")
+    session.conf.set("spark.jumpgate.stores", "true")
+    session.conf.set("spark.jumpgate.stores.credentials", "user")
+    session.read.parquet("hdfs://placed/t").createOrReplaceTempView("t")
+    text = "select count(*) n, sum(a) t from t where x > 3"
+    cluster = hdfs_store.Cluster(tmp_path)
+    settings.configure([settings.Store("hdfs://placed", endpoint=cluster.endpoint)])
+    try:
+        frame = session.sql(text)
+        expected = frame.collect()
+        assert spark.coverage(frame)[0] == 0 and not cluster.requests
+        assert "it takes a delegation token" in session.sql(f"explain {text}").collect()[0][0]
+        kind, service = (jvm.org.apache.hadoop.io.Text(of) for of in ("HDFS_DELEGATION_TOKEN", "ha-hdfs:placed"))
+        token = jvm.org.apache.hadoop.security.token.Token(b"who", b"a secret", kind, service)
+        jvm.org.apache.hadoop.security.UserGroupInformation.getCurrentUser().addToken(token)
+        frame, before = session.sql(text), spark.fallbacks
+        assert frame.collect() == expected and spark.fallbacks == before
+        offloaded, operators = spark.coverage(frame)
+        assert offloaded == operators and {asked.who for asked in cluster.requests} == {token.encodeToUrlString()}
+    finally:
+        settings.configure([])
+        cluster.close()
 
 
 def test_tables_that_spark_writes_to_hdfs_are_offloaded(spark: Spark, tmp_path: Path) -> None:

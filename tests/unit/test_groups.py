@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from jumpgate.errors import (
     CannotPlace,
     CapacityExceeded,
     FileChanged,
+    Forbidden,
     InstanceFailed,
     InvalidDataflow,
     JumpgateError,
@@ -24,6 +26,7 @@ from jumpgate.errors import (
 )
 from jumpgate.service import groups
 from jumpgate.service.groups import Group, Receiver, may_help
+from jumpgate.stores.credentials import parse
 from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 
@@ -70,6 +73,20 @@ def join(group: Group, jobs: Jobs, receiver: int, endpoint: str = "") -> Receive
     joined = group.join(receiver, Request.of(message(endpoint or f"e{receiver}:1")), jobs)
     assert joined is not None
     return joined
+
+
+def test_receivers_of_one_result_bring_the_same_credentials() -> None:
+    """Its rows are read with those of the first."""
+    mine, other = (parse({"s3://lake": {"access_key": "k", "secret_key": text}}) for text in ("mine", "other"))
+
+    async def joined() -> None:
+        group, jobs = Group(3, set()), Jobs()
+        group.join(0, replace(Request.of(message("e0:1")), credentials=mine), jobs)
+        for rights in (other, None):
+            with pytest.raises(Forbidden, match="bring the same credentials of stores"):
+                group.join(1, replace(Request.of(message("e1:1")), credentials=rights), jobs)
+
+    asyncio.run(joined())
 
 
 async def heard(receiver: Receiver) -> list[str]:

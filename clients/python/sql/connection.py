@@ -95,7 +95,8 @@ class Connection:
             paths = [os.fspath(s) for s in ([source] if isinstance(source, str | os.PathLike) else source)]
             if any(located.hosts(paths)):
                 return self.tables.add(self._located(name, paths, format, schema, options))
-            table = file_table(name, source, format, schema, options)
+            with self._workspace.rights():
+                table = file_table(name, source, format, schema, options)
             if any(map(is_remote, paths)):
                 return self.tables.add(replace(table, closed=True))
             if isinstance(table.read, Read) and not table.is_converted:

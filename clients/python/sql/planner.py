@@ -46,6 +46,10 @@ class Planner:
     def plan(self, text: str, parameters: Parameters, mode: str) -> tuple[Plan, Opened]:
         """Plan a query; return the tables, too, as the plan found them. Raises InvalidSql."""
         values = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
+        with self._workspace.rights():  # of tables in stores, it asks how many rows they have
+            return self._planned(text, values, mode)
+
+    def _planned(self, text: str, values: Values, mode: str) -> tuple[Plan, Opened]:
         opened = self._workspace.open(text)
         known = opened.known
         if values or not known.lasts:

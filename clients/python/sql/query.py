@@ -217,6 +217,10 @@ class Query(Answer):
             self._opened = self._workspace.open(self.text)
         return self._opened
 
+    def _write_objects(self, name: str, **options: Any) -> None:
+        with self._workspace.rights():
+            super()._write_objects(name, **options)
+
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         return self._workspace.database.cursor()
 

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from jumpgate.converters.prober import prober
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import JumpgateError, MalformedData
 from jumpgate.machine import memory_bound
+from jumpgate.stores.credentials import used
 
 if TYPE_CHECKING:
     from jumpgate.client.session import Session
@@ -129,6 +130,10 @@ class Workspace:
                 # DuckDB is here, too, and answers until programs are built
                 self._session = Session(self._address, **{"first_runs": False, **self._options})
             return self._session
+
+    def rights(self) -> AbstractContextManager[None]:
+        """Read and write stores in a block with the credentials that the connection was given, if it was."""
+        return used(self.session.credentials) if self._options.get("credentials") else nullcontext()
 
     @property
     def is_started(self) -> bool:

@@ -350,7 +350,7 @@ class Store {
       return {"unreachable", "answer " + std::to_string(answer.status)};
     if (answer.status == 412) return changed("was replaced");
     if (answer.status == 404) return changed("was removed");
-    if (answer.status == 401 || answer.status == 403)
+    if (answer.status == 400 || answer.status == 401 || answer.status == 403)  // 400: S3, of keys that have expired
       return failed("the store refuses it (" + std::to_string(answer.status) + "), or the right to it expired");
     const bool is_whole = answer.status == 200 && first == 0 && last + 1 == object.size;
     if (answer.status == 200 || answer.status == 206) {

@@ -51,7 +51,8 @@ public record Credentials(Optional<Path> tls, Optional<Path> tokenFile) {
     }
   }
 
-  private static boolean isHere(String address) {
+  /** Whether only this machine is reached by host:port. */
+  static boolean isHere(String address) {
     String host = address.substring(0, Math.max(0, address.lastIndexOf(':'))).replaceAll("[\\[\\]]", "");
     try { // names are not looked up: none but this one is for certain this machine's
       return host.equals("localhost")

@@ -32,7 +32,9 @@ import io.jumpgate.v1.OpenGroupRequest;
 import io.jumpgate.v1.PrepareRequest;
 import io.jumpgate.v1.ReceiveRequest;
 import io.jumpgate.v1.ReceiveResponse;
+import io.jumpgate.v1.StoreCredentials;
 import io.jumpgate.v1.SubmitRequest;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -69,6 +71,7 @@ public final class JumpgateClient implements AutoCloseable {
   private final String address;
   private final Duration timeout;
   private final Credentials credentials;
+  private final boolean isPrivate; // nobody else reads what is sent
   private final ManagedChannel channel;
   private final Pulse pulse = new Pulse(this::silence);
   private volatile boolean hasAnswered;
@@ -83,8 +86,9 @@ public final class JumpgateClient implements AutoCloseable {
                                       .proxyDetector(target -> null)
                                       .maxInboundMessageSize(MESSAGE_BYTES_MAX)
                                       .maxInboundMetadataSize(METADATA_BYTES_MAX);
-    credentials.folder(address, System.getenv())
-        .ifPresent(folder -> builder.useTransportSecurity().sslContext(Credentials.context(folder)));
+    Optional<Path> tls = credentials.folder(address, System.getenv());
+    tls.ifPresent(folder -> builder.useTransportSecurity().sslContext(Credentials.context(folder)));
+    this.isPrivate = tls.isPresent() || Credentials.isHere(address);
     this.channel = builder.build();
   }
 
@@ -104,6 +108,7 @@ public final class JumpgateClient implements AutoCloseable {
 
   /** Plans and compiles a dataflow, whose root is a Send that names the client's endpoints. */
   public Job submit(SubmitRequest request) {
+    requirePrivate(request.getCredentialsCount());
     try {
       return Job.of(ask(stub -> stub.submit(request)));
     } catch (IllegalArgumentException e) {
@@ -179,20 +184,24 @@ public final class JumpgateClient implements AutoCloseable {
 
   /** The plan of a dataflow, the reasons for it, and what it is expected to take; nothing is compiled or run. */
   public ExplainResponse explain(ExplainRequest request) {
+    requirePrivate(request.getCredentialsCount());
     return ask(stub -> stub.explain(request));
   }
 
   /**
    * The seconds for which a job of a dataflow would wait for hosts and programs, as estimated. If they are more than
-   * {@code patience}, these are made ready meanwhile.
+   * {@code patience}, these are made ready meanwhile. {@code rights}: what reads its stores; empty: the service's own.
    */
-  public double prepare(Dataflow dataflow, double patience) {
-    PrepareRequest request = PrepareRequest.newBuilder().setDataflow(dataflow).setPatienceSeconds(patience).build();
+  public double prepare(Dataflow dataflow, List<StoreCredentials> rights, double patience) {
+    requirePrivate(rights.size());
+    PrepareRequest request =
+        PrepareRequest.newBuilder().setDataflow(dataflow).addAllCredentials(rights).setPatienceSeconds(patience).build();
     return ask(stub -> stub.prepare(request)).getSeconds();
   }
 
   /** What paths name on the service's hosts, as a Read of all columns. */
   public LookResponse look(LookRequest request) {
+    requirePrivate(request.getCredentialsCount());
     return ask(stub -> stub.look(request));
   }
 
@@ -201,6 +210,17 @@ public final class JumpgateClient implements AutoCloseable {
   public void close() {
     pulse.close();
     channel.shutdownNow();
+  }
+
+  /** Raises {@code forbidden} for credentials of stores that others could read on their way. */
+  private void requirePrivate(int brought) {
+    if (brought > 0 && !isPrivate) {
+      throw new JumpgateException(ErrorCode.FORBIDDEN,
+          ("credentials of stores are not sent to %s, as the connection is not encrypted: give the client a folder with a "
+              + "certificate, or set JUMPGATE_TLS (docs/security.md)")
+              .formatted(address),
+          Map.of("address", address));
+    }
   }
 
   private Metadata shown() {

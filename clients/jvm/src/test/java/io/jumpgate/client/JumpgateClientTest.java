@@ -16,6 +16,7 @@ import io.grpc.ServerInterceptors;
 import io.grpc.Status;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
 import io.grpc.stub.StreamObserver;
+import io.jumpgate.ErrorCode;
 import io.jumpgate.Fault;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.dataflow.DataType;
@@ -23,6 +24,7 @@ import io.jumpgate.dataflow.Field;
 import io.jumpgate.ntf.Descriptor;
 import io.jumpgate.v1.CancelRequest;
 import io.jumpgate.v1.CancelResponse;
+import io.jumpgate.v1.Dataflow;
 import io.jumpgate.v1.DescribeRequest;
 import io.jumpgate.v1.Event;
 import io.jumpgate.v1.ExecuteRequest;
@@ -30,7 +32,9 @@ import io.jumpgate.v1.ExplainRequest;
 import io.jumpgate.v1.ExplainResponse;
 import io.jumpgate.v1.JobDescription;
 import io.jumpgate.v1.JumpgateGrpc;
+import io.jumpgate.v1.LookRequest;
 import io.jumpgate.v1.NetworkTupleFormat;
+import io.jumpgate.v1.StoreCredentials;
 import io.jumpgate.v1.SubmitRequest;
 import io.jumpgate.v1.SubmitResponse;
 import java.io.IOException;
@@ -51,6 +55,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The client against a made-up service: answers, and errors as they were raised. */
@@ -213,6 +218,29 @@ class JumpgateClientTest {
       guarded.shutdownNow().awaitTermination();
     }
     assertEquals(List.of("Bearer first", "Bearer second", "Bearer second"), shown);
+  }
+
+  @Test
+  void credentialsOfStoresAreNotSentWhereOthersCouldReadThem() {
+    StoreCredentials brought =
+        StoreCredentials.newBuilder().setUrl("s3://lake").setAccessKey("key").setSecretKey("hidden").build();
+    Credentials clear = new Credentials(Optional.empty(), Optional.empty());
+    try (JumpgateClient far = JumpgateClient.connect("192.0.2.1:7411", Duration.ofSeconds(30), clear)) {
+      List<Executable> calls = List.of(
+          ()
+              -> far.submit(SubmitRequest.newBuilder().addCredentials(brought).build()),
+          ()
+              -> far.explain(ExplainRequest.newBuilder().addCredentials(brought).build()),
+          ()
+              -> far.prepare(Dataflow.getDefaultInstance(), List.of(brought), 0),
+          () -> far.look(LookRequest.newBuilder().addCredentials(brought).build()));
+      for (Executable call : calls) {
+        JumpgateException refused = assertThrows(JumpgateException.class, call);
+        assertTrue(refused.is(ErrorCode.FORBIDDEN) && refused.getMessage().contains("not encrypted"));
+        assertFalse(refused.getMessage().contains("hidden"));
+      }
+    }
+    client.explain(ExplainRequest.newBuilder().addCredentials(brought).build()); // which stays on this machine
   }
 
   @Test

@@ -46,7 +46,15 @@ object Settings {
   val Stores = flag(
     "spark.jumpgate.stores",
     default = false,
-    "whether tables in object stores and HDFS are offloaded: the service reads the same stores under the same names, with its own credentials")
+    "whether tables in object stores and HDFS are offloaded: the service reads the same stores under the same names")
+  val Rights = choice(
+    "spark.jumpgate.stores.credentials",
+    Seq("service", "user"),
+    "`user`: the service reads stores with the credentials of the query's session (`fs.s3a.*`, delegation tokens), for that query alone; `service`: with its own")
+
+  /** Whether stores are read with the rights of the session's user. */
+  def areUsers(conf: SQLConf): Boolean = Rights(conf) == "user"
+
   val Partitions = whole(
     "spark.jumpgate.partitions",
     0,
@@ -59,7 +67,7 @@ object Settings {
     "`0`, or FIRST-LAST",
     "where executors receive results, one port for each partition of each query at a time; 0: any port that is free",
     ntf.Ports.parse)
-  val All: Seq[Setting[_]] = Seq(Enabled, Address, Tls, TokenFile, Offload, Strict, Stores, Partitions, Ports, Timeout)
+  val All: Seq[Setting[_]] = Seq(Enabled, Address, Tls, TokenFile, Offload, Strict, Stores, Rights, Partitions, Ports, Timeout)
 
   /** docs/spark.md's table. */
   def table: String =

@@ -162,7 +162,7 @@ case class JumpgateExec(
     logWarning(s"Spark computes what Jumpgate should have (${error.code}): ${error.getMessage}")
     metrics("fallbacks") += 1
     Submissions.fellBack()
-    Failed.note(logical, error)
+    if (!Settings.areUsers(conf)) Failed.note(logical, error) // which may hold a value of the user's
     post()
     Sessions.ownPlan(classic, resolved(subqueryResults))
   }

@@ -4,7 +4,7 @@ import io.jumpgate.{ErrorCode, JumpgateException}
 import io.jumpgate.client.{Execution, Job, JumpgateClient}
 import io.jumpgate.dataflow.{Dialect, Layout, Operator, Partitioning}
 import io.jumpgate.spark.Settings
-import io.jumpgate.spark.plan.ExpressionTranslator
+import io.jumpgate.spark.plan.{ExpressionTranslator, Rights}
 import io.jumpgate.v1.{Dataflow, SubmitRequest}
 import java.util.UUID
 import java.util.concurrent.{CompletableFuture, TimeUnit}
@@ -23,6 +23,7 @@ import scala.util.{Failure, Success, Try}
 private final class Submission(
     client: JumpgateClient, session: SparkSession, request: Seq[String] => Dataflow, partitions: Int, streams: Boolean) {
   private val context = session.sparkContext
+  private val rights = new Rights(session) // of the user of this thread
   private val name = UUID.randomUUID().toString
   private val text = Sessions.description(context)
   private val backups = Backups.numbers(context, partitions)
@@ -121,8 +122,10 @@ private final class Submission(
     Backups.drop(backups.values)
   }
 
-  private def submitted(addresses: Seq[String]): SubmitRequest =
-    SubmitRequest.newBuilder().setDataflow(request(addresses)).setText(text).build()
+  private def submitted(addresses: Seq[String]): SubmitRequest = {
+    val dataflow = request(addresses)
+    SubmitRequest.newBuilder().setDataflow(dataflow).setText(text).addAllCredentials(rights.of(dataflow).asJava).build()
+  }
 }
 
 private[spark] object Submission {

@@ -43,13 +43,15 @@ private object Decision {
   private val Nowhere = "127.0.0.1:1"
 
   /** Why not, if it is not. */
-  def against(session: SparkSession, plan: LogicalPlan, root: Operator): Option[Reason] =
-    if (Settings.Offload(session.sessionState.conf) == "always") None
+  def against(session: SparkSession, plan: LogicalPlan, root: Operator): Option[Reason] = {
+    val conf = session.sessionState.conf
+    if (Settings.Offload(conf) == "always") None
     else
-      Failed.why(plan) match {
+      Some(plan).filterNot(_ => Settings.areUsers(conf)).flatMap(Failed.why) match {
         case Some(why) => no(Code.COST, s"its job has failed: $why")
         case None => estimated(session, plan, root)
       }
+  }
 
   private def no(code: Code, sentence: String) = Some(new Reason(code, sentence, s"${Settings.Offload.name}=always"))
 
@@ -57,13 +59,15 @@ private object Decision {
     val speeds = Speeds.newBuilder().putAllSeconds(Spark.asJava).setCores(session.sparkContext.defaultParallelism)
     // to as many places as a result, whose plan is remembered
     val dataflow = Submission.dataflow(root, Dialects.of(plan), Seq.fill(JumpgateExec.partitions(session, plan))(Nowhere))
-    val request = ExplainRequest.newBuilder().setDataflow(dataflow).setElsewhere(speeds).setEstimateOnly(true).build()
     try {
+      val rights = new Rights(session).of(dataflow).asJava
+      val request =
+        ExplainRequest.newBuilder().setDataflow(dataflow).setElsewhere(speeds).setEstimateOnly(true).addAllCredentials(rights).build()
       val client = Submissions.client(session.sessionState.conf)
       val estimate = client.explain(request).getEstimate
       val spare = if (estimate.getKnown) estimate.getElsewhereSeconds - estimate.getSeconds else 0.0
       if (spare >= 0) {
-        val wait = client.prepare(dataflow, spare)
+        val wait = client.prepare(dataflow, rights, spare)
         if (wait <= spare) None else no(Code.COST, f"its programs are built, for which it would wait $wait%.1f s")
       } else no(Code.COST, f"Spark is expected to take ${estimate.getElsewhereSeconds}%.3f s, Jumpgate ${estimate.getSeconds}%.3f s")
     } catch {

@@ -29,6 +29,8 @@ private final class ScanTranslator(session: SparkSession) {
   private val stores = Map(
     "s3" -> "s3", "s3a" -> "s3", "s3n" -> "s3", "gs" -> "gs", "abfs" -> "abfss", "abfss" -> "abfss", "hdfs" -> "hdfs")
 
+  private lazy val rights = new Rights(session)
+
   def apply(relation: LogicalRelation): Operator = relation.relation match {
     case files: HadoopFsRelation if files.getClass == classOf[HadoopFsRelation] || DeltaTables.isOne(files) =>
       read(files, relation.output)
@@ -222,7 +224,10 @@ private final class ScanTranslator(session: SparkSession) {
     val readsStores = Settings.Stores(session.sessionState.conf)
     uri.getScheme match {
       case null | "file" => uri.getPath
-      case scheme if stores.contains(scheme) && readsStores => s"${stores(scheme)}://${uri.getAuthority}${uri.getPath}"
+      case scheme if stores.contains(scheme) && readsStores =>
+        val name = s"${stores(scheme)}://${uri.getAuthority}${uri.getPath}"
+        rights.against(name).foreach(NotOffloaded(Code.SOURCE, _))
+        name
       case scheme if stores.contains(scheme) => NotOffloaded(Code.SOURCE, s"files of $scheme are read where ${Settings.Stores.name} is true")
       case scheme => NotOffloaded(Code.SOURCE, s"files of $scheme are not read")
     }
