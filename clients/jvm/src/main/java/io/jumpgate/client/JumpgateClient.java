@@ -218,12 +218,9 @@ public final class JumpgateClient implements AutoCloseable {
   /** Raises {@code forbidden} for credentials of stores that others could read on their way. */
   private void requirePrivate(int brought) {
     if (brought > 0 && !isPrivate) {
-      throw new JumpgateException(ErrorCode.FORBIDDEN,
-          ("credentials of stores are not sent to %s, as the connection is not encrypted: give the client a folder "
-           + "with a "
-              + "certificate, or set JUMPGATE_TLS (docs/security.md)")
-              .formatted(address),
-          Map.of("address", address));
+      String message = "credentials of stores are not sent to " + address + ", as the connection is not encrypted: "
+          + "give the client a folder with a certificate, or set JUMPGATE_TLS (docs/security.md)";
+      throw new JumpgateException(ErrorCode.FORBIDDEN, message, Map.of("address", address));
     }
   }
 
