@@ -194,8 +194,11 @@ public final class JumpgateClient implements AutoCloseable {
    */
   public double prepare(Dataflow dataflow, List<StoreCredentials> rights, double patience) {
     requirePrivate(rights.size());
-    PrepareRequest request =
-        PrepareRequest.newBuilder().setDataflow(dataflow).addAllCredentials(rights).setPatienceSeconds(patience).build();
+    PrepareRequest request = PrepareRequest.newBuilder()
+                                 .setDataflow(dataflow)
+                                 .addAllCredentials(rights)
+                                 .setPatienceSeconds(patience)
+                                 .build();
     return ask(stub -> stub.prepare(request)).getSeconds();
   }
 
@@ -215,11 +218,9 @@ public final class JumpgateClient implements AutoCloseable {
   /** Raises {@code forbidden} for credentials of stores that others could read on their way. */
   private void requirePrivate(int brought) {
     if (brought > 0 && !isPrivate) {
-      throw new JumpgateException(ErrorCode.FORBIDDEN,
-          ("credentials of stores are not sent to %s, as the connection is not encrypted: give the client a folder with a "
-              + "certificate, or set JUMPGATE_TLS (docs/security.md)")
-              .formatted(address),
-          Map.of("address", address));
+      String message = "credentials of stores are not sent to " + address + ", as the connection is not encrypted: "
+          + "give the client a folder with a certificate, or set JUMPGATE_TLS (docs/security.md)";
+      throw new JumpgateException(ErrorCode.FORBIDDEN, message, Map.of("address", address));
     }
   }
 

@@ -226,9 +226,8 @@ class JumpgateClientTest {
         StoreCredentials.newBuilder().setUrl("s3://lake").setAccessKey("key").setSecretKey("hidden").build();
     Credentials clear = new Credentials(Optional.empty(), Optional.empty());
     try (JumpgateClient far = JumpgateClient.connect("192.0.2.1:7411", Duration.ofSeconds(30), clear)) {
-      List<Executable> calls = List.of(
-          ()
-              -> far.submit(SubmitRequest.newBuilder().addCredentials(brought).build()),
+      List<Executable> calls = List.of(()
+                                           -> far.submit(SubmitRequest.newBuilder().addCredentials(brought).build()),
           ()
               -> far.explain(ExplainRequest.newBuilder().addCredentials(brought).build()),
           ()
