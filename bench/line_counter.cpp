@@ -1,7 +1,8 @@
-// Counts cache lines that move between threads, where the machine's counters cannot (`perf c2c` needs memory events, which
-// virtual machines lack). Programs that are compiled with -fsanitize=thread call these functions at each access, in place of
-// the sanitizer's. A line moves when a thread reads or writes it that had no valid copy, as MESI has it; caches are without
-// end. Copies by memcpy and calls into the kernel are not seen. Every 0.2 s a file in $JUMPGATE_LINES says what was seen:
+// Counts cache lines that move between threads, where the machine's counters cannot (`perf c2c` needs memory events,
+// which virtual machines lack). Programs that are compiled with -fsanitize=thread call these functions at each access,
+// in place of the sanitizer's. A line moves when a thread reads or writes it that had no valid copy, as MESI has it;
+// caches are without end. Copies by memcpy and calls into the kernel are not seen. Every 0.2 s a file in
+// $JUMPGATE_LINES says what was seen:
 //   accesses N, moves N, then for the lines that moved most: moves, threads, the module and offset of the last access.
 #include <dlfcn.h>
 #include <errno.h>
@@ -99,8 +100,10 @@ void dump(const char* folder) {
   for (size_t i = 0; i < shown; i++) {
     Dl_info where{};
     const bool known = dladdr(found[i]->last, &where);
-    fprintf(out, "%u %d %s %#zx\n", found[i]->moves, __builtin_popcountll(found[i]->ever), known ? where.dli_fname : "?",
-            known ? static_cast<size_t>(static_cast<const char*>(found[i]->last) - static_cast<char*>(where.dli_fbase)) : 0);
+    fprintf(out, "%u %d %s %#zx\n", found[i]->moves, __builtin_popcountll(found[i]->ever),
+            known ? where.dli_fname : "?",
+            known ? static_cast<size_t>(static_cast<const char*>(found[i]->last) - static_cast<char*>(where.dli_fbase))
+                  : 0);
   }
   fclose(out);
   rename(part, name);
@@ -140,12 +143,12 @@ void __tsan_write_range(void* at, unsigned long size) {
 void __tsan_atomic_thread_fence(int) { std::atomic_thread_fence(std::memory_order_seq_cst); }
 void __tsan_atomic_signal_fence(int) {}
 
-#define PLAIN(n)                                                          \
-  void __tsan_read##n(void* at) { touch(at, false, FROM); }               \
-  void __tsan_write##n(void* at) { touch(at, true, FROM); }               \
-  void __tsan_unaligned_read##n(void* at) { touch(at, false, FROM); }     \
-  void __tsan_unaligned_write##n(void* at) { touch(at, true, FROM); }     \
-  void __tsan_volatile_read##n(void* at) { touch(at, false, FROM); }      \
+#define PLAIN(n)                                                      \
+  void __tsan_read##n(void* at) { touch(at, false, FROM); }           \
+  void __tsan_write##n(void* at) { touch(at, true, FROM); }           \
+  void __tsan_unaligned_read##n(void* at) { touch(at, false, FROM); } \
+  void __tsan_unaligned_write##n(void* at) { touch(at, true, FROM); } \
+  void __tsan_volatile_read##n(void* at) { touch(at, false, FROM); }  \
   void __tsan_volatile_write##n(void* at) { touch(at, true, FROM); }
 PLAIN(1)
 PLAIN(2)
@@ -153,37 +156,37 @@ PLAIN(4)
 PLAIN(8)
 PLAIN(16)
 
-#define CHANGE(bits, T, name)                                             \
-  T __tsan_atomic##bits##_##name(volatile T* at, T value, int) {          \
-    touch(at, true, FROM);                                                \
-    return __atomic_##name(at, value, __ATOMIC_SEQ_CST);                  \
+#define CHANGE(bits, T, name)                                    \
+  T __tsan_atomic##bits##_##name(volatile T* at, T value, int) { \
+    touch(at, true, FROM);                                       \
+    return __atomic_##name(at, value, __ATOMIC_SEQ_CST);         \
   }
-#define ATOMIC(bits, T)                                                                                \
-  T __tsan_atomic##bits##_load(const volatile T* at, int) {                                            \
-    touch(at, false, FROM);                                                                            \
-    return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                      \
-  }                                                                                                    \
-  void __tsan_atomic##bits##_store(volatile T* at, T value, int) {                                     \
-    touch(at, true, FROM);                                                                             \
-    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                     \
-  }                                                                                                    \
-  T __tsan_atomic##bits##_exchange(volatile T* at, T value, int) {                                     \
-    touch(at, true, FROM);                                                                             \
-    return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                           \
-  }                                                                                                    \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* at, T* expected, T value, int, int) {  \
-    touch(at, true, FROM);                                                                             \
+#define ATOMIC(bits, T)                                                                                 \
+  T __tsan_atomic##bits##_load(const volatile T* at, int) {                                             \
+    touch(at, false, FROM);                                                                             \
+    return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                       \
+  }                                                                                                     \
+  void __tsan_atomic##bits##_store(volatile T* at, T value, int) {                                      \
+    touch(at, true, FROM);                                                                              \
+    __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                      \
+  }                                                                                                     \
+  T __tsan_atomic##bits##_exchange(volatile T* at, T value, int) {                                      \
+    touch(at, true, FROM);                                                                              \
+    return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                            \
+  }                                                                                                     \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* at, T* expected, T value, int, int) {   \
+    touch(at, true, FROM);                                                                              \
     return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-  }                                                                                                    \
-  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* at, T* expected, T value, int, int) {    \
-    touch(at, true, FROM);                                                                             \
+  }                                                                                                     \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* at, T* expected, T value, int, int) {     \
+    touch(at, true, FROM);                                                                              \
     return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-  }                                                                                                    \
-  CHANGE(bits, T, fetch_add)                                                                           \
-  CHANGE(bits, T, fetch_sub)                                                                           \
-  CHANGE(bits, T, fetch_and)                                                                           \
-  CHANGE(bits, T, fetch_or)                                                                            \
-  CHANGE(bits, T, fetch_xor)                                                                           \
+  }                                                                                                     \
+  CHANGE(bits, T, fetch_add)                                                                            \
+  CHANGE(bits, T, fetch_sub)                                                                            \
+  CHANGE(bits, T, fetch_and)                                                                            \
+  CHANGE(bits, T, fetch_or)                                                                             \
+  CHANGE(bits, T, fetch_xor)                                                                            \
   CHANGE(bits, T, fetch_nand)
 ATOMIC(8, uint8_t)
 ATOMIC(16, uint16_t)

@@ -5,7 +5,10 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.function.Supplier;
 
-/** Tells whether a service answers. After silence it asks again by itself; until an answer comes, every call fails at once. */
+/**
+ * Tells whether a service answers. After silence it asks again by itself; until an answer comes, every call fails at
+ * once.
+ */
 final class Pulse implements AutoCloseable {
   /** What answered so recently is not asked whether it does. */
   private static final Duration FRESH = Duration.ofSeconds(1);
