@@ -343,15 +343,21 @@ class Store {
     return {};
   }
 
+  // What a status says about the object, or about whoever asks.
+  static Status refused(int status) {
+    if (std::find(std::begin(kBusy), std::end(kBusy), status) != std::end(kBusy))
+      return {"unreachable", "answer " + std::to_string(status)};
+    if (status == 412) return changed("was replaced");
+    if (status == 404) return changed("was removed");
+    if (status == 400 || status == 401 || status == 403)  // 400: S3, of keys that have expired
+      return failed("the store refuses it (" + std::to_string(status) + "), or the right to it expired");
+    return {};
+  }
+
   // Whether the answer has exactly these bytes of that version.
   static Status check(const Request& request, const Answer& answer, int64_t first, int64_t last) {
     const Object& object = request.object;
-    if (std::find(std::begin(kBusy), std::end(kBusy), answer.status) != std::end(kBusy))
-      return {"unreachable", "answer " + std::to_string(answer.status)};
-    if (answer.status == 412) return changed("was replaced");
-    if (answer.status == 404) return changed("was removed");
-    if (answer.status == 400 || answer.status == 401 || answer.status == 403)  // 400: S3, of keys that have expired
-      return failed("the store refuses it (" + std::to_string(answer.status) + "), or the right to it expired");
+    JG_RETURN_IF_ERROR(refused(answer.status));
     const bool is_whole = answer.status == 200 && first == 0 && last + 1 == object.size;
     if (answer.status == 200 || answer.status == 206) {
       const bool is_same = object.tag.empty() ? header(answer, "last-modified") == object.modified
