@@ -34,9 +34,9 @@ class SnappyBlock {
 
   Input input_;
   int64_t bytes_ = 0, piece_bytes_ = 0;
-  int64_t piece_end_ = 0;                          // where the piece ends in the block
-  const uint8_t *at_ = nullptr, *end_ = nullptr;   // what is left of the piece
-  uint64_t literal_ = 0;                           // bytes to come of a literal that has begun
+  int64_t piece_end_ = 0;                         // where the piece ends in the block
+  const uint8_t *at_ = nullptr, *end_ = nullptr;  // what is left of the piece
+  uint64_t literal_ = 0;                          // bytes to come of a literal that has begun
   uint8_t *out_ = nullptr, *first_ = nullptr, *last_ = nullptr;
 };
 

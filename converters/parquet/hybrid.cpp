@@ -281,8 +281,13 @@ void Validity::finish(int64_t rows) {
 }
 
 void Validity::set_levels(const uint8_t* data, int64_t size, int64_t rows) {
-  start(rows);
   const uint8_t* end = data + size;
+  if (rows > 0) {  // most pages have values alone, in one run
+    const uint8_t* after = data;
+    const Run run = read_run(after, end, 1);
+    if (!run.packed && run.count >= rows && run.data[0] == 1) return set_all(rows);
+  }
+  start(rows);
   while (filled_ < rows) {
     Run run = read_run(data, end, 1);
     int64_t n = std::min(run.count, rows - filled_);

@@ -16,11 +16,14 @@ namespace jg::columnar {
 namespace {
 
 constexpr int64_t kWindowBytes = 256 << 10;
-// Of pages that are larger: how much is read for a header, and for values.
-constexpr int64_t kFrontBytes = 16 << 10, kPieceBytes = 128 << 10;
+// Pages from this size on are read in pieces.
+constexpr int64_t kPartedBytesMin = 32 << 10, kPieceBytes = 128 << 10;
+// Of a page's header, which is read ahead of it, about: those of numbers are smaller. The reader of pages asks for more
+// than kPeekBytes where that was not all of it.
+constexpr int64_t kHeaderBytes = 512, kPeekBytes = 16 << 10;
 
-// Return whether a page's header, in Thrift's compact protocol, is one without a checksum: three numbers (fields 1 to 3)
-// and then a struct, where the checksum (field 4) would be.
+// Return whether a page's header, in Thrift's compact protocol, is one without a checksum: three numbers (fields 1 to
+// 3) and then a struct, where the checksum (field 4) would be.
 bool has_no_checksum(const uint8_t* at, int64_t bytes) {
   constexpr uint8_t kNextNumber = 0x15, kStruct = 0x0C;
   const uint8_t* const end = at + bytes;
@@ -50,13 +53,13 @@ class ChunkStream final : public arrow::io::InputStream, public PageBytes {
   arrow::Result<std::string_view> Peek(int64_t bytes) override {
     leave_page();
     peeked_ = true;
-    bytes = fill(bytes, are_large_ ? kFrontBytes : kWindowBytes);
+    bytes = are_large_ ? fill(bytes > kPeekBytes ? bytes : kHeaderBytes, 0) : fill(bytes, kWindowBytes);
     return std::string_view(reinterpret_cast<const char*>(window_->data()) + at_, static_cast<size_t>(bytes));
   }
   arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t bytes) override {
     leave_page();
     const bool is_header = std::exchange(peeked_, false);
-    const bool may_part = !is_header && unchecked_ && bytes > kPieceBytes && bytes <= filled_ - at_ + end_ - next_;
+    const bool may_part = !is_header && unchecked_ && bytes >= kPartedBytesMin && bytes <= filled_ - at_ + end_ - next_;
     if (may_part && bytes > filled_ - at_) return part(bytes);
     are_large_ = are_large_ && is_header;
     bytes = fill(bytes, kWindowBytes);
@@ -85,9 +88,8 @@ class ChunkStream final : public arrow::io::InputStream, public PageBytes {
     filled_ = bytes;
   }
   const uint8_t* piece(int64_t offset, int64_t bytes) override {
-    if (offset + bytes <= filled_) return window_->data() + offset;
     if (offset < piece_first_ || offset + bytes > piece_first_ + piece_.size()) {
-      piece_.resize(std::min(std::max(bytes, kPieceBytes), page_bytes_ - offset));
+      piece_.resize(std::min(std::max(bytes, kPieceBytes), page_bytes_ - offset + header_bytes()));
       piece_first_ = offset;
       read_at(page_ + offset, piece_.size(), piece_.data());
     }
@@ -123,16 +125,24 @@ class ChunkStream final : public arrow::io::InputStream, public PageBytes {
     make_front(bytes);
     page_ = next_ - filled_;
     page_bytes_ = bytes;
+    piece_first_ = 0;
     piece_.resize(0);
     return std::make_shared<arrow::Buffer>(window_->data(), bytes);
   }
 
-  // Passes over what was not read of a page.
+  // Passes over what was not read of a page. Keeps what was read behind it.
   void leave_page() {
     if (page_bytes_ == 0) return;
-    next_ = page_ + page_bytes_;
-    at_ = filled_ = page_bytes_ = 0;
+    const int64_t behind = std::max<int64_t>(0, piece_first_ + piece_.size() - page_bytes_);
+    next_ = page_ + page_bytes_ + behind;
+    at_ = page_bytes_ = 0;
+    filled_ = behind;
+    if (behind == 0) return;
+    check(window_->Resize(behind, /*shrink_to_fit=*/false));
+    std::memcpy(window_->mutable_data(), piece_.data() + piece_.size() - behind, static_cast<size_t>(behind));
   }
+  // Of the header that follows the page, if there is one.
+  int64_t header_bytes() const { return std::min(kHeaderBytes, end_ - page_ - page_bytes_); }
 
   void read_at(int64_t position, int64_t bytes, void* out) {
     if (take(file_->ReadAt(position, bytes, out)) < bytes) malformed("the file ends inside of it");
@@ -143,11 +153,11 @@ class ChunkStream final : public arrow::io::InputStream, public PageBytes {
   bool are_large_;        // pages, as far as is known
   std::unique_ptr<arrow::ResizableBuffer> window_;
   PoolArray<uint8_t> piece_;
-  int64_t piece_first_ = 0;           // in the page
-  int64_t next_, end_;                // of the file
-  int64_t at_ = 0, filled_ = 0;       // of the window
-  bool peeked_ = false;               // and nothing read since
-  bool unchecked_ = false;            // the page that comes has no checksum
+  int64_t piece_first_ = 0;            // in the page
+  int64_t next_, end_;                 // of the file
+  int64_t at_ = 0, filled_ = 0;        // of the window
+  bool peeked_ = false;                // and nothing read since
+  bool unchecked_ = false;             // the page that comes has no checksum
   int64_t page_ = 0, page_bytes_ = 0;  // where the page is in the file that the window has the front of; 0: none
 };
 
@@ -230,8 +240,8 @@ class SnappyPages final : public parquet::PageReader {
         }
         const int32_t definitions = p.definition_levels_byte_length(), repetitions = p.repetition_levels_byte_length();
         auto content = decompressed(p, int64_t{definitions} + repetitions, p.uncompressed_size(), !in_pieces_);
-        return std::make_shared<parquet::DataPageV2>(content, p.num_values(), p.num_nulls(), p.num_rows(),
-                                                     p.encoding(), definitions, repetitions, p.uncompressed_size());
+        return std::make_shared<parquet::DataPageV2>(content, p.num_values(), p.num_nulls(), p.num_rows(), p.encoding(),
+                                                     definitions, repetitions, p.uncompressed_size());
       }
       default:
         return page;
@@ -261,8 +271,8 @@ std::unique_ptr<parquet::PageReader> open_pages(std::shared_ptr<arrow::io::Rando
   properties.set_page_checksum_verification(true);
   const bool snappy = place.codec == arrow::Compression::SNAPPY;
   const auto* const input = dynamic_cast<const InputFile*>(file.get());
-  const bool in_pieces = bytes && (snappy || place.codec == arrow::Compression::UNCOMPRESSED) && input != nullptr &&
-                         !input->is_remote();
+  const bool in_pieces =
+      bytes && (snappy || place.codec == arrow::Compression::UNCOMPRESSED) && input != nullptr && !input->is_remote();
   auto stream = std::make_shared<ChunkStream>(std::move(file), place, pool, in_pieces);
   std::shared_ptr<PageBytes> parts = in_pieces ? stream : nullptr;
   auto pages = parquet::PageReader::Open(std::move(stream), place.entries,

@@ -10,7 +10,8 @@
 
 namespace jg::columnar {
 
-PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool) : column_(column), pool_(pool) {}
+PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool, bool in_pieces)
+    : column_(column), pool_(pool), in_pieces_(in_pieces) {}
 
 void PageStream::start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) {
   page_.reset();
@@ -28,7 +29,7 @@ void PageStream::open(const ChunkPlace& place) {
     next_row_ += page.num_values;
     return true;
   };
-  reader_ = open_pages(file_, place, *column_, pool_, skips, &bytes_);
+  reader_ = open_pages(file_, place, *column_, pool_, skips, in_pieces_ ? &bytes_ : nullptr);
 }
 
 const uint8_t* PageStream::values() {

@@ -10,7 +10,8 @@ namespace jg::columnar {
 // The pages of a column without lists above it.
 class PageStream {
  public:
-  PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool);
+  // `in_pieces`: all values of a page are not needed at once.
+  PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool, bool in_pieces);
 
   // Forgets everything; reads nothing.
   void start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place);
@@ -44,6 +45,7 @@ class PageStream {
 
   const parquet::ColumnDescriptor* column_;
   RecyclingPool* pool_;
+  const bool in_pieces_;
   std::shared_ptr<arrow::io::RandomAccessFile> file_;
   ChunkPlace place_;
   std::unique_ptr<parquet::PageReader> reader_;

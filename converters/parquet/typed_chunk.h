@@ -39,6 +39,8 @@ class TypedChunkReader final : public ChunkReader {
   static constexpr bool kBool = std::is_same_v<T, bool>;
   static constexpr bool kText = std::is_same_v<Out, JgStr>;
   static constexpr bool kSame = std::is_same_v<T, Out> && std::is_same_v<Convert, Cast<Out>>;
+  // Texts stay where they lie in a page, and booleans are decoded: their pages are read as a whole.
+  static constexpr bool kTakesPieces = !kBytes && !kBool && !kText;
   // Sequential values that are read in the time of picking a single one.
   static constexpr int32_t kPickCost = 4;
 
@@ -48,7 +50,7 @@ class TypedChunkReader final : public ChunkReader {
       : column_(column),
         found_(found),
         pool_(pool),
-        pages_(found, pool),
+        pages_(found, pool, kTakesPieces),
         convert_(convert),
         dictionary_(pool),
         dictionary_page_(pool),
@@ -179,8 +181,6 @@ class TypedChunkReader final : public ChunkReader {
     cursor_ = 0;
     int64_t count = pages_.validity().values();
     if (count == 0) return;
-    // Texts are where they lie in a page, and booleans are decoded, so that these are read as a whole.
-    constexpr bool kTakesPieces = !kBytes && !kBool && !kText;
     data_ = kTakesPieces && pages_.encoding() == parquet::Encoding::PLAIN ? nullptr : pages_.values();
     switch (pages_.encoding()) {
       case parquet::Encoding::PLAIN_DICTIONARY:
@@ -302,7 +302,11 @@ class TypedChunkReader final : public ChunkReader {
     switch (layout_) {
       case Layout::kPlain: {
         const uint8_t* values = plain(first, count);
-        for (int32_t i = 0; i < count; ++i) out[i] = convert_(plain_at(values, i));
+        if constexpr (kSame) {
+          std::memcpy(out, values, static_cast<size_t>(count) * sizeof(Out));
+        } else {
+          for (int32_t i = 0; i < count; ++i) out[i] = convert_(plain_at(values, i));
+        }
         return;
       }
       case Layout::kDecoded:

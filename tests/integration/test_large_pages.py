@@ -36,7 +36,7 @@ COLUMNS: dict[str, tuple[pa.DataType, tuple[int, int], list[Any]]] = {
     "f": (pa.float32(), (-1000, 1000), [float("nan"), float("inf"), float("-inf"), -0.0, 0.0]),
     "x": (pa.float64(), (-1000, 1000), [float("nan"), float("inf"), float("-inf"), -0.0, 0.0]),
     "day": (pa.date32(), (0, 20_000), []),
-    "at": (pa.timestamp("us"), (0, 10**15), []),
+    "moment": (pa.timestamp("us"), (0, 10**15), []),
     "price": (pa.decimal128(9, 2), (-90_000, 90_000), []),
 }
 FILTERS = {
@@ -45,7 +45,7 @@ FILTERS = {
     "f": ("BETWEEN 0.0 AND 1.0", "= 'nan'", "> 'inf'", "<= -0.0 AND {c} > -1", "= 0"),
     "x": ("BETWEEN -0.0 AND 1.0", "= 'nan'", ">= 'inf'", "< '-inf'", "= 0", "<> 'nan' AND {c} > 999"),
     "day": ("BETWEEN DATE '2000-01-01' AND DATE '2000-01-20'", "= DATE '1970-01-01'"),
-    "at": ("BETWEEN TIMESTAMP '1990-01-01' AND TIMESTAMP '1990-02-01'", "< TIMESTAMP '1970-01-03'"),
+    "moment": ("BETWEEN TIMESTAMP '1990-01-01' AND TIMESTAMP '1990-02-01'", "< TIMESTAMP '1970-01-03'"),
     "price": ("BETWEEN 12.34 AND 13.00", "< -899.50", "IS NOT NULL AND {c} = 0"),
 }
 
