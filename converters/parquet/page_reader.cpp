@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kWindowBytes = 256 << 10;
 // Pages from this size on are read in pieces.
-constexpr int64_t kPartedBytesMin = 32 << 10, kPieceBytes = 128 << 10;
+constexpr int64_t kPartedBytesMin = 32 << 10, kPieceBytes = 256 << 10;
 // Of a page's header, which is read ahead of it, about: those of numbers are smaller. The reader of pages asks for more
 // than kPeekBytes where that was not all of it.
 constexpr int64_t kHeaderBytes = 512, kPeekBytes = 16 << 10;

@@ -18,7 +18,7 @@ from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Field, Schema
 from tests.support import probe
 
-#: no multiple of a batch's; a page of four bytes a value is larger than a piece (128 KiB)
+#: no multiples of a batch; a page of four bytes a value is larger than a piece (256 KiB)
 ROWS, PAGE_ROWS = 150_001, 70_001
 WAYS: dict[str, dict[str, Any]] = {
     "plain": {},
