@@ -17,6 +17,8 @@ constexpr size_t kAheadMax = 4;
 constexpr int64_t kAheadBytesMax = 48 << 20;
 // Parts in a row that needed late columns, after which these are fetched with the early ones.
 constexpr int kLateParts = 2;
+// Batches between two times that they are counted.
+constexpr int64_t kBatchesUncounted = 32;
 // Objects whose footers are fetched while another's is decoded.
 constexpr size_t kFootersAhead = 16;
 
@@ -53,6 +55,7 @@ class ColumnarWorker final : public SourceWorker {
   explicit ColumnarWorker(ColumnarSource* source) : source_(*source), columns_(source->options_.columns.size()) {
     for (const ColumnSpec& column : source_.options_.columns) rooms_.push_back(make_room(column.type));
   }
+  ~ColumnarWorker() override { count_batches(); }
 
   Status next(JgBatch* batch, bool* done) override {
     *done = false;
@@ -80,8 +83,8 @@ class ColumnarWorker final : public SourceWorker {
       }
     }));
     count_bytes();
-    source_.counters.rows += kept_.count();
-    source_.counters.batches += 1;
+    rows_ += kept_.count();
+    if (++batches_ == kBatchesUncounted) count_batches();
     batch->rows = kept_.count();
     batch->cols = columns_.data();
     return {};
@@ -173,6 +176,7 @@ class ColumnarWorker final : public SourceWorker {
   }
 
   void finish() {
+    count_batches();
     if (!part_.decoder) return;
     if (!std::exchange(needed_late_, false)) late_parts_ = 0;
     spare_ = std::move(part_);
@@ -197,6 +201,12 @@ class ColumnarWorker final : public SourceWorker {
     if (!kept_.all()) close_gaps(positions, sel, n, rooms_[i], &columns_[i]);
   }
 
+  // Other threads count, too, so that each does it now and then.
+  void count_batches() {
+    source_.counters.rows += std::exchange(rows_, 0);
+    source_.counters.batches += std::exchange(batches_, 0);
+  }
+
   void count_bytes() { count_bytes(&part_); }
 
   void count_bytes(Part* part) {
@@ -211,8 +221,9 @@ class ColumnarWorker final : public SourceWorker {
   std::deque<Part> ahead_;
   std::vector<JgCol> columns_;
   std::vector<ColumnRoom> rooms_;
-  bool needed_late_ = false;  // a late column of the part was read
-  int late_parts_ = 0;        // in a row
+  int64_t rows_ = 0, batches_ = 0;  // that are not counted yet
+  bool needed_late_ = false;        // a late column of the part was read
+  int late_parts_ = 0;              // in a row
   BatchRows batch_;
   KeptRows kept_;
 };

@@ -29,6 +29,15 @@ void spread(Out* out, const uint8_t* valid, int32_t rows, int32_t count) {
       _mm512_storeu_si512(out + i - 7, _mm512_maskz_expand_epi64(present, values));
       k -= n;
     }
+  } else if constexpr (sizeof(Out) == sizeof(int32_t)) {  // sixteen
+    for (; i >= 15; i -= 16) {
+      const __m128i flags = _mm_loadu_si128(reinterpret_cast<const __m128i*>(valid + i - 15));
+      const auto present = static_cast<__mmask16>(_mm_movemask_epi8(_mm_slli_epi16(flags, 7)));
+      int32_t n = __builtin_popcount(present);
+      __m512i values = _mm512_maskz_loadu_epi32(static_cast<__mmask16>((1 << n) - 1), out + k + 1 - n);
+      _mm512_storeu_si512(out + i - 15, _mm512_maskz_expand_epi32(present, values));
+      k -= n;
+    }
   }
 #endif
   for (; i >= 0; --i) {

@@ -72,31 +72,46 @@ struct Lanes {
 
 // 16 values at a time, where 64 bytes may be read; returns how many groups of 8 these are.
 template <int W>
-int64_t unpack_wide(const uint8_t* data, uint32_t* out, int64_t groups, int64_t bytes) {
+int64_t unpack_wide(const uint8_t* data, uint32_t* out, int64_t groups, int64_t bytes, uint32_t* largest) {
   static constexpr Lanes<W> kLanes;
   const __m512i places = _mm512_load_si512(kLanes.bytes), shifts = _mm512_load_si512(kLanes.shifts);
   const __m512i mask = _mm512_set1_epi32((1 << W) - 1);
+  __m512i most = _mm512_setzero_si512();
+  const auto values_at = [&](int64_t g) {
+    const __m512i words = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(data + g * W));
+    return _mm512_and_si512(_mm512_srlv_epi32(words, shifts), mask);
+  };
   int64_t g = 0;
   for (; g + 2 <= groups && bytes - g * W >= 64; g += 2, out += 16) {
-    const __m512i words = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(data + g * W));
-    _mm512_storeu_si512(out, _mm512_and_si512(_mm512_srlv_epi32(words, shifts), mask));
+    const __m512i values = values_at(g);
+    most = _mm512_max_epu32(most, values);
+    _mm512_storeu_si512(out, values);
   }
+  if (g + 1 == groups && bytes - g * W >= 64) {
+    const __m512i values = _mm512_maskz_mov_epi32(0xFF, values_at(g++));
+    most = _mm512_max_epu32(most, values);
+    _mm512_mask_storeu_epi32(out, 0xFF, values);
+  }
+  *largest = _mm512_reduce_max_epu32(most);
   return g;
 }
 #endif
 
 // Values of W bits from a byte boundary, 8 at a time; reads up to 8 bytes past the last one's first byte, of `bytes`.
+// Returns the largest value.
 template <int W>
-void unpack(const uint8_t* data, uint32_t* out, int64_t groups, [[maybe_unused]] int64_t bytes) {
+uint32_t unpack(const uint8_t* data, uint32_t* out, int64_t groups, [[maybe_unused]] int64_t bytes) {
   constexpr uint64_t kMask = (uint64_t{1} << W) - 1;
+  uint32_t largest = 0;
 #ifdef JG_WIDE_UNPACK
   if constexpr (W > 0 && W <= kWidestLane) {
-    const int64_t done = unpack_wide<W>(data, out, groups, bytes);
+    const int64_t done = unpack_wide<W>(data, out, groups, bytes, &largest);
     data += done * W;
     out += done * 8;
     groups -= done;
   }
 #endif
+  const uint32_t* const rest = out;
   for (int64_t g = 0; g < groups; ++g, data += W, out += 8) {
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
@@ -105,9 +120,10 @@ void unpack(const uint8_t* data, uint32_t* out, int64_t groups, [[maybe_unused]]
       out[i] = static_cast<uint32_t>(word >> (i * W % 8) & kMask);
     }
   }
+  return std::max(largest, largest_of(rest, static_cast<int32_t>(out - rest)));
 }
 
-using Unpack = void (*)(const uint8_t*, uint32_t*, int64_t, int64_t);
+using Unpack = uint32_t (*)(const uint8_t*, uint32_t*, int64_t, int64_t);
 
 template <int... W>
 constexpr std::array<Unpack, sizeof...(W)> unpackers(std::integer_sequence<int, W...>) {
@@ -148,29 +164,37 @@ inline uint32_t HybridDecoder::packed_at(int64_t index) const {
   return static_cast<uint32_t>(word >> (bit & 7) & ((uint64_t{1} << width_) - 1));
 }
 
-void HybridDecoder::decode(uint32_t* out, int32_t n) {
+uint32_t HybridDecoder::decode(uint32_t* out, int32_t n) {
+  uint32_t largest = 0;
+  const auto next_at = [&](int64_t index) {
+    const uint32_t value = packed_at(index);
+    largest = std::max(largest, value);
+    return value;
+  };
   while (n > 0) {
     next_run();
     int32_t take = static_cast<int32_t>(std::min<int64_t>(n, left_));
     if (!packed_) {
       std::fill_n(out, take, repeated_);
+      largest = std::max(largest, repeated_);
     } else {
       int32_t done = 0;
-      for (; done < take && (index_ + done) % 8 != 0; ++done) out[done] = packed_at(index_ + done);
+      for (; done < take && (index_ + done) % 8 != 0; ++done) out[done] = next_at(index_ + done);
       const uint8_t* from = run_ + (index_ + done) / 8 * width_;
       int64_t groups = (take - done) / 8;
       if (width_ > 0) groups = std::min(groups, std::max<int64_t>(0, end_ - from - 8) / width_);
       if (groups > 0 && width_ > 0) {
-        kUnpack[width_](from, out + done, groups, end_ - from);
+        largest = std::max(largest, kUnpack[width_](from, out + done, groups, end_ - from));
         done += static_cast<int32_t>(groups * 8);
       }
-      for (; done < take; ++done) out[done] = packed_at(index_ + done);
+      for (; done < take; ++done) out[done] = next_at(index_ + done);
     }
     index_ += take;
     left_ -= take;
     out += take;
     n -= take;
   }
+  return largest;
 }
 
 void HybridDecoder::skip(int64_t n) {
@@ -257,8 +281,13 @@ void Validity::finish(int64_t rows) {
 }
 
 void Validity::set_levels(const uint8_t* data, int64_t size, int64_t rows) {
-  start(rows);
   const uint8_t* end = data + size;
+  if (rows > 0) {  // most pages have values alone, in one run
+    const uint8_t* after = data;
+    const Run run = read_run(after, end, 1);
+    if (!run.packed && run.count >= rows && run.data[0] == 1) return set_all(rows);
+  }
+  start(rows);
   while (filled_ < rows) {
     Run run = read_run(data, end, 1);
     int64_t n = std::min(run.count, rows - filled_);

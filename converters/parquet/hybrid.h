@@ -9,8 +9,8 @@ namespace jg::columnar {
 class HybridDecoder {
  public:
   void reset(const uint8_t* data, int64_t size, int width);
-  // The next n values. Throws "malformed" when the data end before.
-  void decode(uint32_t* out, int32_t n);
+  // The next n values. Throws "malformed" when the data end before. Returns the largest one, 0 where there are none.
+  uint32_t decode(uint32_t* out, int32_t n);
   // Passes over the next n values.
   void skip(int64_t n);
   // Take those of the next `total` values at `positions` (ascending, n of them); pass over all.

@@ -10,11 +10,13 @@
 
 namespace jg::columnar {
 
-PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool) : column_(column), pool_(pool) {}
+PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool, bool in_pieces)
+    : column_(column), pool_(pool), in_pieces_(in_pieces) {}
 
 void PageStream::start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) {
   page_.reset();
   reader_.reset();
+  bytes_.reset();
   file_ = std::move(file);
   place_ = place;
   next_row_ = first_row_ = end_row_ = 0;
@@ -22,11 +24,17 @@ void PageStream::start(std::shared_ptr<arrow::io::RandomAccessFile> file, const 
 }
 
 void PageStream::open(const ChunkPlace& place) {
-  reader_ = open_pages(file_, place, *column_, pool_, [this](const parquet::DataPageStats& page) {
+  auto skips = [this](const parquet::DataPageStats& page) {
     if (jumped_end_ >= 0 || page.num_values < 0 || next_row_ + page.num_values > wanted_row_) return false;
     next_row_ += page.num_values;
     return true;
-  });
+  };
+  reader_ = open_pages(file_, place, *column_, pool_, skips, in_pieces_ ? &bytes_ : nullptr);
+}
+
+const uint8_t* PageStream::values() {
+  read_front(values_ - page_data_ + values_size_);
+  return values_;
 }
 
 // Opens the page that holds `row` alone, but first the dictionary.
@@ -63,8 +71,11 @@ const parquet::DictionaryPage* PageStream::next(int64_t row) {
       malformed("it ends after " + std::to_string(next_row_) + " of " + std::to_string(place_.entries) +
                 " rows of its row group");
     }
-    if (page_->type() == parquet::PageType::DICTIONARY_PAGE)
-      return static_cast<const parquet::DictionaryPage*>(page_.get());
+    if (page_->type() == parquet::PageType::DICTIONARY_PAGE) {
+      const auto* dictionary = static_cast<const parquet::DictionaryPage*>(page_.get());
+      read_front(dictionary->size());
+      return dictionary;
+    }
     if (page_->type() != parquet::PageType::DATA_PAGE && page_->type() != parquet::PageType::DATA_PAGE_V2) continue;
     const auto& page = static_cast<const parquet::DataPage&>(*page_);
     if (page.num_values() < 0 || page.num_values() > place_.entries - next_row_)
@@ -75,6 +86,7 @@ const parquet::DictionaryPage* PageStream::next(int64_t row) {
     jumped_end_ = -1;
     if (end_row_ <= row) continue;
     encoding_ = page.encoding();
+    page_data_ = page.data();
     if (page_->type() == parquet::PageType::DATA_PAGE) {
       load_v1(static_cast<const parquet::DataPageV1&>(page));
     } else {
@@ -108,12 +120,15 @@ void PageStream::load_v1(const parquet::DataPageV1& page) {
   if (page.definition_level_encoding() == parquet::Encoding::RLE) {
     uint32_t bytes = 0;
     if (values_size_ < 4) malformed("a page without definition levels");
+    read_front(4);
     std::memcpy(&bytes, values_, 4);
     if (bytes > values_size_ - 4) malformed("definition levels larger than their page");
+    read_front(4 + int64_t{bytes});
     set_levels(values_ + 4, bytes, rows);
     values_ += 4 + static_cast<int64_t>(bytes);
     values_size_ -= 4 + static_cast<int64_t>(bytes);
   } else {
+    read_front(values_size_);
     parquet::LevelDecoder decoder;
     const int16_t most = column_->max_definition_level();
     int bytes = decoder.SetData(page.definition_level_encoding(), most, page.num_values(), values_, page.size());
@@ -130,6 +145,7 @@ void PageStream::load_v2(const parquet::DataPageV2& page) {
   int64_t repetition = page.repetition_levels_byte_length(), definition = page.definition_levels_byte_length();
   if (repetition < 0 || definition < 0 || repetition + definition > page.size())
     malformed("levels larger than their page");
+  read_front(repetition + definition);
   if (column_->max_definition_level() == 0) {
     validity_.set_all(page.num_values());
   } else {

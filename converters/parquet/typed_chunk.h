@@ -39,6 +39,8 @@ class TypedChunkReader final : public ChunkReader {
   static constexpr bool kBool = std::is_same_v<T, bool>;
   static constexpr bool kText = std::is_same_v<Out, JgStr>;
   static constexpr bool kSame = std::is_same_v<T, Out> && std::is_same_v<Convert, Cast<Out>>;
+  // Texts stay where they lie in a page, and booleans are decoded: their pages are read as a whole.
+  static constexpr bool kTakesPieces = !kBytes && !kBool && !kText;
   // Sequential values that are read in the time of picking a single one.
   static constexpr int32_t kPickCost = 4;
 
@@ -48,7 +50,7 @@ class TypedChunkReader final : public ChunkReader {
       : column_(column),
         found_(found),
         pool_(pool),
-        pages_(found, pool),
+        pages_(found, pool, kTakesPieces),
         convert_(convert),
         dictionary_(pool),
         dictionary_page_(pool),
@@ -73,8 +75,8 @@ class TypedChunkReader final : public ChunkReader {
     out->valid = nullptr;
     if constexpr (kSame) {
       seek(row + (sel ? sel[0] : 0));
-      if (is_ready(row, rows)) {
-        out->data = const_cast<uint8_t*>(data_ + (row - pages_.first_row()) * stride_);
+      if (const uint8_t* ready = ready_values(row, rows)) {
+        out->data = const_cast<uint8_t*>(ready);
         return;
       }
     }
@@ -126,11 +128,17 @@ class TypedChunkReader final : public ChunkReader {
     }
   }
 
-  // Return whether the current page holds these rows in the wanted layout.
-  bool is_ready(int64_t row, int32_t rows) const {
-    return layout_ == Layout::kPlain && row >= pages_.first_row() && row + rows <= pages_.end_row() &&
-           pages_.validity().all() && reinterpret_cast<uintptr_t>(data_) % alignof(T) == 0;
+  // The rows' values where they lie; null unless the current page holds all of them in the wanted layout.
+  const uint8_t* ready_values(int64_t row, int32_t rows) {
+    if (layout_ != Layout::kPlain || row < pages_.first_row() || row + rows > pages_.end_row() ||
+        !pages_.validity().all())
+      return nullptr;
+    const uint8_t* values = plain(row - pages_.first_row(), rows);
+    return reinterpret_cast<uintptr_t>(values) % alignof(T) == 0 ? values : nullptr;
   }
+
+  // The page's values [first, first + count), which are plain. Valid until the next call.
+  const uint8_t* plain(int64_t first, int64_t count) { return pages_.values(first * stride_, count * stride_); }
 
   // Return whether rows of the batch have no values yet, but the next ones, of the current page, will have. Codes of
   // numbers are not worth spreading between NULLs.
@@ -162,18 +170,18 @@ class TypedChunkReader final : public ChunkReader {
       for (int64_t i = 0; i < count; ++i) entries[i] = convert_(next_bytes());
     } else if constexpr (!kBool) {
       if (size_ / stride_ < count) malformed("a dictionary larger than its page");
-      for (int64_t i = 0; i < count; ++i) entries[i] = convert_(plain_at(i));
+      for (int64_t i = 0; i < count; ++i) entries[i] = convert_(plain_at(data_, i));
     }
     has_dictionary_ = true;
     dictionary_number_ = next_dictionary_number();
   }
 
   void load_page() {
-    data_ = pages_.values();
     size_ = pages_.values_size();
     cursor_ = 0;
     int64_t count = pages_.validity().values();
     if (count == 0) return;
+    data_ = kTakesPieces && pages_.encoding() == parquet::Encoding::PLAIN ? nullptr : pages_.values();
     switch (pages_.encoding()) {
       case parquet::Encoding::PLAIN_DICTIONARY:
       case parquet::Encoding::RLE_DICTIONARY:
@@ -262,12 +270,12 @@ class TypedChunkReader final : public ChunkReader {
   // Return whether values of the page are skipped one by one, and skipping cannot fail.
   bool is_sequence() const { return layout_ == Layout::kDictionary || (kText && layout_ == Layout::kText); }
 
-  T plain_at(int64_t index) const {
+  T plain_at(const uint8_t* values, int64_t index) const {
     T value;
     if constexpr (kFixedBytes) {
-      value = T(data_ + index * stride_);
+      value = T(values + index * stride_);
     } else {
-      std::memcpy(&value, data_ + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
+      std::memcpy(&value, values + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
     }
     return value;
   }
@@ -292,16 +300,21 @@ class TypedChunkReader final : public ChunkReader {
   // and values only where not all of the batch have codes.
   void dense(int64_t first, int32_t count, Out* out, uint32_t* codes) {
     switch (layout_) {
-      case Layout::kPlain:
-        for (int32_t i = 0; i < count; ++i) out[i] = convert_(plain_at(first + i));
+      case Layout::kPlain: {
+        const uint8_t* values = plain(first, count);
+        if constexpr (kSame) {
+          std::memcpy(out, values, static_cast<size_t>(count) * sizeof(Out));
+        } else {
+          for (int32_t i = 0; i < count; ++i) out[i] = convert_(plain_at(values, i));
+        }
         return;
+      }
       case Layout::kDecoded:
         for (int32_t i = 0; i < count; ++i) out[i] = convert_(decoded_.data()[first + i]);
         return;
       case Layout::kDictionary: {
         indices_.skip(first - cursor_);
-        indices_.decode(codes, count);
-        check_index(largest_of(codes, count));
+        check_index(indices_.decode(codes, count));
         if (coded_) break;
         const Out* entries = dictionary_.data();
         for (int32_t i = 0; i < count; ++i) out[i] = entries[codes[i]];
@@ -320,9 +333,11 @@ class TypedChunkReader final : public ChunkReader {
   // The page's values first + positions_[0 … count) to out[targets[…]].
   void pick(int64_t first, const int32_t* targets, int32_t count, Out* out) {
     switch (layout_) {
-      case Layout::kPlain:
-        for (int32_t i = 0; i < count; ++i) out[targets[i]] = convert_(plain_at(first + positions_[i]));
+      case Layout::kPlain: {
+        const uint8_t* values = plain(first, positions_[count - 1] + 1);
+        for (int32_t i = 0; i < count; ++i) out[targets[i]] = convert_(plain_at(values, positions_[i]));
         return;
+      }
       case Layout::kDecoded:
         for (int32_t i = 0; i < count; ++i) out[targets[i]] = convert_(decoded_.data()[first + positions_[i]]);
         return;

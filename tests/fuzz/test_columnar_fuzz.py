@@ -105,6 +105,9 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[
     clustered = pa.table({n: pa.array([row // 1000 for row in range(12_000)], TYPES[n]) for n in ("int32", "int64")})
     if format == "parquet":  # one of which bounds rule out pages
         pq.write_table(clustered, corpus / "pages", **INDEXED)
+        for compression in ("none", "snappy"):  # of pages that are read in pieces
+            large = clustered.select(["int64"]).slice(0, 9000)
+            pq.write_table(large, corpus / f"large-{compression}", use_dictionary=False, compression=compression)
     if format == "orc":
         for compression in ("uncompressed", "snappy"):  # of which bounds rule out row groups
             orc.write_table(clustered, corpus / f"groups-{compression}", compression=compression, **INDEXED_ORC)

@@ -33,6 +33,7 @@ def held(program: Path, blocks: Sequence[bytes]) -> list[bytes | None]:
     at = 0
     while at < len(done.stdout):
         (size,) = struct.unpack_from("<i", done.stdout, at)
+        assert size != -2, "another answer in pieces"
         answers.append(None if size < 0 else done.stdout[at + 4 : at + 4 + size])
         at += 4 + max(size, 0)
     return answers

@@ -190,7 +190,20 @@ int p1_0(JgTask* t, P1* w, int n) {
   if (t->entered[0] == n) w->verdicts0.dictionary = 0;  // the thread's first rows
   const uint32_t* __restrict codes = coded->code_count > JG_VERDICTS ? nullptr : coded->codes;
   if (codes) {
+    const bool is_new = w->verdicts0.dictionary != coded->dictionary;
     uint8_t* const verdicts = jg_verdicts(&w->verdicts0, coded->dictionary);
+    if (is_new && coded->entries) {  // all codes at once
+      const int32_t* const c0 = (const int32_t*)coded->entries;
+      [[maybe_unused]] const uint8_t* const v0 = nullptr;
+      auto passing = [&](const int x) -> bool {
+        bool passes = true;
+        const bool n2 = (v0 && !v0[x]);
+        const uint8_t e1 = ((c0[x]) == (((int32_t)t->params[3].i)));
+        passes &= (!(n2)) & e1;
+        return passes;
+      };
+      for (uint32_t code = 0; code < coded->code_count; code++) verdicts[code] = passing((int)code) ? 2 : 1;
+    }
     auto verdict = [&](const int x) -> uint8_t {
       jg_decode<int32_t>(coded, &x, 1);
       return passing(x) ? 2 : 1;

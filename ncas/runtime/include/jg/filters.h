@@ -21,11 +21,25 @@ static inline __attribute__((always_inline)) const uint8_t* jg_valid_of(const Jg
 // A bit for each row: the lowest one of its byte.
 static inline __attribute__((always_inline)) uint64_t jg_passed(const uint8_t (&passed)[JG_BLOCK]) {
   uint64_t rows = 0;
+#if defined(__AVX512BW__) && !defined(__clang__)
+  typedef char Bytes __attribute__((vector_size(64)));
+  Bytes bytes;
+  memcpy(&bytes, passed, 64);
+  rows = __builtin_ia32_ptestmb512(bytes, bytes, ~0ull);
+#elif defined(__AVX2__)
+  typedef char Bytes __attribute__((vector_size(32)));
+  for (int i = 0; i < JG_BLOCK; i += 32) {
+    Bytes bytes;
+    memcpy(&bytes, passed + i, 32);
+    rows |= (uint64_t)(uint32_t)__builtin_ia32_pmovmskb256((Bytes)(bytes != 0)) << i;
+  }
+#else
   for (int i = 0; i < JG_BLOCK; i += 8) {
     uint64_t eight;
     memcpy(&eight, passed + i, 8);
     rows |= (eight * 0x0102040810204080ull >> 56) << i;
   }
+#endif
   return rows;
 }
 // The numbers of rows that passed, from `first` on; returns how many.

@@ -70,6 +70,14 @@ struct CodeSet {
   }
 };
 
+// Where the lowest bytes of 32 codes are, of which 16 each are in a vector.
+struct Places {
+  alignas(64) uint8_t of[64];
+  constexpr Places() : of() {
+    for (int i = 0; i < 32; ++i) of[i] = static_cast<uint8_t>(4 * i);
+  }
+};
+
 struct SomeVerdicts {
   CodeSet yes, unknown;
 
@@ -84,16 +92,23 @@ struct SomeVerdicts {
         }) {}
 
   Judged judge(const uint32_t* codes) const {
-    __m512i bytes, bits;
-    for (int i = 0; i < 4; ++i) {
-      const __m512i some = _mm512_loadu_si512(codes + 16 * i);
-      const __m128i byte = _mm512_cvtepi32_epi8(_mm512_srli_epi32(some, 3)), bit = _mm512_cvtepi32_epi8(some);
-      reinterpret_cast<__m128i*>(&bytes)[i] = byte;
-      reinterpret_cast<__m128i*>(&bits)[i] = bit;
-    }
+    const __m512i low = bytes_of(codes, 0), high = bytes_of(codes, 1);
+    const __m512i byte = _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi16(low, 3), _mm512_set1_epi8(0x1F)),
+                                         _mm512_and_si512(_mm512_slli_epi16(high, 5), _mm512_set1_epi8(0x60)));
     const __m512i powers = _mm512_set1_epi64(static_cast<int64_t>(0x8040201008040201));
-    const __m512i bit = _mm512_shuffle_epi8(powers, _mm512_and_si512(bits, _mm512_set1_epi8(7)));
-    return {yes.has(bytes, bit), unknown.has(bytes, bit)};
+    const __m512i bit = _mm512_shuffle_epi8(powers, _mm512_and_si512(low, _mm512_set1_epi8(7)));
+    return {yes.has(byte, bit), unknown.has(byte, bit)};
+  }
+
+ private:
+  // The lowest byte of each of 64 codes, or the next one.
+  static __m512i bytes_of(const uint32_t* codes, int which) {
+    static constexpr Places kPlaces;
+    const __m512i places = _mm512_add_epi8(_mm512_load_si512(kPlaces.of), _mm512_set1_epi8(static_cast<char>(which)));
+    const auto half = [codes, places](int i) {
+      return _mm512_permutex2var_epi8(_mm512_loadu_si512(codes + i), places, _mm512_loadu_si512(codes + i + 16));
+    };
+    return _mm512_inserti64x4(half(0), _mm512_castsi512_si256(half(32)), 1);
   }
 };
 #endif
