@@ -48,9 +48,11 @@ struct JgJoin {
   JgDirectory directory;
   uint64_t deal, deal_bits;  // of a partition: the first bits of its hashes, and which these are; else 0
   int64_t low;               // the lowest key
-  uint64_t span;             // slots from that key on, 0: they are found by hash
+  uint64_t span;             // keys from that one on that have slots of their own, 0: these are found by hash
   uint64_t* present;  // a bit for each of `range` keys from the lowest on: whether a row has it, for probes that ask no
                       // more, or before they look into a slot; null: slots alone
+  uint32_t* ranks;    // keys of rows before those of each word of bits: slots are those of such keys alone, in their
+                      // order; null: each of `span` keys has one
   uint64_t range;
   bool is_unique;      // found by the key itself, and no key has two rows
   JgRow* const* rows;  // every row, also those whose key is NULL
@@ -374,9 +376,19 @@ JG_INLINE void jg_prefetch_rows(JgRow* const* rows, int n, int row_size) {
     __builtin_prefetch(row + row_size - 1);
   }
 }
+// The slot of a key that some row has, by its distance from the lowest one.
+JG_INLINE uint64_t jg_ranked(const JgJoin* j, uint64_t at) {
+  const uint64_t before = j->present[at >> 6] & ((1ull << (at & 63)) - 1);
+  return j->ranks[at >> 6] + (uint64_t)__builtin_popcountll(before);
+}
 JG_INLINE JgRow* jg_chain(const JgJoin* j, int64_t key) {
-  const uint64_t at = (uint64_t)key - (uint64_t)j->low;
-  return at < j->span ? (JgRow*)(j->directory.slots[at] & 0x0000FFFFFFFFFFFFull) : (JgRow*)0;
+  uint64_t at = (uint64_t)key - (uint64_t)j->low;
+  if (at >= j->span) return (JgRow*)0;
+  if (j->ranks) {
+    if (!(j->present[at >> 6] >> (at & 63) & 1)) return (JgRow*)0;
+    at = jg_ranked(j, at);
+  }
+  return (JgRow*)(j->directory.slots[at] & 0x0000FFFFFFFFFFFFull);
 }
 JG_INLINE bool jg_is_present(const JgJoin* j, int64_t key) {
   const uint64_t at = (uint64_t)key - (uint64_t)j->low;
@@ -637,4 +649,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 22
+#define JG_ABI 23

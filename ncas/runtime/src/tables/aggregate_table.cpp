@@ -43,7 +43,7 @@ class GroupReader final : public DealReader {
   }
 
   GroupMerger merger_;
-  std::vector<JgRow*> dealt_;
+  Rows dealt_;
 };
 
 }  // namespace
@@ -141,7 +141,7 @@ void AggregateTable::merge_dealt(AggregatePart* part, JgTask* task) {
   auto texts = std::make_unique<DealtTexts>();
   const ByDeal before(part->rows);
   GroupMerger merger(info_);
-  std::vector<JgRow*> rows, groups;
+  Rows rows, groups;
   for (size_t d = 0; d < kDeals && task->failure == JG_OK; d++) {
     rows.clear(), groups.clear();
     part->append(d, before, &rows);
@@ -224,7 +224,7 @@ void AggregateTable::merge_single(JgTask* task) {
 }
 
 void AggregateTable::merge_deal(size_t deal, JgTask* task) {
-  std::vector<JgRow*> rows;
+  Rows rows;
   append_deal(deal, &rows);
   GroupMerger merger(info_);
   merger.begin(static_cast<int64_t>(rows.size()), JG_DEAL_BITS);
@@ -237,7 +237,7 @@ void AggregateTable::merge_partition(int p, JgTask* task) {
   for (size_t i = 0; i < parts_.size(); i++) rows += part_at(i)->groups.count;
   const int partitions = 1 << partition_bits_;
   GroupMerger merger(info_);
-  std::vector<JgRow*> here;
+  Rows here;
   merger.begin(rows / partitions + 1, partition_bits_);
   result.reserve(rows / partitions + 1);
   for (size_t i = 0; i < parts_.size(); i++) {
@@ -257,7 +257,7 @@ void AggregateTable::merge_partition(int p, JgTask* task) {
 }
 
 // Compute the results of groups whose rows are all there.
-void AggregateTable::complete(std::vector<JgRow*>& groups, JgTask* task) {
+void AggregateTable::complete(Rows& groups, JgTask* task) {
   auto memory = std::make_unique<JgMemory>(budget_);
   for (JgRow* row : groups) {
     info_.complete(task, memory.get(), row);

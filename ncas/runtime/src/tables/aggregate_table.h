@@ -43,11 +43,11 @@ class AggregateTable final : public RowStore {
   void merge_deal(size_t deal, JgTask* task);
   void merge_partition(int p, JgTask* task);
   void merge_single(JgTask* task);
-  void complete(std::vector<JgRow*>& groups, JgTask* task);
+  void complete(Rows& groups, JgTask* task);
 
   const JgAggregateInfo& info_;
   const bool has_keys_, leaves_cache_;                // leaves_cache_: groups may be partitioned, and go to disk
-  std::vector<std::vector<JgRow*>> merged_;           // by task
+  std::vector<Rows> merged_;                          // by task
   std::mutex mutex_;                                  // guards completed_
   std::vector<std::unique_ptr<JgMemory>> completed_;  // the texts of the results of groups that hold values
   int partition_bits_ = 0;

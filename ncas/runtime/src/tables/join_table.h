@@ -20,7 +20,7 @@ struct JoinPart : Part {
     high = std::max(high, highest);
   }
 
-  std::vector<JgRow*> null_rows;              // rows without a key
+  Rows null_rows;                             // rows without a key
   int64_t low = INT64_MAX, high = INT64_MIN;  // the range of a key that is an integer
 };
 
@@ -40,15 +40,25 @@ class JoinTable final : public RowStore {
 
   JoinPart* part_at(size_t i) const { return static_cast<JoinPart*>(parts_[i].get()); }
   void begin_directory(int64_t rows);
+  void begin_slots(uint64_t count);
+  void rank_keys();
+  void gather_rows(int part);
+  std::span<JgRow* const> rows_of(int part) const {
+    return {rows_.data() + begins_[part], begins_[part + 1] - begins_[part]};
+  }
   void gather_chains();
   uint64_t key_of(const JgRow* row) const {  // from the lowest on
     return static_cast<uint64_t>(info_.key(row)) - static_cast<uint64_t>(join_.low);
   }
-  uint64_t slot_of(const JgRow* row) const { return join_.span ? key_of(row) : row->hash >> join_.directory.shift; }
+  template <class SlotOf>
+  void link_rows(std::span<JgRow* const> rows, SlotOf slot_of);
 
   const JgJoinInfo& info_;
   const bool is_expanded_;
-  std::vector<JgRow*> null_rows_;  // rows_ has all rows
+  Rows null_rows_;              // rows_ has all rows
+  std::vector<size_t> begins_;  // of each part's rows in rows_, and the end of the last one
+  bool marks_ = false;          // this round sets bits of keys
+  bool all_differ_ = false;     // no two rows have the same key
   std::span<uint64_t> slots_;
   std::atomic<bool> has_chains_{false};
   JgJoin join_{};
