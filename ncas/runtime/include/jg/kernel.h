@@ -54,6 +54,7 @@ struct JgJoin {
   uint32_t* ranks;    // keys of rows before those of each word of bits: slots are those of such keys alone, in their
                       // order; null: each of `span` keys has one
   uint64_t range;
+  int told_by;         // of several keys: the integer of those that tell by bits whether there may be a row
   bool is_unique;      // found by the key itself, and no key has two rows
   JgRow* const* rows;  // every row, also those whose key is NULL
   int64_t count;
@@ -137,8 +138,9 @@ int jg_load(JgTask* task, int column, const int32_t* sel, int n);
 JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key);
 // A zeroed row for row buffer `table`, partitioned by the hash. Never null.
 JgRow* jg_append_row(JgTask* task, int table, uint64_t hash);
-// Keys of rows that this thread appended were within the range; low > high: there were none.
-void jg_key_range(JgTask* task, int table, int64_t low, int64_t high);
+// Keys of rows that this thread appended, of those that are integers the one of that number, were within the range;
+// low > high: there were none.
+void jg_key_range(JgTask* task, int table, int number, int64_t low, int64_t high);
 // Offers a row to sort buffer `table`, which copies it (and its strings) unless a top-n has no use for it.
 void jg_offer(JgTask* task, int table, const JgRow* row);
 // Makes room for a row at a place of `table` that has none.
@@ -589,10 +591,13 @@ struct JgRowLayout {
   int32_t text_count;
   const uint32_t* texts;  // of tables that may go to disk: offsets of the string fields
 };
+enum { JG_KEYS = 4 };
 struct JgJoinInfo : JgRowLayout {
-  int32_t matched_offset;        // of the flag that a right or full join sets; -1: none
-  bool is_set;                   // nobody asks more than whether a key is there
-  int64_t (*key)(const JgRow*);  // the only key, an integer; null: there is no such key
+  int32_t matched_offset;                    // of the flag that a right or full join sets; -1: none
+  bool is_set;                               // nobody asks more than whether a key is there
+  bool is_by_number;                         // the only key is an integer
+  int32_t integers;                          // how many keys are, JG_KEYS at most
+  int64_t (*key)(const JgRow*, int number);  // one of these
 };
 struct JgAggregateInfo : JgRowLayout {
   int32_t memo_words;                                 // 0: there are no memos

@@ -135,7 +135,7 @@ char* map_blocks(size_t first, size_t n) {
   if (!map(0)) return nullptr;
   bool all_whole = true;
   for (size_t k = 0; k < n; k++) {
-    *static_cast<volatile char*>(place + k * kLentBlock) = 0;  // a block without any page cannot become a huge one
+    __atomic_fetch_or(place + k * kLentBlock, 0, __ATOMIC_RELAXED);  // a block without any page becomes no huge one
     all_whole &= lent.blocks[first + k].is_whole;
   }
   if (all_whole) return place;

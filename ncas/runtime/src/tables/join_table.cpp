@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kLongChain = 32;  // rows of a bucket, on average, that are worth to be gathered
 constexpr uint64_t kCachedWords = 4096;
+constexpr uint64_t kToldWords = 1 << 19;  // of bits that are looked at beside slots: these are not in the cache
 
 // Link rows into a directory that other threads link rows into. Returns whether some slot has several rows.
 template <class SlotOf>
@@ -124,26 +125,63 @@ int JoinTable::begin_rounds() {
 
 // By key where that takes no more memory than by hash. Where most keys in their range have no row, and a bit for each
 // is in the cache or takes a quarter of the slots' memory, these tell which have one: most probes then look at no slot,
-// and slots are as many as keys, in their order. Bits alone where they are all that is asked for.
+// and slots are as many as keys, in their order. Bits alone where they are all that is asked for. Of several keys, bits
+// of one may tell that there is no row.
 void JoinTable::begin_directory(int64_t rows) {
   const uint64_t by_hash = slots_for(rows * 2);
-  int64_t low = INT64_MAX, high = INT64_MIN;
-  for (size_t p = 0; p < parts_.size(); p++)
-    low = std::min(low, part_at(p)->low), high = std::max(high, part_at(p)->high);
-  const bool has_range = info_.key && low <= high && rows <= UINT32_MAX;
-  const uint64_t last = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  if (has_range) join_.low = low;
-  if (has_range &&
-      (info_.is_set ? last / 64 < by_hash
-                    : last / 64 < std::max(by_hash / 4, kCachedWords) && last / 2 >= static_cast<uint64_t>(rows))) {
-    join_.range = last + 1;
-    join_.present = reinterpret_cast<uint64_t*>(linked_.zeroed((last / 64 + 1) * sizeof(uint64_t)));
-    marks_ = true;
-    return;
+  const auto has_room = [&](uint64_t last) { return last / 64 < std::max(by_hash / 4, kCachedWords); };
+  if (info_.is_by_number && rows <= UINT32_MAX) {
+    const KeyRange range = range_of(0);
+    const uint64_t last = range.last();
+    if (!range.is_empty()) {
+      join_.low = range.low;
+      if (info_.is_set ? last / 64 < by_hash : has_room(last) && last / 2 >= static_cast<uint64_t>(rows)) {
+        take_bits(make_bits(0, range));
+        ranks_ = !info_.is_set;
+        return;
+      }
+      if (last < by_hash) join_.span = last + 1;
+    }
+  } else if (by_hash >> JG_CACHED_SLOTS_BITS) {
+    for (int k = 0; k < info_.integers; k++) {
+      const KeyRange range = range_of(k);
+      if (!range.is_empty() && has_room(range.last()) && range.last() / 64 < kToldWords) make_bits(k, range);
+    }
   }
-  if (has_range && last < by_hash) join_.span = last + 1;
   begin_slots(join_.span ? join_.span : by_hash);
   join_.directory = join_.span ? JgDirectory{slots_.data(), 0} : directory_of(slots_);
+}
+
+KeyRange JoinTable::range_of(int number) const {
+  KeyRange all;
+  for (size_t p = 0; p < parts_.size(); p++) all.add(part_at(p)->ranges[number].low, part_at(p)->ranges[number].high);
+  return all;
+}
+
+const KeyBits& JoinTable::make_bits(int number, const KeyRange& range) {
+  auto* words = reinterpret_cast<uint64_t*>(linked_.zeroed((range.last() / 64 + 1) * sizeof(uint64_t)));
+  return bits_.emplace_back(KeyBits{number, range.low, range.last() + 1, words});
+}
+
+void JoinTable::take_bits(const KeyBits& bits) {
+  join_.present = bits.words;
+  join_.told_by = bits.number;
+  join_.low = bits.low;
+  join_.range = bits.range;
+}
+
+// Of several keys, take the bits of the one that has the fewest of the values in its range, if these are less than
+// half.
+void JoinTable::choose_bits() {
+  double least = 0.5;
+  for (const KeyBits& bits : bits_) {
+    uint64_t values = 0;
+    for (uint64_t w = 0; w < (bits.range + 63) / 64; w++) values += static_cast<uint64_t>(std::popcount(bits.words[w]));
+    const double part = static_cast<double>(values) / static_cast<double>(bits.range);
+    if (part >= least) continue;
+    least = part;
+    take_bits(bits);
+  }
 }
 
 void JoinTable::begin_slots(uint64_t count) {
@@ -169,11 +207,15 @@ void JoinTable::rank_keys() {
 void JoinTable::run_task(int i, JgTask*) {
   gather_rows(i);
   const std::span<JgRow* const> rows = rows_of(i);
+  for (const KeyBits& bits : bits_) {
+    mark_all(rows, bits.words, [this, &bits](const JgRow* row) {
+      return static_cast<uint64_t>(info_.key(row, bits.number)) - static_cast<uint64_t>(bits.low);
+    });
+  }
+  if (slots_.empty()) return;
   const auto key_of = [this](const JgRow* row) { return this->key_of(row); };
   const auto rank_of = [this](const JgRow* row) { return jg_ranked(&join_, this->key_of(row)); };
-  if (marks_)
-    mark_all(rows, join_.present, key_of);
-  else if (all_differ_)
+  if (all_differ_)
     place_all(rows, slots_.data(), rank_of);
   else if (join_.ranks)
     link_rows(rows, rank_of);
@@ -198,10 +240,12 @@ void JoinTable::link_rows(std::span<JgRow* const> rows, SlotOf slot_of) {
 }
 
 int JoinTable::end_round(JgTask*) {
-  if (std::exchange(marks_, false) && !info_.is_set) {
+  if (std::exchange(ranks_, false)) {
+    bits_.clear();
     rank_keys();
     return static_cast<int>(parts_.size());
   }
+  if (!info_.is_by_number) choose_bits();
   if (is_expanded_) gather_chains();
   join_.is_unique = join_.span && !has_chains_;
   join_.rows = rows_.data();
