@@ -407,6 +407,7 @@ class PipelineRenderer:
             set=step.table in _sets(self.program),
             single=key and step.passes_pairs and step.residual is None and not table.tracks_matches,
             ahead=ahead,
+            found=ahead and not step.type.marks and (step.notes or not step.type.unmatched),
             match=match_,
             null=null,
             residual=residual,

@@ -77,7 +77,8 @@ def test_answers_are_those_of_duckdb(tables: tuple[Any, Any], build: str) -> Non
     connection, duck = tables
     for keys in KEYS.values():
         texts = [
-            f"SELECT count(*) n, sum(v) v, sum(w) w, count(t) t, count(s) s, sum(v * (w % 7)) x FROM f {join} {build} ON {keys}"
+            f"SELECT count(*) n, sum(v) v, sum(w) w, count(t) t, count(s) s, sum(v * (w % 7)) x FROM f {join} {build}"
+            f" ON {keys}"
             for join in JOINS
         ]
         texts += [

@@ -237,36 +237,46 @@ int p1_1(JgTask* t, P1* w, int n) {
   int k = 0;
   if (join->is_unique) {
     JgRow* first[AHEAD];
-    for (int i = 0; i < n; i++) {
-      if (i % AHEAD == 0) {
-        const int from = i, to = n - i < AHEAD ? n : i + AHEAD;
+    uint16_t at[AHEAD];
+    for (int from = 0; from < n; from += AHEAD) {
+      const int to = n - from < AHEAD ? n : from + AHEAD;
+      int found = 0;
+      {
         int64_t keys[AHEAD];
         for (int i = from; i < to; i++) {
       [[maybe_unused]] const int x = s[i];
           keys[i - from] = (int64_t)(c1[x]);
         }
-        jg_find_chains(join, keys, to - from, sizeof(T2), first);
+        found = jg_find_chains(join, keys, to - from, sizeof(T2), first, at);
       }
+      for (int j = 0; j < found; j++) {
+        const int i = from + at[j];
     [[maybe_unused]] const int x = s[i];
-      JgRow* const row = ((v1 && !v1[x])) ? nullptr : first[i % AHEAD];
+      if ((v1 && !v1[x])) continue;
+      [[maybe_unused]] JgRow* const row = first[j];
       w->s2[k] = x;
-      k += row != nullptr;
+      k += 1;
+    }
     }
   } else {
   JgRow* first[AHEAD];
-  for (int i = 0; i < n; i++) {
-    if (i % AHEAD == 0) {
-      const int from = i, to = n - i < AHEAD ? n : i + AHEAD;
+  uint16_t at[AHEAD];
+  for (int from = 0; from < n; from += AHEAD) {
+    const int to = n - from < AHEAD ? n : from + AHEAD;
+    int found = 0;
+    {
       int64_t keys[AHEAD];
       for (int i = from; i < to; i++) {
     [[maybe_unused]] const int x = s[i];
         keys[i - from] = (int64_t)(c1[x]);
       }
-      jg_find_chains(join, keys, to - from, sizeof(T2), first);
+      found = jg_find_chains(join, keys, to - from, sizeof(T2), first, at);
     }
+    for (int j = 0; j < found; j++) {
+      const int i = from + at[j];
     [[maybe_unused]] const int x = s[i];
     const bool null_key = (v1 && !v1[x]);
-    if (!null_key) for (T2* row = (T2*)(first[i % AHEAD]); row; row = (T2*)row->head.next) {
+    if (!null_key) for (T2* row = (T2*)(first[j]); row; row = (T2*)row->head.next) {
         if (!((join->span || ((c1[x]) == (row->f0))))) continue;
         w->s2[k] = x;
         if (++k == N) {
@@ -279,6 +289,7 @@ int p1_1(JgTask* t, P1* w, int n) {
           if (p1_2(t, w, N) || jg_stop(t)) return 1;
         }
 }
+  }
   }
   }
   if (k && p1_2(t, w, k)) return 1;

@@ -76,6 +76,27 @@ Pieces& pieces() {
   return all;
 }
 
+// Map n blocks, each as one huge page where the system can: that takes a tenth of the time of single pages, and a visit
+// at random then misses no page table. A block is a huge page until its memory goes back to the system.
+char* map_blocks(size_t first, size_t n) {
+  char* const place = lent.places + first * kLentBlock;
+  const size_t size = n * kLentBlock;
+  const auto map = [&](int populate) {
+    return ::mmap(place, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | populate, lent.file,
+                  static_cast<off_t>(first * kLentBlock)) != MAP_FAILED;
+  };
+  if (!map(0)) return nullptr;
+  bool all_whole = true;
+  for (size_t k = 0; k < n; k++) {
+    __atomic_fetch_or(place + k * kLentBlock, 0, __ATOMIC_RELAXED);  // a block without any page becomes no huge one
+    all_whole &= lent.blocks[first + k].is_whole;
+  }
+  if (all_whole) return place;
+  if (::madvise(place, size, kCollapse) != 0) return map(MAP_POPULATE) ? place : nullptr;
+  for (size_t k = 0; k < n; k++) lent.blocks[first + k].is_whole = true;
+  return place;
+}
+
 }  // namespace
 
 void begin_lending() {
@@ -121,27 +142,6 @@ bool Pieces::begin_block() {
   at_ = block;
   end_ = block + kLentBlock;
   return true;
-}
-
-// Map n blocks, each as one huge page where the system can: that takes a tenth of the time of single pages, and a visit
-// at random then misses no page table. A block is a huge page until its memory goes back to the system.
-char* map_blocks(size_t first, size_t n) {
-  char* const place = lent.places + first * kLentBlock;
-  const size_t size = n * kLentBlock;
-  const auto map = [&](int populate) {
-    return ::mmap(place, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | populate, lent.file,
-                  static_cast<off_t>(first * kLentBlock)) != MAP_FAILED;
-  };
-  if (!map(0)) return nullptr;
-  bool all_whole = true;
-  for (size_t k = 0; k < n; k++) {
-    __atomic_fetch_or(place + k * kLentBlock, 0, __ATOMIC_RELAXED);  // a block without any page becomes no huge one
-    all_whole &= lent.blocks[first + k].is_whole;
-  }
-  if (all_whole) return place;
-  if (::madvise(place, size, kCollapse) != 0) return map(MAP_POPULATE) ? place : nullptr;
-  for (size_t k = 0; k < n; k++) lent.blocks[first + k].is_whole = true;
-  return place;
 }
 
 void* borrow(size_t size) {

@@ -123,19 +123,19 @@ int JoinTable::begin_rounds() {
   return static_cast<int>(parts_.size());
 }
 
-// By key where that takes no more memory than by hash. Where most keys in their range have no row, and a bit for each
-// is in the cache or takes a quarter of the slots' memory, these tell which have one: most probes then look at no slot,
-// and slots are as many as keys, in their order. Bits alone where they are all that is asked for. Of several keys, bits
-// of one may tell that there is no row.
+// By key where that takes no more memory than by hash. Where most keys in their range have no row, a bit for each tells
+// which have one: most probes then look at no slot, and slots are as many as keys, in their order. Both take about
+// as much memory as slots by hash, or less. Bits alone where they are all that is asked for. Of several keys, bits of
+// one may tell that there is no row.
 void JoinTable::begin_directory(int64_t rows) {
   const uint64_t by_hash = slots_for(rows * 2);
-  const auto has_room = [&](uint64_t last) { return last / 64 < std::max(by_hash / 4, kCachedWords); };
+  const auto has_room = [](uint64_t last, uint64_t words) { return last / 64 < std::max(words, kCachedWords); };
   if (info_.is_by_number && rows <= UINT32_MAX) {
     const KeyRange range = range_of(0);
     const uint64_t last = range.last();
     if (!range.is_empty()) {
       join_.low = range.low;
-      if (info_.is_set ? last / 64 < by_hash : has_room(last) && last / 2 >= static_cast<uint64_t>(rows)) {
+      if (info_.is_set ? last / 64 < by_hash : has_room(last, by_hash / 2) && last / 2 >= static_cast<uint64_t>(rows)) {
         take_bits(make_bits(0, range));
         ranks_ = !info_.is_set;
         return;
@@ -145,7 +145,8 @@ void JoinTable::begin_directory(int64_t rows) {
   } else if (by_hash >> JG_CACHED_SLOTS_BITS) {
     for (int k = 0; k < info_.integers; k++) {
       const KeyRange range = range_of(k);
-      if (!range.is_empty() && has_room(range.last()) && range.last() / 64 < kToldWords) make_bits(k, range);
+      if (!range.is_empty() && has_room(range.last(), by_hash / 4) && range.last() / 64 < kToldWords)
+        make_bits(k, range);
     }
   }
   begin_slots(join_.span ? join_.span : by_hash);
