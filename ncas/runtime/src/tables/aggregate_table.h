@@ -17,6 +17,9 @@ struct AggregatePart : Part {
   std::vector<uint64_t> memos;
   CodedGroups coded;
   int64_t merge_from = 0;  // bytes from which merging partitioned groups pays
+  // Of groups that are partitioned: the most that are looked up, and how many rows each had when these were more.
+  size_t most_groups = 0;
+  double rows_each = 0;
 };
 
 class AggregateTable final : public RowStore {
