@@ -57,7 +57,7 @@ from jumpgate.codegen.program import (
 from jumpgate.codegen.row_layout import Layout, names
 from jumpgate.codegen.runs import RUN_MIN, Run, Scope, any_runs, condition, fold
 from jumpgate.codegen.summary import is_summarised, unread
-from jumpgate.codegen.table_code import integer_key, table_code
+from jumpgate.codegen.table_code import integer_key, integer_keys, table_code
 from jumpgate.codegen.templates import environment
 from jumpgate.codegen.window_code import keeps_hash
 from jumpgate.dataflow.dialect import Dialect
@@ -403,9 +403,11 @@ class PipelineRenderer:
             passes="nothing" if step.notes else step.type.output.value,
             hash=f"({null}) ? 0 : {hash_}" if null and ahead else hash_,
             key=key,
+            integers=[f"(int64_t)({keys[k].text})" for k in integer_keys(table)],
             set=step.table in _sets(self.program),
             single=key and step.passes_pairs and step.residual is None and not table.tracks_matches,
             ahead=ahead,
+            found=ahead and not step.type.marks and (step.notes or not step.type.unmatched),
             match=match_,
             null=null,
             residual=residual,
@@ -434,12 +436,12 @@ class PipelineRenderer:
                     if keeps_hash(table):
                         writer.lines.append("row->hash = (uint32_t)hash;")
                     runs = self._stores(table, sink.values, writer)
-                    return self._loop("rows", live, live, writer, runs, key=None, tail=[])
+                    return self._loop("rows", live, live, writer, runs, integers=[], tail=[])
                 if table.kind == "sort":
                     writer.lines.append(f"T{table.id} copy{{}}, *row = &copy;")
                     runs = self._stores(table, sink.values, writer, keep=False)
                     tail = [f"jg_offer(t, {table.id}, (const JgRow*)row);"]
-                    return self._loop("rows", live, live, writer, runs, key=None, tail=tail)
+                    return self._loop("rows", live, live, writer, runs, integers=[], tail=tail)
                 hash_ = f"({null}) ? 0 : {hash_}" if null else hash_
                 # builds keep rows without a key apart from the others
                 row = f"jg_append(t, {table.id}, {hash_}, {null or 0})"
@@ -447,11 +449,14 @@ class PipelineRenderer:
                     row = f"jg_append_row(t, {table.id}, {hash_})"
                 writer.lines.append(f"T{table.id}* row = (T{table.id}*){row};")
                 runs = self._stores(table, sink.values, writer)
-                key = f"(int64_t)({keys[0].text})" if integer_key(table) is not None else None
-                if key:
-                    noted = f"if ({key} < low) low = {key}; if ({key} > high) high = {key};"
+                integers = [f"(int64_t)({keys[k].text})" for k in integer_keys(table)]
+                noted = " ".join(
+                    f"if ({key} < low{k}) low{k} = {key}; if ({key} > high{k}) high{k} = {key};"
+                    for k, key in enumerate(integers)
+                )
+                if noted:
                     writer.lines.append(f"if (!({null})) {{ {noted} }}" if null else noted)
-                return self._loop("rows", live, live, writer, runs, table=table.id, key=key, tail=[])
+                return self._loop("rows", live, live, writer, runs, table=table.id, integers=integers, tail=[])
             case GroupSink():
                 return self._group(sink, live, writer)
             case EmitSink():

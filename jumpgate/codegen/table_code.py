@@ -13,6 +13,8 @@ from jumpgate.codegen.runs import Scope, condition, fold
 from jumpgate.codegen.window_code import keeps_hash, windows_code
 from jumpgate.dataflow.types import DataType
 
+#: the most keys of a join whose values are noted, JG_KEYS in jg/kernel.h
+INTEGER_KEYS_MAX = 4
 #: the most words of a row to sort by; wider orders then compare rows
 SORT_WORDS = 16
 
@@ -42,7 +44,8 @@ def table_code(layout: Layout, scope: Scope, memo_words: list[int], is_set: bool
         "merge": merge,
         "merge_runs": merge_runs,
         "lists": [_list(table, i) for i in range(len(table.lists))],
-        "key": integer_key(table),
+        "integer_keys": integer_keys(table),
+        "key": integer_key(table) is not None,
         "memo_words": max(memo_words, default=0),
         "is_set": is_set,
         "skyline": table.is_skyline,
@@ -102,6 +105,14 @@ def _list(table: Table, number: int) -> dict[str, Any]:
         "order": _order(values.order, values.types),
         "results": [" ".join(["{", *state_of(h.function).finish(h), "}"]) for h in measures],
     }
+
+
+def integer_keys(table: Table) -> dict[int, int]:
+    """Return the keys of a join, by number, that are integers, the first few, and their fields."""
+    if table.kind != "join":
+        return {}
+    found = {i: f for i, f in enumerate(table.key_fields) if is_word(table.fields[f])}
+    return dict(list(found.items())[:INTEGER_KEYS_MAX])
 
 
 def integer_key(table: Table) -> int | None:

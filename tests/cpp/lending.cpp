@@ -71,6 +71,15 @@ int main() {
   });
   EXPECT(waitpid(third, &status, 0) == third && status == 0);
   take_back(third);
+  const pid_t fourth = child([] {  // one of blocks that were huge pages and of some that were not
+    auto* memory = static_cast<char*>(borrow(40 * kLentBlock));
+    EXPECT(memory && reinterpret_cast<uintptr_t>(memory) % kLentBlock == 0);
+    EXPECT(memory[0] == 7 && memory[3 * kLentBlock] == 9);
+    std::memset(memory, 5, 40 * kLentBlock);
+    EXPECT(memory[40 * kLentBlock - 1] == 5);
+  });
+  EXPECT(waitpid(fourth, &status, 0) == fourth && status == 0);
+  take_back(fourth);
   end_lending();
   auto* memory = static_cast<char*>(borrow(4 * kLentBlock));
   EXPECT(memory && memory[0] == 0 && memory[4 * kLentBlock - 1] == 0);  // other pages

@@ -5,8 +5,8 @@
 
 namespace {
 
-// rows of a chunk; rows whose keys are looked up together; pairs between two checks for cancellation
-enum { N = JG_BATCH_ROWS, BLOCK = JG_BLOCK, PAIRS = 1 << 20 };
+// rows of a chunk; rows that are looked at together, and whose partners are; pairs between two checks for cancellation
+enum { N = JG_BATCH_ROWS, BLOCK = JG_BLOCK, AHEAD = JG_AHEAD, PAIRS = 1 << 20 };
 
 // ---- table 0: sort ----
 struct T0 {

@@ -4,8 +4,8 @@
 
 namespace {
 
-// rows of a chunk; rows whose keys are looked up together; pairs between two checks for cancellation
-enum { N = JG_BATCH_ROWS, BLOCK = JG_BLOCK, PAIRS = 1 << 20 };
+// rows of a chunk; rows that are looked at together, and whose partners are; pairs between two checks for cancellation
+enum { N = JG_BATCH_ROWS, BLOCK = JG_BLOCK, AHEAD = JG_AHEAD, PAIRS = 1 << 20 };
 
 // ---- table 0: sort ----
 struct T0 {
@@ -67,9 +67,9 @@ struct T2 {
   uint8_t n1;
   uint8_t n2;
 };
-int64_t key2(const JgRow* x) { return ((const T2*)x)->f0; }
+int64_t key2(const JgRow* x, int) { return ((const T2*)x)->f0; }
 
-const JgJoinInfo info2 = {{sizeof(T2), 1, nullptr}, -1, false, key2};
+const JgJoinInfo info2 = {{sizeof(T2), 1, nullptr}, -1, false, true, 1, key2};
 // ---- pipeline 0 ----
 struct P0 {
   int32_t s1[N];
@@ -142,16 +142,16 @@ int p0_1(JgTask* t, P0* w, int n) {
   const int32_t* __restrict c2 = (const int32_t*)t->cols[2].data;
   [[maybe_unused]] const uint8_t* __restrict v2 = t->cols[2].valid;
   [[maybe_unused]] const int32_t* __restrict s = w->s1;
-  int64_t low = INT64_MAX, high = INT64_MIN;
+  int64_t low0 = INT64_MAX, high0 = INT64_MIN;
   for (int i = 0; i < n; i++) {
     [[maybe_unused]] const int x = s[i];
     T2* row = (T2*)jg_append(t, 2, ((v0 && !v0[x])) ? 0 : jg_hash_int((uint64_t)(int64_t)(c0[x])), (v0 && !v0[x]));
     if ((v0 && !v0[x])) row->n0 = 1; else row->f0 = (int64_t)(c0[x]);
     if ((v1 && !v1[x])) row->n1 = 1; else row->f1 = jg_keep(t, 2, 0, c1[x]);
     if ((v2 && !v2[x])) row->n2 = 1; else row->f2 = (int32_t)(c2[x]);
-    if (!((v0 && !v0[x]))) { if ((int64_t)(c0[x]) < low) low = (int64_t)(c0[x]); if ((int64_t)(c0[x]) > high) high = (int64_t)(c0[x]); }
+    if (!((v0 && !v0[x]))) { if ((int64_t)(c0[x]) < low0) low0 = (int64_t)(c0[x]); if ((int64_t)(c0[x]) > high0) high0 = (int64_t)(c0[x]); }
   }
-  jg_key_range(t, 2, low, high);
+  jg_key_range(t, 2, 0, low0, high0);
 
   }
   return t->failure != JG_OK;
@@ -249,37 +249,47 @@ int p1_1(JgTask* t, P1* w, int n) {
   const JgJoin* join = t->joins[2];
   int k = 0;
   if (join->is_unique) {
-    JgRow* first[BLOCK];
-    for (int i = 0; i < n; i++) {
-      if (i % BLOCK == 0) {
-        const int from = i, to = n - i < BLOCK ? n : i + BLOCK;
-        int64_t keys[BLOCK];
+    JgRow* first[AHEAD];
+    uint16_t at[AHEAD];
+    for (int from = 0; from < n; from += AHEAD) {
+      const int to = n - from < AHEAD ? n : from + AHEAD;
+      int found = 0;
+      {
+        int64_t keys[AHEAD];
         for (int i = from; i < to; i++) {
       [[maybe_unused]] const int x = s[i];
           keys[i - from] = (int64_t)(c1[x]);
         }
-        jg_find_chains(join, keys, to - from, sizeof(T2), first);
+        found = jg_find_chains(join, keys, to - from, sizeof(T2), first, at);
       }
+      for (int j = 0; j < found; j++) {
+        const int i = from + at[j];
     [[maybe_unused]] const int x = s[i];
-      JgRow* const row = ((v1 && !v1[x])) ? nullptr : first[i % BLOCK];
+      if ((v1 && !v1[x])) continue;
+      [[maybe_unused]] JgRow* const row = first[j];
       w->s2[k] = x;
-      k += row != nullptr;
+      k += 1;
+    }
     }
   } else {
-  JgRow* first[BLOCK];
-  for (int i = 0; i < n; i++) {
-    if (i % BLOCK == 0) {
-      const int from = i, to = n - i < BLOCK ? n : i + BLOCK;
-      int64_t keys[BLOCK];
+  JgRow* first[AHEAD];
+  uint16_t at[AHEAD];
+  for (int from = 0; from < n; from += AHEAD) {
+    const int to = n - from < AHEAD ? n : from + AHEAD;
+    int found = 0;
+    {
+      int64_t keys[AHEAD];
       for (int i = from; i < to; i++) {
     [[maybe_unused]] const int x = s[i];
         keys[i - from] = (int64_t)(c1[x]);
       }
-      jg_find_chains(join, keys, to - from, sizeof(T2), first);
+      found = jg_find_chains(join, keys, to - from, sizeof(T2), first, at);
     }
+    for (int j = 0; j < found; j++) {
+      const int i = from + at[j];
     [[maybe_unused]] const int x = s[i];
     const bool null_key = (v1 && !v1[x]);
-    if (!null_key) for (T2* row = (T2*)(first[i % BLOCK]); row; row = (T2*)row->head.next) {
+    if (!null_key) for (T2* row = (T2*)(first[j]); row; row = (T2*)row->head.next) {
         if (!((join->span || ((c1[x]) == (row->f0))))) continue;
         w->s2[k] = x;
         if (++k == N) {
@@ -292,6 +302,7 @@ int p1_1(JgTask* t, P1* w, int n) {
           if (p1_2(t, w, N) || jg_stop(t)) return 1;
         }
 }
+  }
   }
   }
   if (k && p1_2(t, w, k)) return 1;

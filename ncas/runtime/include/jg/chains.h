@@ -3,10 +3,18 @@
 #include "jg/filters.h"
 #include "jg/kernel.h"
 
+// Keys that are looked up together: few of them may have rows, whose memory is waited for together.
+enum { JG_AHEAD = 256 };
+
 extern "C" {
-// Find the chains of n ≤ JG_BLOCK keys, or where rows are found by the hash of several columns, of their hashes; null:
-// no row has the key. All at once, or else a large table would have each wait for its memory. row_size 0: the rows
-// themselves are of no interest.
-void jg_find_chains(const JgJoin* join, const int64_t* keys, int n, int row_size, JgRow** first);
-void jg_find_hashed(const JgJoin* join, const uint64_t* hashes, int n, int row_size, JgRow** first);
+// Find the chains of n ≤ JG_AHEAD keys: of each, or null where no row has the key; or with `at`, of those that have
+// some, and which these are. Returns how many that is. All at once, or else a large table would have each wait for its
+// memory. row_size 0: the rows themselves are of no interest.
+int jg_find_chains(const JgJoin* join, const int64_t* keys, int n, int row_size, JgRow** first, uint16_t* at);
+// The same by hashes of several keys. `told`: there are hashes of `count` of them alone, those that may have rows;
+// null: of all.
+int jg_find_hashed(const JgJoin* join, const uint64_t* hashes, const uint16_t* told, int count, int n, int row_size,
+                   JgRow** first, uint16_t* at);
+// Where the build has bits of the keys of number join->told_by: which of n keys some row has. Returns how many.
+int jg_tell(const JgJoin* join, const int64_t* keys, int n, uint16_t* told);
 }

@@ -48,10 +48,13 @@ struct JgJoin {
   JgDirectory directory;
   uint64_t deal, deal_bits;  // of a partition: the first bits of its hashes, and which these are; else 0
   int64_t low;               // the lowest key
-  uint64_t span;             // slots from that key on, 0: they are found by hash
+  uint64_t span;             // keys from that one on that have slots of their own, 0: these are found by hash
   uint64_t* present;  // a bit for each of `range` keys from the lowest on: whether a row has it, for probes that ask no
                       // more, or before they look into a slot; null: slots alone
+  uint32_t* ranks;    // keys of rows before those of each word of bits: slots are those of such keys alone, in their
+                      // order; null: each of `span` keys has one
   uint64_t range;
+  int told_by;         // of several keys: the integer of those that tell by bits whether there may be a row
   bool is_unique;      // found by the key itself, and no key has two rows
   JgRow* const* rows;  // every row, also those whose key is NULL
   int64_t count;
@@ -135,8 +138,9 @@ int jg_load(JgTask* task, int column, const int32_t* sel, int n);
 JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key);
 // A zeroed row for row buffer `table`, partitioned by the hash. Never null.
 JgRow* jg_append_row(JgTask* task, int table, uint64_t hash);
-// Keys of rows that this thread appended were within the range; low > high: there were none.
-void jg_key_range(JgTask* task, int table, int64_t low, int64_t high);
+// Keys of rows that this thread appended, of those that are integers the one of that number, were within the range;
+// low > high: there were none.
+void jg_key_range(JgTask* task, int table, int number, int64_t low, int64_t high);
 // Offers a row to sort buffer `table`, which copies it (and its strings) unless a top-n has no use for it.
 void jg_offer(JgTask* task, int table, const JgRow* row);
 // Makes room for a row at a place of `table` that has none.
@@ -374,9 +378,19 @@ JG_INLINE void jg_prefetch_rows(JgRow* const* rows, int n, int row_size) {
     __builtin_prefetch(row + row_size - 1);
   }
 }
+// The slot of a key that some row has, by its distance from the lowest one.
+JG_INLINE uint64_t jg_ranked(const JgJoin* j, uint64_t at) {
+  const uint64_t before = j->present[at >> 6] & ((1ull << (at & 63)) - 1);
+  return j->ranks[at >> 6] + (uint64_t)__builtin_popcountll(before);
+}
 JG_INLINE JgRow* jg_chain(const JgJoin* j, int64_t key) {
-  const uint64_t at = (uint64_t)key - (uint64_t)j->low;
-  return at < j->span ? (JgRow*)(j->directory.slots[at] & 0x0000FFFFFFFFFFFFull) : (JgRow*)0;
+  uint64_t at = (uint64_t)key - (uint64_t)j->low;
+  if (at >= j->span) return (JgRow*)0;
+  if (j->ranks) {
+    if (!(j->present[at >> 6] >> (at & 63) & 1)) return (JgRow*)0;
+    at = jg_ranked(j, at);
+  }
+  return (JgRow*)(j->directory.slots[at] & 0x0000FFFFFFFFFFFFull);
 }
 JG_INLINE bool jg_is_present(const JgJoin* j, int64_t key) {
   const uint64_t at = (uint64_t)key - (uint64_t)j->low;
@@ -577,10 +591,13 @@ struct JgRowLayout {
   int32_t text_count;
   const uint32_t* texts;  // of tables that may go to disk: offsets of the string fields
 };
+enum { JG_KEYS = 4 };
 struct JgJoinInfo : JgRowLayout {
-  int32_t matched_offset;        // of the flag that a right or full join sets; -1: none
-  bool is_set;                   // nobody asks more than whether a key is there
-  int64_t (*key)(const JgRow*);  // the only key, an integer; null: there is no such key
+  int32_t matched_offset;                    // of the flag that a right or full join sets; -1: none
+  bool is_set;                               // nobody asks more than whether a key is there
+  bool is_by_number;                         // the only key is an integer
+  int32_t integers;                          // how many keys are, JG_KEYS at most
+  int64_t (*key)(const JgRow*, int number);  // one of these
 };
 struct JgAggregateInfo : JgRowLayout {
   int32_t memo_words;                                 // 0: there are no memos
@@ -637,4 +654,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 22
+#define JG_ABI 23

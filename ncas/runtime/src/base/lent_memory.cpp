@@ -18,10 +18,12 @@ namespace jg {
 namespace {
 
 constexpr size_t kLentMost = size_t{4} << 30;  // or an eighth of the host's memory
+constexpr int kCollapse = 25;                  // MADV_COLLAPSE, which older headers lack
 
 struct LentBlock {
   std::atomic<pid_t> borrower;  // 0: nobody
   size_t run;                   // of the first of several: how many; kPieces: it is cut into pieces
+  bool is_whole;                // its memory is one huge page
 };
 
 // Shared by the zygote and all of its instances. A block is mapped where it is borrowed, at a fixed address.
@@ -74,6 +76,27 @@ Pieces& pieces() {
   return all;
 }
 
+// Map n blocks, each as one huge page where the system can: that takes a tenth of the time of single pages, and a visit
+// at random then misses no page table. A block is a huge page until its memory goes back to the system.
+char* map_blocks(size_t first, size_t n) {
+  char* const place = lent.places + first * kLentBlock;
+  const size_t size = n * kLentBlock;
+  const auto map = [&](int populate) {
+    return ::mmap(place, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | populate, lent.file,
+                  static_cast<off_t>(first * kLentBlock)) != MAP_FAILED;
+  };
+  if (!map(0)) return nullptr;
+  bool all_whole = true;
+  for (size_t k = 0; k < n; k++) {
+    __atomic_fetch_or(place + k * kLentBlock, 0, __ATOMIC_RELAXED);  // a block without any page becomes no huge one
+    all_whole &= lent.blocks[first + k].is_whole;
+  }
+  if (all_whole) return place;
+  if (::madvise(place, size, kCollapse) != 0) return map(MAP_POPULATE) ? place : nullptr;
+  for (size_t k = 0; k < n; k++) lent.blocks[first + k].is_whole = true;
+  return place;
+}
+
 }  // namespace
 
 void begin_lending() {
@@ -82,9 +105,10 @@ void begin_lending() {
   const int file = ::memfd_create("jumpgate", MFD_CLOEXEC);
   if (file < 0 || count == 0 || ::ftruncate(file, static_cast<off_t>(count * kLentBlock)) != 0) return;
   void* blocks = ::mmap(nullptr, count * sizeof(LentBlock), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  void* places = ::mmap(nullptr, count * kLentBlock, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (blocks == MAP_FAILED || places == MAP_FAILED) return;
-  lent = {static_cast<char*>(places), static_cast<LentBlock*>(blocks), count, file};
+  void* room = ::mmap(nullptr, (count + 1) * kLentBlock, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (blocks == MAP_FAILED || room == MAP_FAILED) return;
+  const uintptr_t places = (reinterpret_cast<uintptr_t>(room) + kLentBlock - 1) & ~(kLentBlock - 1);
+  lent = {reinterpret_cast<char*>(places), static_cast<LentBlock*>(blocks), count, file};
 #endif
 }
 
@@ -100,6 +124,7 @@ void end_lending() {
     pid_t nobody = 0;
     if (!lent.blocks[i].borrower.compare_exchange_strong(nobody, ::getpid())) continue;
     ::fallocate(lent.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(i * kLentBlock), kLentBlock);
+    lent.blocks[i].is_whole = false;
     lent.blocks[i].borrower = 0;
   }
 }
@@ -129,11 +154,8 @@ void* borrow(size_t size) {
     for (pid_t nobody = 0; mine < n; mine++, nobody = 0)
       if (!lent.blocks[i + mine].borrower.compare_exchange_strong(nobody, self)) break;
     if (mine == n) {
-      char* place = lent.places + i * kLentBlock;
-      void* memory = ::mmap(place, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, lent.file,
-                            static_cast<off_t>(i * kLentBlock));
       lent.blocks[i].run = n;
-      if (memory != MAP_FAILED) return memory;
+      if (char* memory = map_blocks(i, n)) return memory;
     }
     for (size_t k = 0; k < mine; k++) lent.blocks[i + k].borrower = 0;
     if (mine == n) return nullptr;

@@ -18,6 +18,8 @@
 #include "base/lent_memory.h"
 #include "jg/batch.h"
 
+struct JgRow;
+
 namespace jg {
 
 // Bytes that this host can still give: the machine, or the process's control group if that has less.
@@ -119,8 +121,14 @@ struct RandomAccess {
   RandomAccess(const RandomAccess<U>&) {}
   T* allocate(size_t n) { return static_cast<T*>(random_access_memory(n * sizeof(T))); }
   void deallocate(T* p, size_t) { free_random_access(p); }
+  template <class U>
+  void construct(U* p) {  // resize() leaves values as they are
+    ::new (static_cast<void*>(p)) U;
+  }
   bool operator==(const RandomAccess&) const { return true; }
 };
+
+using Rows = std::vector<JgRow*, RandomAccess<JgRow*>>;
 
 // The fate of an arena's rows when all tables together exceed memory: the query ends; the rows are moved to disk; or
 // later ones go to memory that is a file, if they must not move.

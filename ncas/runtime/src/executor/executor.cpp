@@ -589,8 +589,8 @@ JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key) {
 
 JgRow* jg_append_row(JgTask* task, int table, uint64_t hash) { return part_of<jg::Part>(task, table)->append(hash); }
 
-void jg_key_range(JgTask* task, int table, int64_t low, int64_t high) {
-  part_of<jg::JoinPart>(task, table)->note_keys(low, high);
+void jg_key_range(JgTask* task, int table, int number, int64_t low, int64_t high) {
+  part_of<jg::JoinPart>(task, table)->note_keys(number, low, high);
 }
 
 void jg_offer(JgTask* task, int table, const JgRow* row) {

@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kSmallMerge = 4096;          // groups below which one thread merges faster than several
 constexpr size_t kManyGroups = 1 << 16;        // of a thread, from which on their number should be worth it
 constexpr size_t kMostGroups = 1 << 18;        // of a thread that are looked up: more have no room in the cache
+constexpr size_t kNearGroups = 1 << 14;        // whose slots are in a core's own cache
+constexpr double kAsGood = 0.9;                // part of the rows a group that fewer groups may lose
 constexpr int64_t kApartRows = 1 << 20;        // after which grouping is tried again
 constexpr int64_t kMergedBytes = 512ll << 20;  // of partitioned groups from which merging may pay
 
@@ -43,7 +45,7 @@ class GroupReader final : public DealReader {
   }
 
   GroupMerger merger_;
-  std::vector<JgRow*> dealt_;
+  Rows dealt_;
 };
 
 }  // namespace
@@ -93,16 +95,25 @@ JgRow* AggregateTable::new_group(AggregatePart* part, uint64_t hash) {
 }
 
 // The directory grows as long as it fits into the cache. After that, groups are partitioned and merged later: those of
-// one directory after the other, or each row alone if few rows share a key.
+// one directory after the other, or each row alone if few rows share a key. Where rows of a key follow each other, a
+// small directory has as many rows a group as a large one, which is tried once.
 void AggregateTable::make_room(AggregatePart* part) {
   static uint64_t none[2];  // slots
   auto& g = part->groups;
-  const bool pays = g.is_apart || g.seen / 9 >= g.count / 8;
+  bool pays = g.is_apart || g.seen / 9 >= g.count / 8;
   if (!leaves_cache_ ||
       (!part->texts && (part->slots.size() < kManyGroups || (pays && part->slots.size() < kMostGroups))))
     return grow(part);
-  if (!part->texts) part->texts = std::make_unique<DealtTexts>();
-  const size_t slots = g.is_apart ? kManyGroups : kMostGroups;
+  const double rows_each = static_cast<double>(g.seen) / static_cast<double>(g.count);
+  if (!part->texts) {
+    part->texts = std::make_unique<DealtTexts>();
+    part->rows_each = rows_each;
+    part->most_groups = kNearGroups;
+  } else if (!g.is_apart && part->slots.size() == kNearGroups && rows_each < kAsGood * part->rows_each) {
+    part->most_groups = kMostGroups;
+    pays = true;  // as far as is known
+  }
+  const size_t slots = g.is_apart ? kManyGroups : part->most_groups;
   g.count = g.seen = 0;
   g.is_apart = !pays;
   if (g.is_apart) {
@@ -141,7 +152,7 @@ void AggregateTable::merge_dealt(AggregatePart* part, JgTask* task) {
   auto texts = std::make_unique<DealtTexts>();
   const ByDeal before(part->rows);
   GroupMerger merger(info_);
-  std::vector<JgRow*> rows, groups;
+  Rows rows, groups;
   for (size_t d = 0; d < kDeals && task->failure == JG_OK; d++) {
     rows.clear(), groups.clear();
     part->append(d, before, &rows);
@@ -224,7 +235,7 @@ void AggregateTable::merge_single(JgTask* task) {
 }
 
 void AggregateTable::merge_deal(size_t deal, JgTask* task) {
-  std::vector<JgRow*> rows;
+  Rows rows;
   append_deal(deal, &rows);
   GroupMerger merger(info_);
   merger.begin(static_cast<int64_t>(rows.size()), JG_DEAL_BITS);
@@ -237,7 +248,7 @@ void AggregateTable::merge_partition(int p, JgTask* task) {
   for (size_t i = 0; i < parts_.size(); i++) rows += part_at(i)->groups.count;
   const int partitions = 1 << partition_bits_;
   GroupMerger merger(info_);
-  std::vector<JgRow*> here;
+  Rows here;
   merger.begin(rows / partitions + 1, partition_bits_);
   result.reserve(rows / partitions + 1);
   for (size_t i = 0; i < parts_.size(); i++) {
@@ -257,7 +268,7 @@ void AggregateTable::merge_partition(int p, JgTask* task) {
 }
 
 // Compute the results of groups whose rows are all there.
-void AggregateTable::complete(std::vector<JgRow*>& groups, JgTask* task) {
+void AggregateTable::complete(Rows& groups, JgTask* task) {
   auto memory = std::make_unique<JgMemory>(budget_);
   for (JgRow* row : groups) {
     info_.complete(task, memory.get(), row);

@@ -17,6 +17,9 @@ struct AggregatePart : Part {
   std::vector<uint64_t> memos;
   CodedGroups coded;
   int64_t merge_from = 0;  // bytes from which merging partitioned groups pays
+  // Of groups that are partitioned: the most that are looked up, and how many rows each had when these were more.
+  size_t most_groups = 0;
+  double rows_each = 0;
 };
 
 class AggregateTable final : public RowStore {
@@ -43,11 +46,11 @@ class AggregateTable final : public RowStore {
   void merge_deal(size_t deal, JgTask* task);
   void merge_partition(int p, JgTask* task);
   void merge_single(JgTask* task);
-  void complete(std::vector<JgRow*>& groups, JgTask* task);
+  void complete(Rows& groups, JgTask* task);
 
   const JgAggregateInfo& info_;
   const bool has_keys_, leaves_cache_;                // leaves_cache_: groups may be partitioned, and go to disk
-  std::vector<std::vector<JgRow*>> merged_;           // by task
+  std::vector<Rows> merged_;                          // by task
   std::mutex mutex_;                                  // guards completed_
   std::vector<std::unique_ptr<JgMemory>> completed_;  // the texts of the results of groups that hold values
   int partition_bits_ = 0;

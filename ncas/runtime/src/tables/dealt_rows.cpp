@@ -51,7 +51,7 @@ void DealtRows::extend(JgPlace* place, Arena* arena) {
   rows_[deal] += rows;
 }
 
-void DealtRows::append(size_t deal, std::vector<JgRow*>* rows) const {
+void DealtRows::append(size_t deal, Rows* rows) const {
   for (const Piece& piece : pieces_[deal]) {
     char* const end = piece.end == places_[deal].end ? places_[deal].at : piece.end;
     for (char* row = piece.begin; row < end; row += row_size_) rows->push_back(reinterpret_cast<JgRow*>(row));
@@ -89,7 +89,7 @@ char* DealtTexts::bytes(uint64_t hash, uint64_t n, Arena* arena) {
   return std::exchange(place->at, place->at + n);
 }
 
-ByDeal::ByDeal(const std::vector<JgRow*>& rows) : rows_(rows.size()), begin_(kDeals + 1) {
+ByDeal::ByDeal(const Rows& rows) : rows_(rows.size()), begin_(kDeals + 1) {
   const auto deal = [](const JgRow* row) { return row->hash >> (64 - JG_DEAL_BITS); };
   std::array<ptrdiff_t, kDeals> at{};
   for (const JgRow* row : rows) at[deal(row)]++;
@@ -103,7 +103,7 @@ void GroupMerger::begin(int64_t rows, int bits) {
   bits_ = bits;
 }
 
-void GroupMerger::merge(JgTask* task, JgRow* const* rows, size_t n, std::vector<JgRow*>* groups) {
+void GroupMerger::merge(JgTask* task, JgRow* const* rows, size_t n, Rows* groups) {
   for (size_t i = 0; i < n; i++) {
     if (i + kMergedAhead < n) __builtin_prefetch(slot(rows[i + kMergedAhead]));
     JgRow* row = rows[i];
@@ -129,7 +129,7 @@ std::span<uint64_t> DealMemory::words(size_t n) {
 }
 
 // Sort by words of a key and the row's number; rows break ties of keys that do not fit.
-void DealSorter::sort(std::vector<JgRow*>* rows) {
+void DealSorter::sort(Rows* rows) {
   WordBounds bounds;
   for (const JgRow* row : *rows) bounds.add(info_, row);
   const size_t n = rows->size();
@@ -155,7 +155,7 @@ void DealSorter::sort(std::vector<JgRow*>* rows) {
 }
 
 // Rows in order of a hash may have those of several partitions mixed up.
-void DealSorter::part_equal_hashes(std::vector<JgRow*>* rows) const {
+void DealSorter::part_equal_hashes(Rows* rows) const {
   each_run(
       *rows, [&](const JgRow* a, const JgRow* b) { return hash(a) == hash(b); },
       [&](auto begin, auto end) {
@@ -165,7 +165,7 @@ void DealSorter::part_equal_hashes(std::vector<JgRow*>* rows) const {
       });
 }
 
-void WholePartitions::compute(JgTask* task, const std::vector<JgRow*>& rows) {
+void WholePartitions::compute(JgTask* task, const Rows& rows) {
   const size_t slots = std::bit_ceil(rows.size() + rows.size() / 2 + 1);
   const std::span<uint64_t> room = memory_.words(slots + rows.size());
   std::fill_n(room.begin(), slots, 0);

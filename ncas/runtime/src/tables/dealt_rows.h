@@ -26,7 +26,7 @@ class DealtRows {
   size_t count(size_t deal) const {
     return rows_[deal] - static_cast<size_t>(places_[deal].end - places_[deal].at) / row_size_;
   }
-  void append(size_t deal, std::vector<JgRow*>* rows) const;
+  void append(size_t deal, Rows* rows) const;
   // A zeroed one.
   JgRow* add(uint64_t hash, Arena* arena) {
     JgPlace* place = &places_[hash >> (64 - JG_DEAL_BITS)];
@@ -65,14 +65,14 @@ class DealtTexts {
 // Rows in order of their partitions.
 class ByDeal {
  public:
-  explicit ByDeal(const std::vector<JgRow*>& rows);
-  void append(size_t deal, std::vector<JgRow*>* rows) const {
+  explicit ByDeal(const Rows& rows);
+  void append(size_t deal, Rows* rows) const {
     rows->insert(rows->end(), rows_.begin() + begin_[deal], rows_.begin() + begin_[deal + 1]);
   }
   size_t count(size_t deal) const { return static_cast<size_t>(begin_[deal + 1] - begin_[deal]); }
 
  private:
-  std::vector<JgRow*> rows_;
+  Rows rows_;
   std::vector<ptrdiff_t> begin_;
 };
 
@@ -83,7 +83,7 @@ class GroupMerger {
   // Begin with at most this many rows, whose hashes share their first `bits`.
   void begin(int64_t rows, int bits);
   // Appends those rows to `groups` that are the first of their keys, and adds the others to them.
-  void merge(JgTask* task, JgRow* const* rows, size_t n, std::vector<JgRow*>* groups);
+  void merge(JgTask* task, JgRow* const* rows, size_t n, Rows* groups);
 
  private:
   uint64_t* slot(const JgRow* row) { return &slots_[row->hash << bits_ >> directory_.shift]; }
@@ -110,10 +110,10 @@ class DealMemory {
 class DealSorter {
  public:
   DealSorter(const JgSortInfo& info, Budget* budget) : info_(info), memory_(budget) {}
-  void sort(std::vector<JgRow*>* rows);
+  void sort(Rows* rows);
 
  private:
-  void part_equal_hashes(std::vector<JgRow*>* rows) const;
+  void part_equal_hashes(Rows* rows) const;
   bool before(const JgRow* a, const JgRow* b) const { return info_.compare(a, b) < 0; }
   uint32_t hash(const JgRow* row) const {
     return *reinterpret_cast<const uint32_t*>(reinterpret_cast<const char*>(row) + info_.hash_offset);
@@ -127,7 +127,7 @@ class DealSorter {
 class WholePartitions {
  public:
   WholePartitions(const JgSortInfo& info, Budget* budget) : info_(info), memory_(budget) {}
-  void compute(JgTask* task, const std::vector<JgRow*>& rows);
+  void compute(JgTask* task, const Rows& rows);
 
  private:
   const JgSortInfo info_;

@@ -37,7 +37,7 @@ inline void link(uint64_t* slot, JgRow* row) {
 
 // Returns whether some slot has several rows.
 template <class SlotOf>
-bool link_all(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
+bool link_all(std::span<JgRow* const> rows, uint64_t* slots, SlotOf slot_of) {
   bool chains = false;
   for (size_t i = 0; i < rows.size(); i++) {
     if (i + kAhead < rows.size()) __builtin_prefetch(&slots[slot_of(rows[i + kAhead])]);

@@ -32,7 +32,7 @@ Status AheadReader::next(JgTask* task, int* n) {
 }
 
 Status AheadReader::read_run(const SpillFile& file, const Run& run, const JgRowLayout& layout, Arena* arena,
-                             std::vector<JgRow*>* rows) {
+                             Rows* rows) {
   char* at = arena->bytes(static_cast<uint64_t>(run.bytes));
   JG_RETURN_IF_ERROR(in_bounds());
   JG_RETURN_IF_ERROR(file.read(run.at, run.bytes, at));

@@ -40,13 +40,12 @@ class AheadReader : public TableReader {
   virtual Status fill(JgTask* task) = 0;
   Status in_bounds() { return budget_->exceeded() ? Status("memory", budget_->explain()) : Status(); }
   // Append the rows of a run on disk; their memory is in `arena`.
-  Status read_run(const SpillFile& file, const Run& run, const JgRowLayout& layout, Arena* arena,
-                  std::vector<JgRow*>* rows);
+  Status read_run(const SpillFile& file, const Run& run, const JgRowLayout& layout, Arena* arena, Rows* rows);
 
   const RowStore& table_;
   Arena arena_;  // of rows_
   Budget* budget_;
-  std::vector<JgRow*> rows_;
+  Rows rows_;
 
  private:
   size_t at_ = 0;

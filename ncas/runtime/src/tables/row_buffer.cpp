@@ -37,7 +37,7 @@ class PairReader final : public RunReader {
 
   const RowStore& build_;
   Arena built_, linked_;
-  std::vector<JgRow*> build_rows_;  // of a run
+  Rows build_rows_;  // of a run
   JgJoin join_{};
 };
 

@@ -47,7 +47,7 @@ Status RowStore::spill(Part* part) {
 
 Status RowStore::write_deals(Part* part) {
   const ByDeal before(part->rows);
-  std::vector<JgRow*> rows;
+  Rows rows;
   for (size_t d = 0; d < kDeals; d++) {
     rows.clear();
     part->append(d, before, &rows);
@@ -83,7 +83,7 @@ Status RowStore::task(int i, JgTask* task) {
   return {};
 }
 
-void RowStore::append_deal(size_t deal, std::vector<JgRow*>* rows) const {
+void RowStore::append_deal(size_t deal, Rows* rows) const {
   for (size_t p = 0; p < parts_.size(); p++) {
     if (!before_.empty()) before_[p].append(deal, rows);
     if (parts_[p]->dealt) parts_[p]->dealt->append(deal, rows);

@@ -65,14 +65,14 @@ struct Part {
   // from here; before its bytes is how many there are.
   JgStr keep_instead(JgStr held, JgStr s);
   // Append the rows of a partition: of `before`, and of those partitioned since.
-  void append(size_t deal, const ByDeal& before, std::vector<JgRow*>* out) const {
+  void append(size_t deal, const ByDeal& before, Rows* out) const {
     before.append(deal, out);
     if (dealt) dealt->append(deal, out);
   }
 
   const JgRowLayout& layout;
   Arena arena;
-  std::vector<JgRow*> rows;            // in the order in which they came
+  Rows rows;                           // in the order in which they came
   std::unique_ptr<DealtRows> dealt;    // rows that are partitioned as they come
   std::unique_ptr<DealtTexts> texts;   // and their texts
   RecentTexts recent;                  // of the others
@@ -116,12 +116,12 @@ class RowStore {
   // For readers.
   const JgRowLayout& layout() const { return layout_; }
   Budget* budget() const { return budget_; }
-  const std::vector<JgRow*>& rows() const { return rows_; }
+  const Rows& rows() const { return rows_; }
   bool is_spilled() const { return is_spilled_; }  // all of its rows are on disk, or none
   bool is_dealt() const { return !deals_.empty() || (is_spilled_ && partitions_ > 1); }
   size_t deal(size_t unit) const { return is_spilled_ ? unit : deals_[unit]; }  // the partition
   // Append the rows of a partition that is in memory.
-  void append_deal(size_t deal, std::vector<JgRow*>* rows) const;
+  void append_deal(size_t deal, Rows* rows) const;
   int64_t rows_on_disk(size_t deal) const;  // of a partition
   // Call `each` with the file and every run of a partition on disk, as long as it returns a good status.
   template <class Each>
@@ -158,7 +158,7 @@ class RowStore {
   Budget* const budget_;
   const int readers_;
   std::vector<std::unique_ptr<Part>> parts_;
-  std::vector<JgRow*> rows_;    // the result, unless it is partitioned
+  Rows rows_;                   // the result, unless it is partitioned
   std::vector<ByDeal> before_;  // of each part: its rows that came without being partitioned
 
  private:

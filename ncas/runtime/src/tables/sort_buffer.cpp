@@ -70,7 +70,7 @@ Status SortBuffer::write(Part* part) {
   if (info_.is_dealt) return write_deals(part);
   if (part->rows.empty()) return {};
   auto* kept = static_cast<SortPart*>(part);
-  std::vector<JgRow*> sorted(part->rows.size());
+  Rows sorted(part->rows.size());
   const auto sorting = static_cast<int64_t>(sorted.size() * kSortedBytes);
   budget_->fixed -= sorting;  // the others need not end for it
   auto sorter = make_sorter(info_, budget_, {{&part->rows, kept->bounds}}, kSortRanges);
@@ -152,7 +152,7 @@ void SortBuffer::cut() {
   const auto size = static_cast<int64_t>(rows_.size());
   const int64_t first = std::min(size, offset_);
   const int64_t last = limit_ < 0 || limit_ > size - first ? size : first + limit_;
-  if (last - first < size) rows_ = std::vector<JgRow*>(rows_.begin() + first, rows_.begin() + last);
+  if (last - first < size) rows_ = Rows(rows_.begin() + first, rows_.begin() + last);
   if (info_.skyline) rows_.resize(static_cast<size_t>(info_.skyline(rows_.data(), last - first)));
 }
 

@@ -26,7 +26,7 @@ class KeySorter : public Sorter {
   }
 
   void deal(size_t part) override {
-    const std::vector<JgRow*>& rows = *parts_[part].rows;
+    const Rows& rows = *parts_[part].rows;
     std::vector<uint16_t> range(rows.size());
     std::vector<size_t> at(ranges_);
     for (size_t i = 0; i < rows.size(); i++) at[range[i] = range_of(packing_.key<Key>(rows[i]))]++;
@@ -100,7 +100,7 @@ class KeySorter : public Sorter {
   void split(int ranges) {
     std::vector<Key> samples;
     for (const RowsToSort& part : parts_) {
-      const std::vector<JgRow*>& rows = *part.rows;
+      const Rows& rows = *part.rows;
       const size_t count = ranges == 1 ? 0 : std::min(rows.size(), kSamples * ranges);
       for (size_t i = 0; i < count; i++) samples.push_back(packing_.key<Key>(rows[rows.size() * i / count]));
     }

@@ -12,7 +12,7 @@
 namespace jg {
 
 struct RowsToSort {
-  const std::vector<JgRow*>* rows;
+  const Rows* rows;
   WordBounds bounds;
 };
 
