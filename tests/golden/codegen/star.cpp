@@ -240,16 +240,16 @@ int p1_1(JgTask* t, P1* w, int n) {
     uint16_t at[AHEAD];
     for (int from = 0; from < n; from += AHEAD) {
       const int to = n - from < AHEAD ? n : from + AHEAD;
-      int found = 0;
+      int chains = 0;
       {
         int64_t keys[AHEAD];
         for (int i = from; i < to; i++) {
       [[maybe_unused]] const int x = s[i];
           keys[i - from] = (int64_t)(c1[x]);
         }
-        found = jg_find_chains(join, keys, to - from, sizeof(T2), first, at);
+        chains = jg_find_chains(join, keys, to - from, sizeof(T2), first, at);
       }
-      for (int j = 0; j < found; j++) {
+      for (int j = 0; j < chains; j++) {
         const int i = from + at[j];
     [[maybe_unused]] const int x = s[i];
       if ((v1 && !v1[x])) continue;
@@ -263,16 +263,16 @@ int p1_1(JgTask* t, P1* w, int n) {
   uint16_t at[AHEAD];
   for (int from = 0; from < n; from += AHEAD) {
     const int to = n - from < AHEAD ? n : from + AHEAD;
-    int found = 0;
+    int chains = 0;
     {
       int64_t keys[AHEAD];
       for (int i = from; i < to; i++) {
     [[maybe_unused]] const int x = s[i];
         keys[i - from] = (int64_t)(c1[x]);
       }
-      found = jg_find_chains(join, keys, to - from, sizeof(T2), first, at);
+      chains = jg_find_chains(join, keys, to - from, sizeof(T2), first, at);
     }
-    for (int j = 0; j < found; j++) {
+    for (int j = 0; j < chains; j++) {
       const int i = from + at[j];
     [[maybe_unused]] const int x = s[i];
     const bool null_key = (v1 && !v1[x]);
