@@ -57,7 +57,7 @@ from jumpgate.codegen.program import (
 from jumpgate.codegen.row_layout import Layout, names
 from jumpgate.codegen.runs import RUN_MIN, Run, Scope, any_runs, condition, fold
 from jumpgate.codegen.summary import is_summarised, unread
-from jumpgate.codegen.table_code import integer_key, integer_keys, table_code
+from jumpgate.codegen.table_code import integer_key, integer_keys, note_ranges, table_code
 from jumpgate.codegen.templates import environment
 from jumpgate.codegen.window_code import keeps_hash
 from jumpgate.dataflow.dialect import Dialect
@@ -450,12 +450,7 @@ class PipelineRenderer:
                 writer.lines.append(f"T{table.id}* row = (T{table.id}*){row};")
                 runs = self._stores(table, sink.values, writer)
                 integers = [f"(int64_t)({keys[k].text})" for k in integer_keys(table)]
-                noted = " ".join(
-                    f"if ({key} < low{k}) low{k} = {key}; if ({key} > high{k}) high{k} = {key};"
-                    for k, key in enumerate(integers)
-                )
-                if noted:
-                    writer.lines.append(f"if (!({null})) {{ {noted} }}" if null else noted)
+                writer.lines += note_ranges(integers, null)
                 return self._loop("rows", live, live, writer, runs, table=table.id, integers=integers, tail=[])
             case GroupSink():
                 return self._group(sink, live, writer)

@@ -115,6 +115,13 @@ def integer_keys(table: Table) -> dict[int, int]:
     return dict(list(found.items())[:INTEGER_KEYS_MAX])
 
 
+def note_ranges(integers: Sequence[str], null: str | None) -> list[str]:
+    """Return statements that note the values of a row's keys in low0, high0 …; null: the condition for a row without
+    keys."""
+    noted = [f"if ({k} < low{i}) low{i} = {k}; if ({k} > high{i}) high{i} = {k};" for i, k in enumerate(integers)]
+    return [f"if (!({null})) {{ {' '.join(noted)} }}"] if null and noted else noted
+
+
 def integer_key(table: Table) -> int | None:
     """Return the field of a join's only key if that is an integer: rows may then be found without hashing."""
     if table.kind != "join" or len(table.key_fields) != 1:

@@ -378,25 +378,6 @@ JG_INLINE void jg_prefetch_rows(JgRow* const* rows, int n, int row_size) {
     __builtin_prefetch(row + row_size - 1);
   }
 }
-// The slot of a key that some row has, by its distance from the lowest one.
-JG_INLINE uint64_t jg_ranked(const JgJoin* j, uint64_t at) {
-  const uint64_t before = j->present[at >> 6] & ((1ull << (at & 63)) - 1);
-  return j->ranks[at >> 6] + (uint64_t)__builtin_popcountll(before);
-}
-JG_INLINE JgRow* jg_chain(const JgJoin* j, int64_t key) {
-  uint64_t at = (uint64_t)key - (uint64_t)j->low;
-  if (at >= j->span) return (JgRow*)0;
-  if (j->ranks) {
-    if (!(j->present[at >> 6] >> (at & 63) & 1)) return (JgRow*)0;
-    at = jg_ranked(j, at);
-  }
-  return (JgRow*)(j->directory.slots[at] & 0x0000FFFFFFFFFFFFull);
-}
-JG_INLINE bool jg_is_present(const JgJoin* j, int64_t key) {
-  const uint64_t at = (uint64_t)key - (uint64_t)j->low;
-  return at < j->range && (j->present[at >> 6] >> (at & 63) & 1);
-}
-
 // Brings the slots and the first rows of n hashes into the cache.
 JG_INLINE void jg_prefetch(const JgDirectory* d, const uint64_t* hashes, int n, int row_size) {
   if (d->shift > 64 - JG_CACHED_SLOTS_BITS) return;

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "jg/filters.h"
+#include "jg/chains.h"
 #include "tables/directory.h"
 #include "tables/reader.h"
 
