@@ -104,7 +104,7 @@ def _moved(folder: Path, query: int, environment: dict[str, str], work: Path) ->
     subprocess.run(command, env=environment, check=True)  # builds
     found = work / str(query)
     found.mkdir()
-    subprocess.run(command, env={**environment, "JUMPGATE_LINES": str(found)}, check=True)
+    subprocess.run(command, env={**environment, "LINE_COUNTS": str(found)}, check=True)
     moves, most = 0, []
     for file in found.glob("jghost.*"):
         first, _, *lines = file.read_text().splitlines()

@@ -2,7 +2,7 @@
 // which virtual machines lack). Programs that are compiled with -fsanitize=thread call these functions at each access,
 // in place of the sanitizer's. A line moves when a thread reads or writes it that had no valid copy, as MESI has it;
 // caches are without end. Copies by memcpy and calls into the kernel are not seen. Every 0.2 s a file in
-// $JUMPGATE_LINES says what was seen:
+// $LINE_COUNTS says what was seen:
 //   accesses N, moves N, then for the lines that moved most: moves, threads, the module and offset of the last access.
 #include <dlfcn.h>
 #include <errno.h>
@@ -117,7 +117,7 @@ void* watch(void* folder) {
 
 void begin() {
   pthread_t thread;
-  if (char* folder = getenv("JUMPGATE_LINES")) pthread_create(&thread, nullptr, watch, folder);
+  if (char* folder = getenv("LINE_COUNTS")) pthread_create(&thread, nullptr, watch, folder);
 }
 
 __attribute__((constructor)) void start() {

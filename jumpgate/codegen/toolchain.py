@@ -22,6 +22,7 @@ from jumpgate import debug, extras
 from jumpgate.codegen import cache, compilers, prebuilt
 from jumpgate.errors import BuildError
 from jumpgate.machine import memory_bytes
+from jumpgate.nca.quick_builds import UNOPTIMISED
 from jumpgate.trust import seal
 
 #: names of runtime builds, with what each adds to the compiler's command line for generated programs
@@ -42,8 +43,6 @@ LEISURE = ("nice", "-n", "19")
 SANITIZERS = "address,undefined"
 #: the first include of generated programs; it is precompiled
 HEADER = "jg/kernel.h"
-#: the first line of a program that is compiled without the optimiser
-UNOPTIMISED = "// not optimised\n"
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 
-from jumpgate.codegen.toolchain import UNOPTIMISED
-
 #: the most seconds that a job's operators may take, optimised, by the high end of their estimates; and the work of all
 #: jobs that starts the optimised build
 WORK_S_MAX = 0.02
 #: the most programs whose work is counted
 PROGRAMS_MAX = 4096
+#: the first line of a program that the compiler does not optimise
+UNOPTIMISED = "// not optimised\n"
 #: suffix of a quick build's key
 SUFFIX = "-quick"
 

@@ -11,14 +11,14 @@ from jumpgate.compiler.plan import PhysicalPlan
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import SAVED_MIN, kept_seconds
 from jumpgate.dataflow.formats import formats
-from jumpgate.dataflow.operators import Aggregate, Filter, Join, Operator, Project, Read, Receive, State, numbered
+from jumpgate.dataflow.operators import Join, Operator, Read, Receive, State, numbered
 from jumpgate.nca.interface import InstancePlan, KeepsRows
 
 #: recomputing the rows must take this many times as long as keeping them: filters that joins push into scans do not
-#: reach through kept rows and may save much of that; for text files and groups they save little
+#: reach through kept rows and may save much of that; for text files and tables they save little
 WORTH, WORTH_TEXT = 3.0, 1.5
-#: core seconds to read a group once more; many groups are not in a cache
-GROUP_AGAIN = 5e-8
+#: core seconds to read a row of a table once more; many are in no cache
+ROW_AGAIN = 5e-8
 #: the largest error factor to plan for
 DOUBT_MAX = 4.0
 
@@ -41,13 +41,13 @@ def _chosen(plan: PhysicalPlan, instance: InstancePlan) -> list[int]:
 
     def again(node: Operator) -> tuple[float, float]:
         """Return the seconds to recompute the node's rows (infinite where a part is unknown; join tables exist
-        already, and groups are read once more), and the factor by which these must exceed keeping. Columnar scans are
-        not kept: each consumer's conditions decide which row groups and values are decoded."""
+        already, and rows of a table are read once more), and the factor by which these must exceed keeping. Columnar
+        scans are not kept: each consumer's conditions decide which row groups and values are decoded."""
         mine = figures[id(node)]
-        if isinstance(node, Aggregate) and mine is not None:
-            return mine.rows * GROUP_AGAIN / cores, WORTH_TEXT
-        if node.state is State.ROWS or isinstance(node, Receive) or numbers[id(node)] in found:
+        if isinstance(node, Receive) or numbers[id(node)] in found:
             return 0.0, math.inf
+        if node.state is State.ROWS:
+            return 0.0 if mine is None else mine.rows * ROW_AGAIN / cores, WORTH_TEXT
         if id(node) not in known:
             below = [again(i) for i in ((node.probe,) if isinstance(node, Join) else node.inputs)]
             seconds = math.inf if mine is None else mine.seconds + sum(s for s, _ in below)
@@ -57,10 +57,10 @@ def _chosen(plan: PhysicalPlan, instance: InstancePlan) -> list[int]:
     def most(node: Operator) -> float:
         """Return the rows to plan for: more than estimated, but no more than are looked at."""
         mine = figures[id(node)]
-        rows = (
-            math.inf if mine is None else mine.rows * (1.0 if node.state is State.ROWS else min(mine.doubt, DOUBT_MAX))
-        )
-        return min(rows, most(node.inputs[0])) if isinstance(node, Filter | Project) else rows
+        if mine is None or node.state is State.ROWS:
+            return math.inf if mine is None else mine.rows
+        rows = mine.rows * min(mine.doubt, DOUBT_MAX)
+        return min(rows, max(mine.rows, most(node.inputs[0]))) if len(node.inputs) == 1 else rows
 
     users = _users(nodes)
     for node in unique(instance.root):  # inputs before their consumers
