@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,11 +42,13 @@ async def measure() -> None:
 
 def test_a_machine_is_measured_in_the_background(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrating, "PROGRAM", BRIEFLY)
-    before = calibration.stamp()
+    before, began_ns = calibration.stamp(), time.time_ns()
     asyncio.run(measure())
     assert calibration.is_measured() and calibration.stamp() != before
     assert set(calibration.load("host")) == set(calibration.assumed())
-    assert not (own_cache / "jobs").exists()  # nobody asked for these jobs
+    # nobody asked for these jobs; a service of an earlier test may save its own late
+    records = [json.loads(file.read_text()) for file in (own_cache / "jobs").glob("*.json")]
+    assert not [record for record in records if record["submitted_ns"] > began_ns]
     monkeypatch.setattr(calibrating, "PROGRAM", "this is no program")
     asyncio.run(measure())  # which needs none
 
