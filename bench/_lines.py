@@ -56,18 +56,17 @@ def figure(folder: Path) -> Figure:
         for query, seconds in own.items():
             moved = _moved(folder, query, environment, Path(work))
             cores_s = seconds * _cores()
-            of_all, of_one = moved.moves * MOVE_S / cores_s, moved.most[0][0] * MOVE_S / (cores_s / CORES)
+            most = max((moves for moves, *_ in moved.most), default=0)
+            of_all, of_one = moved.moves * MOVE_S / cores_s, most * MOVE_S / (cores_s / CORES)
             busiest.append(of_one)
             whole.append(of_all)
             waits = f"{of_all:.4f} of the cores' time; one line {of_one:.3f} of the whole"
             remark(f"  query {query}: {moved.moves:,} moves, {waits}")
-            for moves, threads, where in moved.most[:TOLD]:
-                remark(f"    {moves:,} by {threads} threads: {where}")
+            for times, threads, where in moved.most:
+                remark(f"    {times:,} by {threads} threads: {where}")
     what = f"{len(QUERIES)} queries of TPC-H at scale 1: part of the time on {CORES} cores that one cache line moves"
-    moves = (
-        f"{MOVE_S * 1e9:.0f} ns a move, counted with {THREADS} threads; all lines, of all cores' time: {max(whole):.2f}"
-    )
-    return Figure(FIGURE, max(busiest), TARGET, "lower", f"{what}, the worst; {moves}")
+    how = f"{MOVE_S * 1e9:.0f} ns a move, {THREADS} threads counted; all lines, of all cores' time: {max(whole):.2f}"
+    return Figure(FIGURE, max(busiest), TARGET, "lower", f"{what}, the worst; {how}")
 
 
 def _cores() -> int:
@@ -84,7 +83,7 @@ def _seconds(jg: jumpgate.Connection, text: str) -> float:
 
 
 def _counting() -> dict[str, str]:
-    """The environment of a process whose programs count: a compiler that links with the counter."""
+    """Return the environment of a process whose programs count: its compiler links them with the counter."""
     source = Path(__file__).with_name("line_counter.cpp")
     built = cpp.build("line_counter", [source], ("-O2", "-shared", "-fPIC"))
     folder = cache.folder("counting")
@@ -119,7 +118,7 @@ def _moved(folder: Path, query: int, environment: dict[str, str], work: Path) ->
 def _function(module: str, offset: str) -> str:
     done = subprocess.run(["addr2line", "-Cfise", module, offset], capture_output=True, text=True)
     name, _, place = done.stdout.partition("\n")
-    return f"{name} ({place.splitlines()[0].rpartition('/')[2]})" if place else module
+    return f"{name} ({place.splitlines()[0]})" if place else module
 
 
 def main(folder: str, query: str) -> None:

@@ -3,11 +3,11 @@
 // in place of the sanitizer's. A line moves when a thread reads or writes it that had no valid copy, as MESI has it;
 // caches are without end. Copies by memcpy and calls into the kernel are not seen. Every 0.2 s a file in
 // $LINE_COUNTS says what was seen:
-//   accesses N, moves N, then for the lines that moved most: moves, threads, the module and offset of the last access.
+//   `moves N` and `lines N` that moved; then for those that moved most: moves, threads, the module and offset of the
+//   last access.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
 namespace {

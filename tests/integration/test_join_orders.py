@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import jumpgate
+from tests.support import modes
 
 ROWS, KEYS = 30_000, 3000
 
@@ -44,10 +45,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
     made["none"] = made["back"].slice(0, 0)
     duck = duckdb.connect()
     with jumpgate.connect(offload="always") as connection:
-        for name, table in made.items():
-            pq.write_table(table, folder / f"{name}.parquet", row_group_size=4000)
-            connection.register(name, folder / f"{name}.parquet")
-            duck.execute(f"CREATE VIEW {name} AS FROM '{folder / name}.parquet'")
+        modes.register(connection, duck, made, folder, row_group_size=4000)
         yield connection, duck
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import jumpgate
+from tests.support import modes
 
 #: builds of more rows than a directory in the cache has
 ROWS, BUILD, STEP = 30_000, 9_000, 37
@@ -55,10 +55,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
     }
     duck = duckdb.connect()
     with jumpgate.connect(offload="always") as connection:
-        for name, table in made.items():
-            pq.write_table(table, folder / f"{name}.parquet", row_group_size=4000)
-            connection.register(name, folder / f"{name}.parquet")
-            duck.execute(f"CREATE VIEW {name} AS FROM '{folder / name}.parquet'")
+        modes.register(connection, duck, made, folder, row_group_size=4000)
         yield connection, duck
 
 

@@ -22,13 +22,17 @@ MODES = ("never", "auto", "always")
 
 
 def register(
-    connection: Connection, judge: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table], folder: Path
+    connection: Connection,
+    judge: duckdb.DuckDBPyConnection,
+    tables: Mapping[str, pa.Table],
+    folder: Path,
+    row_group_size: int | None = None,
 ) -> None:
     """Writes Parquet files, which are tables of both."""
     judge.execute("SET TimeZone = 'UTC'")
     for name, table in tables.items():
         file = folder / f"{name}.parquet"
-        parquet.write_table(table, file)
+        parquet.write_table(table, file, row_group_size=row_group_size)
         connection.register(name, file)
         judge.execute(f"CREATE VIEW {name} AS FROM '{file}'")
 
