@@ -235,15 +235,16 @@ void AggregateTable::merge_single(JgTask* task) {
 }
 
 void AggregateTable::merge_deal(size_t deal, JgTask* task) {
-  Rows rows;
+  Rows rows, groups;
   append_deal(deal, &rows);
   GroupMerger merger(info_);
   merger.begin(static_cast<int64_t>(rows.size()), JG_DEAL_BITS);
-  merger.merge(task, rows.data(), rows.size(), &merged_[deal]);
+  merger.merge(task, rows.data(), rows.size(), &groups);
+  merged_[deal] = std::move(groups);
 }
 
 void AggregateTable::merge_partition(int p, JgTask* task) {
-  auto& result = merged_[p];
+  Rows result;
   int64_t rows = 0;
   for (size_t i = 0; i < parts_.size(); i++) rows += part_at(i)->groups.count;
   const int partitions = 1 << partition_bits_;
@@ -265,6 +266,7 @@ void AggregateTable::merge_partition(int p, JgTask* task) {
     else
       result.insert(result.end(), here.begin(), here.end());
   }
+  merged_[p] = std::move(result);
 }
 
 // Compute the results of groups whose rows are all there.

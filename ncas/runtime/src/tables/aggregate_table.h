@@ -50,7 +50,7 @@ class AggregateTable final : public RowStore {
 
   const JgAggregateInfo& info_;
   const bool has_keys_, leaves_cache_;                // leaves_cache_: groups may be partitioned, and go to disk
-  std::vector<Rows> merged_;                          // by task
+  std::vector<Rows> merged_;                          // by task; neighbours share a line of the cache, so set once
   std::mutex mutex_;                                  // guards completed_
   std::vector<std::unique_ptr<JgMemory>> completed_;  // the texts of the results of groups that hold values
   int partition_bits_ = 0;
